@@ -467,7 +467,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     fn on_timer(&mut self, index: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
         let user = flow.user;
-        if now == flow.start {
+        let mut acts = now == flow.start;
+        if acts {
             flow.sender.start();
             if flow.transfer_bytes > 0 && flow.span != Span::Chunks {
                 let (user, bytes) = (flow.user, flow.transfer_bytes);
@@ -481,6 +482,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         if flow.sender.timer() <= now {
             flow.sender.on_timer(params, now);
             self.observer.timer_handled(index, flow, params, now);
+            acts = true;
         }
         if flow.receiver.timer() <= now
             && let Some(ack) = flow.receiver.on_timer(now)
@@ -488,7 +490,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             let full = params.segment_payload + params.header_bytes;
             self.send_ack(index, user, ack, full, now);
         }
-        self.transmit(index, user, now);
+        if acts {
+            self.transmit(index, user, now);
+        }
         let flow = &mut self.network.flows[index as usize];
         flow.armed = flow.deadline();
         self.agenda.set_flow(index, flow.armed);

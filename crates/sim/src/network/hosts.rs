@@ -231,7 +231,8 @@ impl Hosts {
     }
 
     /// Offers a packet to the access link at `now`.
-    #[inline]
+    // Always: the packet is made by the caller, and goes from there to its place in the line.
+    #[inline(always)]
     pub fn send(&mut self, user: u32, packet: SimPacket, now: Time) -> NextOf {
         let host = &mut self.hosts[user as usize];
         let access = &mut self.access[usize::from(host.access)];

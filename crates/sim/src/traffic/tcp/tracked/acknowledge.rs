@@ -148,7 +148,7 @@ impl TrackedSender {
         news.delivered += 1;
         news.delivered_bytes += bytes;
         news.original |= !record.resent && seq < self.recover;
-        self.rate.on_delivered(record, bytes, now);
+        self.rate.on_delivered(seq, record.number, bytes, now);
         if let Some(external) = self.congestion.external(params) {
             let &Record { sent, number, app_limited, .. } = record;
             let delivered = Delivered { now, sent, bytes, number, app_limited, rtts: self.rtt.rtts() };
@@ -210,7 +210,8 @@ impl TrackedSender {
         (prior_in_flight, prior_outstanding): (u32, u32),
         now: Time,
     ) -> Sample {
-        let rate = self.rate.take_sample(self.rtt.least());
+        let newest = self.rate.newest().map(|seq| self.records.delivered(seq));
+        let rate = self.rate.take_sample(newest, self.rtt.least());
         let mss = params.segment_payload;
         Sample {
             now,

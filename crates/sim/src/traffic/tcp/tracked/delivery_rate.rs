@@ -24,8 +24,8 @@ pub(super) struct RateSampler {
     app_limited: u64,
     /// Transmissions so far.
     transmissions: u32,
-    /// The newest segment that the ACK in hand delivers.
-    newest: Option<Record>,
+    /// The newest segment that the ACK in hand delivers: the number of its transmission, 0 for none, and which it is.
+    newest: (u32, u32),
 }
 
 /// What a sample says of the rate (RS.*).
@@ -61,22 +61,30 @@ impl RateSampler {
         }
     }
 
-    /// A segment is delivered.
+    /// Segment `seq`, sent last as transmission `number`, is delivered.
     #[inline]
-    pub(super) fn on_delivered(&mut self, record: &Record, bytes: u32, now: Time) {
+    pub(super) fn on_delivered(&mut self, seq: u32, number: u32, bytes: u32, now: Time) {
         self.delivered += u64::from(bytes);
         self.delivered_at = now;
-        if self.newest.is_none_or(|newest| record.number > newest.number) {
-            self.newest = Some(*record);
+        if number > self.newest.0 {
+            self.newest = (number, seq);
         }
     }
 
-    /// The sample of the ACK in hand.
-    pub(super) fn take_sample(&mut self, min_rtt: Time) -> RateSample {
+    /// The newest segment that the ACK in hand delivers, if it delivers any.
+    #[inline]
+    pub(super) fn newest(&self) -> Option<u32> {
+        (self.newest.0 > 0).then_some(self.newest.1)
+    }
+
+    /// The sample of the ACK in hand, from the record of the newest segment that it delivers.
+    #[inline]
+    pub(super) fn take_sample(&mut self, newest: Option<&Record>, min_rtt: Time) -> RateSample {
+        self.newest = (0, 0);
         if self.app_limited != 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
-        let Some(newest) = self.newest.take() else { return RateSample::default() };
+        let Some(newest) = newest else { return RateSample::default() };
         self.first_sent = newest.sent;
         let send_elapsed = newest.sent.saturating_sub(newest.first_sent);
         let ack_elapsed = self.delivered_at.saturating_sub(newest.delivered_at);
@@ -121,22 +129,27 @@ mod tests {
     const MSS: u32 = 1000;
     const MS: fn(u64) -> Time = Time::from_millis;
 
+    /// A segment of a record arrives; which segment it is does not matter here.
+    fn deliver(rate: &mut RateSampler, record: &Record, now: Time) {
+        rate.on_delivered(0, record.number, MSS, now);
+    }
+
     #[test]
     fn the_rate_is_what_was_delivered_since_the_segment_was_sent_over_the_time_of_its_acks() {
         let mut rate = RateSampler::default();
         // Ten segments in a burst at 0; they come back 10 ms apart from 100 ms on: 1000 B / 10 ms = 800 kbit/s.
         let burst: Vec<Record> = (0..10).map(|k| rate.on_send(MS(0), k == 0, k * u64::from(MSS), MSS)).collect();
-        rate.on_delivered(&burst[0], MSS, MS(100));
+        deliver(&mut rate, &burst[0], MS(100));
         // The first one: 1000 B in 100 ms.
-        assert_eq!(rate.take_sample(MS(100)).rate, Some(BitRate(80_000)));
+        assert_eq!(rate.take_sample(Some(&burst[0]), MS(100)).rate, Some(BitRate(80_000)));
         // One more is sent at 100 ms and comes back at 200 ms, after ten others: 10 000 B in 100 ms.
         let next = rate.on_send(MS(100), false, 9 * u64::from(MSS), MSS);
         for k in 1..10 {
-            rate.on_delivered(&burst[k as usize], MSS, MS(100 + 10 * k));
-            rate.take_sample(MS(100));
+            deliver(&mut rate, &burst[k as usize], MS(100 + 10 * k));
+            rate.take_sample(Some(&burst[k as usize]), MS(100));
         }
-        rate.on_delivered(&next, MSS, MS(200));
-        let sample = rate.take_sample(MS(100));
+        deliver(&mut rate, &next, MS(200));
+        let sample = rate.take_sample(Some(&next), MS(100));
         assert_eq!((sample.rate, sample.interval), (Some(BitRate(800_000)), MS(100)));
         assert_eq!((sample.prior_delivered, sample.tx_in_flight), (1000, 10_000));
     }
@@ -147,20 +160,20 @@ mod tests {
         // Eleven segments, one each 10 ms; all ACKs at 200 ms: 11 000 B acknowledged at once, sent over 100 ms.
         let sent: Vec<Record> = (0..11).map(|k| rate.on_send(MS(10 * k), k == 0, k * u64::from(MSS), MSS)).collect();
         for record in &sent {
-            rate.on_delivered(record, MSS, MS(200));
+            deliver(&mut rate, record, MS(200));
         }
         // The interval is max(100 ms of sending, 200 ms since the start).
-        assert_eq!(rate.take_sample(MS(50)).rate, Some(BitRate(440_000)));
+        assert_eq!(rate.take_sample(sent.last(), MS(50)).rate, Some(BitRate(440_000)));
     }
 
     #[test]
     fn an_interval_below_the_least_rtt_gives_no_rate() {
         let mut rate = RateSampler::default();
         let record = rate.on_send(MS(0), true, 0, MSS);
-        rate.on_delivered(&record, MSS, MS(20));
-        let sample = rate.take_sample(MS(30));
+        deliver(&mut rate, &record, MS(20));
+        let sample = rate.take_sample(Some(&record), MS(30));
         assert_eq!((sample.rate, sample.interval, sample.tx_in_flight), (None, Time::ZERO, MSS));
-        assert_eq!(rate.take_sample(MS(30)), RateSample::default());
+        assert_eq!(rate.take_sample(None, MS(30)), RateSample::default());
     }
 
     #[test]
@@ -170,12 +183,12 @@ mod tests {
         rate.mark_app_limited(u64::from(MSS));
         let second = rate.on_send(MS(1), false, u64::from(MSS), MSS);
         assert!(!first.app_limited && second.app_limited);
-        rate.on_delivered(&first, MSS, MS(100));
-        assert!(!rate.take_sample(MS(1)).app_limited);
+        deliver(&mut rate, &first, MS(100));
+        assert!(!rate.take_sample(Some(&first), MS(1)).app_limited);
         assert!(rate.is_app_limited());
-        rate.on_delivered(&second, MSS, MS(101));
+        deliver(&mut rate, &second, MS(101));
         // 2000 B delivered are more than the 1000 of the mark.
-        assert!(rate.take_sample(MS(1)).app_limited);
+        assert!(rate.take_sample(Some(&second), MS(1)).app_limited);
         assert!(!rate.is_app_limited());
     }
 }

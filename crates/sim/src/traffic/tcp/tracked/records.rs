@@ -156,6 +156,17 @@ impl Records {
     #[inline]
     pub(super) fn at(&self, seq: u32) -> &Record {
         debug_assert!((self.una..self.nxt).contains(&seq));
+        self.slot(seq)
+    }
+
+    /// The record of a segment that the ACK in hand delivers, outstanding or not: its place is free for the next one sent.
+    #[inline]
+    pub(super) fn delivered(&self, seq: u32) -> &Record {
+        self.slot(seq)
+    }
+
+    #[inline]
+    fn slot(&self, seq: u32) -> &Record {
         &self.ring[seq as usize & (self.ring.len() - 1)]
     }
 

@@ -9,7 +9,7 @@ use super::{Forced, SYN_TRIES, TrackedSender};
 use crate::traffic::tcp::congestion::control::{EcnUse, Event};
 use crate::traffic::tcp::congestion::external::Sent;
 use crate::traffic::tcp::phase::Phase;
-use crate::traffic::tcp::{LossDetection, Segment, TcpParams};
+use crate::traffic::tcp::{LossDetection, Pacing, Segment, TcpParams};
 
 /// A segment that may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,10 @@ impl TrackedSender {
             self.end_batch(params, now);
             return None;
         }
+        if self.awaits_pacing(params, now) {
+            self.end_batch(params, now);
+            return None;
+        }
         match self.next_segment(params) {
             Some(next) => {
                 let Some(rate) = self.pacing_rate(params) else { return Some(self.send(params, next, now)) };
@@ -59,6 +63,14 @@ impl TrackedSender {
         }
         self.end_batch(params, now);
         None
+    }
+
+    /// Whether the next chunk is not due yet, whatever it will be: what most ACKs of a paced sender find.
+    #[inline]
+    fn awaits_pacing(&self, params: &TcpParams, now: Time) -> bool {
+        let is_paced = params.pacing == Pacing::On || self.output.pacing.is_some();
+        let waits = self.pacing_timer > now && self.pacing_timer < Time::NEVER;
+        waits && is_paced && !self.new_data_only
     }
 
     /// Sends a segment that waits for no pacing; with `recovery_sends_at_once` the next one waits for it (SendDataPacket of ns-3).

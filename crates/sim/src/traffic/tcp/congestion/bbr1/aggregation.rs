@@ -39,24 +39,41 @@ impl Aggregation {
             }
         }
         let acked = u64::from(sample.acked);
-        let mut expected = whole(unit, bw.over(sample.now.saturating_sub(self.epoch)));
-        if self.acked <= expected || self.acked + acked >= MOST_SEGMENTS * u64::from(mss) {
+        let mut expected = Whole { unit, bytes: bw.over(sample.now.saturating_sub(self.epoch)) as u64 };
+        if expected.at_least(self.acked) || self.acked + acked >= MOST_SEGMENTS * u64::from(mss) {
             self.restart(sample.now);
-            expected = 0;
+            expected.bytes = 0;
         }
         self.acked += acked;
-        let extra = (self.acked - expected).min(u64::from(cwnd));
-        self.extra[0] = self.extra[0].max(extra);
+        if !expected.at_least(self.acked.saturating_sub(self.extra[0])) {
+            let extra = (self.acked - expected.get()).min(u64::from(cwnd));
+            self.extra[0] = self.extra[0].max(extra);
+        }
     }
 
     /// What the window allows for (bbr_ack_aggregation_cwnd).
     pub fn allowance(&self, unit: u64, bw: ByteRate) -> u64 {
-        self.extra[0].max(self.extra[1]).min(whole(unit, bw.over(LONGEST)))
+        let (most, bound) = (self.extra[0].max(self.extra[1]), Whole { unit, bytes: bw.over(LONGEST) as u64 });
+        if bound.at_least(most) { most } else { bound.get() }
     }
 }
 
 /// `bytes` in whole `unit`s.
-fn whole(unit: u64, bytes: f64) -> u64 {
-    let bytes = bytes as u64;
-    bytes - bytes % unit
+#[derive(Clone, Copy)]
+struct Whole {
+    unit: u64,
+    bytes: u64,
+}
+
+impl Whole {
+    #[inline]
+    fn get(self) -> u64 {
+        self.bytes - self.bytes % self.unit
+    }
+
+    /// Whether it is `least` or more: mostly told without a division.
+    #[inline]
+    fn at_least(self, least: u64) -> bool {
+        least <= self.bytes && (self.bytes - least >= self.unit - 1 || least <= self.get())
+    }
 }
