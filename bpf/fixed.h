@@ -170,16 +170,18 @@ FAIR_INLINE __s32 fair_meter_activity(__u64 sum, const struct fair_decay *decay,
 	return fair_activity_of_q31(fair_log2_q31(sum) - fair_log2_measured_time(decay, log2_memory, age_ns) + offset);
 }
 
-/* Counts an accepted packet: eq. (6) to (9). */
+/* Counts an accepted packet: eq. (6) to (9). It counts for FAIR_PACKET_WEIGHT, or for its bytes. */
 FAIR_INLINE void fair_averager_accept(struct fair_averager *averager, const struct fair_decay *decay, __s32 activity,
-				      __u64 now_ns)
+				      __u32 weight, __u64 now_ns)
 {
 	__u64 tick = fair_tick(decay, now_ns);
 	__u64 ticks = tick > averager->last_tick ? tick - averager->last_tick : 0;
 	__u64 exponent = fair_ticks_exponent(decay, ticks);
 
-	averager->sum = fair_scale_down(averager->sum, exponent) + ((__u64)fair_biased(activity) << FAIR_SUM_EXTRA_BITS);
-	averager->count = fair_scale_down(averager->count, exponent) + (1ULL << FAIR_COUNT_BITS);
+	averager->sum = fair_scale_down(averager->sum, exponent) +
+			((__u64)fair_biased(activity) * weight >> (FAIR_WEIGHT_BITS - FAIR_SUM_EXTRA_BITS));
+	averager->count = fair_scale_down(averager->count, exponent) +
+			  ((__u64)weight << (FAIR_COUNT_BITS - FAIR_WEIGHT_BITS));
 	if (tick > averager->last_tick)
 		averager->last_tick = tick;
 	if (averager->count >= 1ULL << 63) {

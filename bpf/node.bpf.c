@@ -443,7 +443,8 @@ static __always_inline int admit(struct __sk_buff *skb, const struct port_config
 	} else {
 		state->marked += marks;
 		if (is_labelled)
-			fair_averager_accept(&state->averager, &port->decay, activity, now);
+			fair_averager_accept(&state->averager, &port->decay, activity,
+					     port->packet_weight ? port->packet_weight : bytes, now);
 		accept(port, state, now, queue, share, bytes, is_labelled);
 	}
 	give_lock(&state->lock);

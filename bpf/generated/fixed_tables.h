@@ -29,6 +29,10 @@
 #define FAIR_COUNT_BITS 28
 /* Fraction bits of S of the averager beyond the label's. */
 #define FAIR_SUM_EXTRA_BITS 6
+/* Fraction bits of a weight in the averager. */
+#define FAIR_WEIGHT_BITS 8
+/* Weight of a packet whose bytes do not count. */
+#define FAIR_PACKET_WEIGHT 256
 /* Cuts of the fair rate of CSFQ after an onset of congestion. */
 #define FAIR_CUTS 30
 /* log2 of such a cut, 0.99, in Q31. */

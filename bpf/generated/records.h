@@ -189,10 +189,11 @@ struct port_config {
 	__s64 gamma; /* Gamma. */
 	__s64 limit; /* Q_max; 0 for none. */
 	struct fair_decay decay; /* Of M_AA. */
+	__u64 packet_weight; /* What a packet counts for in A_avg, FAIR_PACKET_WEIGHT; 0 for its bytes. */
 	__u64 ns_per_byte_q20; /* What a byte adds to the virtual queue. */
 	struct fair_csfq_params csfq; /* Parameters of CSFQ. */
 } __attribute__((aligned(8)));
-_Static_assert(sizeof(struct port_config) == 152, "port_config");
+_Static_assert(sizeof(struct port_config) == 160, "port_config");
 _Static_assert(__builtin_offsetof(struct port_config, ifindex) == 0, "port_config.ifindex");
 _Static_assert(__builtin_offsetof(struct port_config, ingress) == 4, "port_config.ingress");
 _Static_assert(__builtin_offsetof(struct port_config, aqm) == 8, "port_config.aqm");
@@ -209,8 +210,9 @@ _Static_assert(__builtin_offsetof(struct port_config, q_base) == 56, "port_confi
 _Static_assert(__builtin_offsetof(struct port_config, gamma) == 64, "port_config.gamma");
 _Static_assert(__builtin_offsetof(struct port_config, limit) == 72, "port_config.limit");
 _Static_assert(__builtin_offsetof(struct port_config, decay) == 80, "port_config.decay");
-_Static_assert(__builtin_offsetof(struct port_config, ns_per_byte_q20) == 96, "port_config.ns_per_byte_q20");
-_Static_assert(__builtin_offsetof(struct port_config, csfq) == 104, "port_config.csfq");
+_Static_assert(__builtin_offsetof(struct port_config, packet_weight) == 96, "port_config.packet_weight");
+_Static_assert(__builtin_offsetof(struct port_config, ns_per_byte_q20) == 104, "port_config.ns_per_byte_q20");
+_Static_assert(__builtin_offsetof(struct port_config, csfq) == 112, "port_config.csfq");
 
 /* What a port has done; under one lock with what it counts. */
 struct port_state {

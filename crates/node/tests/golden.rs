@@ -17,8 +17,9 @@ use fairlane_schemes::contract::packet::TrafficClass;
 use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::fixed::csfq::{FixedCsfq, FixedCsfqParams, FixedRates, QueueState, RateConstants};
 use fairlane_schemes::fixed::{
-    Accounting, Activity, Decay, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold, PACKET,
+    Accounting, Activity, Decay, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold, PACKET, PACKET_WEIGHT,
 };
+use fairlane_schemes::label::abc::AverageOver;
 use fairlane_schemes::registry::markers::MarkerConfig;
 use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::registry::schemes::Scheme;
@@ -51,6 +52,7 @@ struct Library {
     thresholds: FixedThreshold,
     limit: i64,
     in_packets: bool,
+    by_bytes: bool,
 }
 
 impl Library {
@@ -75,6 +77,7 @@ impl Library {
             thresholds: FixedThreshold::new(q_min, q_base, gamma).unwrap(),
             limit,
             in_packets,
+            by_bytes: abc.average_over == Some(AverageOver::Bytes),
         }
     }
 
@@ -89,7 +92,8 @@ impl Library {
         let share = if self.in_packets { PACKET } else { i64::from(arrival.ip_bytes) + ETHERNET };
         let drops = self.thresholds.drops(queue, label, average) || queue + share > self.limit;
         if !drops {
-            self.averager.accept(&self.decay, label, arrival.now_ns);
+            let weight = if self.by_bytes { (i64::from(arrival.ip_bytes) + ETHERNET) as u32 } else { PACKET_WEIGHT };
+            self.averager.accept(&self.decay, label, weight, arrival.now_ns);
         }
         (label, average, self.thresholds.drop_threshold(label, average), drops)
     }
@@ -256,6 +260,34 @@ fn decisions_seldom_differ_from_the_reference() {
 }
 
 #[test]
+fn bytes_count_in_the_average_where_asked_to() {
+    skip_unless_possible!();
+    let averages = ["packets", "bytes"].map(|average_over| {
+        let config = node(&json!({"limit": "100 packets", "average_over": average_over}));
+        let (programs, mut library) = (common::replayed(&config), Library::new(&config));
+        let mut rng = Rng::stream(5, 0, "sizes", 0);
+        let mut now_ns = START_NS;
+        for _ in 0..2000 {
+            now_ns += rng.exponential(1e6) as u64;
+            // The second user sends as many packets, but small ones.
+            let user = u32::from(rng.bits().is_multiple_of(2));
+            let ip_bytes = if user == 0 { 1500 } else { 60 };
+            let class = TrafficClass::BestEffort;
+            decide_twice(
+                &programs,
+                &mut library,
+                &Arrival { now_ns, user, ip_bytes, class, queue_packets: 0, queue_bytes: 0 },
+            );
+        }
+        library.averager.average().to_f64()
+    });
+    // Activities log2(1500/60) = 4.64 apart, each of half of the packets; of the bytes 1514 and 74 parts.
+    let expected = (1500.0f64 / 60.0).log2() * (1514.0 / 1588.0 - 0.5);
+    let measured = averages[1] - averages[0];
+    assert!((measured - expected).abs() < 0.1 * expected, "{averages:?}");
+}
+
+#[test]
 fn a_virtual_queue_drains_at_its_rate() {
     skip_unless_possible!();
     // 10 Mbit/s are 800 ns a byte; thresholds as Table 1 of abc2018 in packets of 1.2 ms.
@@ -285,7 +317,7 @@ fn a_virtual_queue_drains_at_its_rate() {
         if drop {
             drops += 1;
         } else {
-            averager.accept(&decay, label, now_ns);
+            averager.accept(&decay, label, PACKET_WEIGHT, now_ns);
             free_at = free_at.max(now_ns) + 1514 * 800;
         }
     }

@@ -78,9 +78,10 @@ impl Domain {
 
     /// A transfer over TCP in pieces that are cut up by the last network card only, if at all.
     fn transfer(&self, to: &str, bytes: u32) {
+        let family = if to.contains(':') { "AF_INET6" } else { "AF_INET" };
         self.exchange(
             &format!(
-                "import socket\nl=socket.create_server(('{to}',9),family=socket.AF_INET6)\nl.settimeout(18)\n\
+                "import socket\nl=socket.create_server(('{to}',9),family=socket.{family})\nl.settimeout(18)\n\
                  print('ready',flush=True)\ns,_=l.accept()\nn=0\n\
                  while n<{bytes}:\n r=s.recv(1<<16); n+=len(r); assert r"
             ),
@@ -183,6 +184,55 @@ fn packets_without_room_for_their_label_are_dropped_and_counted() {
     skip_unless_live!();
     for carrier in ["ipv6_option", "shim"] {
         packets_without_room_are_dropped_and_counted(carrier);
+    }
+}
+
+/// A connected UDP socket of the client that may not fragment; sends 1500 bytes of IP twice and prints what it is told.
+const ASKS_THE_PATH: &str = "
+import errno, socket, sys, time
+address, header, level, discover, mtu = sys.argv[1], int(sys.argv[2]), *map(int, sys.argv[3:6])
+s = socket.socket(socket.AF_INET6 if ':' in address else socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(level, discover, 2)
+s.connect((address, 9))
+end = time.monotonic() + 5
+told = None
+while told is None and time.monotonic() < end:
+    try:
+        s.send(bytes(1500 - header))
+    except OSError as error:
+        told = error.errno
+    time.sleep(0.01)
+print(told == errno.EMSGSIZE, s.getsockopt(level, mtu))
+";
+
+/// The link has an MTU of 1500 and carries labels of 8 bytes: a route over it with `mtu 1492` makes the kernel of the router
+/// tell senders (RFC 1191, RFC 8201), so that nothing is dropped for want of room.
+#[test]
+fn routes_that_leave_room_for_labels_tell_senders_the_path_mtu() {
+    skip_unless_live!();
+    // IPPROTO_IP, IP_MTU_DISCOVER, IP_MTU; IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_MTU.
+    let (v4, v6) = ("28 0 10 14", "48 41 23 24");
+    for (carrier, families) in [("ipv6_option", &[("fd02::2", v6)][..]), ("shim", &[("fd02::2", v6), ("10.2.0.2", v4)])]
+    {
+        let domain = Domain::new(carrier);
+        domain.lab.run("a", "ip link set mid0 mtu 1500");
+        domain.lab.run("a", "ip -6 route replace fd02::/64 via fd03::2 mtu 1492");
+        domain.lab.run("a", "ip route replace 10.2.0.0/24 via 10.3.0.2 mtu 1492");
+        domain.attach();
+        let program = domain.lab.file("path.py", ASKS_THE_PATH);
+        for (server, numbers) in families {
+            let told = domain.lab.run("c", &format!("python3 {} {server} {numbers}", program.display()));
+            assert_eq!(told, "True 1492\n", "{carrier} {server}");
+            domain.transfer(server, 1_000_000);
+        }
+        let (at_a, at_b) = domain.status();
+        assert_eq!(
+            (count(&at_a, "too_large"), count(&at_a, "refused"), count(&at_b, "refused")),
+            (0, 0, 0),
+            "{carrier}"
+        );
+        // At most 64 kB a packet.
+        assert!(count(&at_b, "trusted") > 15, "{at_b}");
     }
 }
 

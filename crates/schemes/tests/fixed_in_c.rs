@@ -5,8 +5,8 @@ use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::fixed::c_header::c_header;
 use fairlane_schemes::fixed::csfq::{FixedCsfq, FixedCsfqParams, FixedRates, QueueState};
 use fairlane_schemes::fixed::{
-    Accounting, Activity, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold, exp2_neg_q32, log2_q31,
-    scale_down,
+    Accounting, Activity, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold, PACKET_WEIGHT, exp2_neg_q32,
+    log2_q31, scale_down,
 };
 use std::env;
 use std::fmt::Write as _;
@@ -72,7 +72,7 @@ int main(void)
 			result = fair_meter_activity(fair_meter_count(&meter, &decay, c, d, a), &decay, log2_memory, offset, a);
 			break;
 		case 'a':
-			fair_averager_accept(&averager, &decay, c, a);
+			fair_averager_accept(&averager, &decay, c, d, a);
 			result = fair_averager_average(&averager);
 			break;
 		}
@@ -121,7 +121,7 @@ impl Script {
     }
 
     fn trains(&mut self, rng: &mut Rng) {
-        for _ in 0..40 {
+        for by_bytes in [false, true].repeat(20) {
             let memory_ns = libm::exp10(6.0 + 6.55 * rng.open01()) as u64;
             let rate = BitRate(libm::exp10(3.0 + 9.0 * rng.open01()) as u64);
             let params = FixedMeterParams::new(Time::from_nanos(memory_ns), rate).unwrap();
@@ -158,8 +158,10 @@ impl Script {
                 if bits >> 34 & 1 == 1 {
                     csfq.overflow();
                 }
-                averager.accept(&decay, label, now);
-                self.add('a', [now, 0], [label.units().into(), 0, 0], averager.average().units().into());
+                let weight = if by_bytes { 20 + (rng.bits() % 65_516) as u32 } else { PACKET_WEIGHT };
+                averager.accept(&decay, label, weight, now);
+                let arguments = [label.units().into(), weight.into(), 0];
+                self.add('a', [now, 0], arguments, averager.average().units().into());
             }
         }
     }

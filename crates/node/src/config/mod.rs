@@ -374,7 +374,7 @@ mod tests {
                 "users_table.timeout: \"29 s\" is out of range, it must be at least 10 times marker.memory, 30 s",
             ),
             ("/marker/meter", json!("fair"), "marker.meter: is not possible here, the only one is \"normal\""),
-            ("/ports/1/queue/scheme", json!("csfq"), "ports[1].queue.averager_memory: unknown key"),
+            ("/ports/1/queue/scheme", json!("csfq"), "ports[1].queue.average_over: unknown key"),
             ("/users/2/vlan", json!(4095), "users[2].vlan: 4095 is out of range, it must be from 1 to 4094"),
             (
                 "/users/4/mark",

@@ -170,7 +170,8 @@ fn port_warnings(config: &NodeConfig, port: &Port, link: &Link, qdisc: Option<&s
     if let Some(mtu) = link.mtu.filter(|mtu| has_shim && *mtu < LARGEST_LABELLED) {
         texts.push(format!(
             "the MTU {mtu} has no room for packets of 1500 bytes with a label of 8, they are dropped; \
-             `ip link set {name} mtu {LARGEST_LABELLED}`"
+             `ip link set {name} mtu {LARGEST_LABELLED}`, or routes over it with `mtu {}`",
+            mtu.saturating_sub(LARGEST_LABELLED - 1500)
         ));
     }
     texts.extend(aggregates(config, port, link));

@@ -24,6 +24,7 @@ use fairlane_schemes::base::config::ConfigError;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, QueueMeasure, Threshold};
 use fairlane_schemes::fixed::csfq::{FixedCsfqParams, RateConstants};
 use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, OutOfRange, PACKET};
+use fairlane_schemes::label::abc::AverageOver;
 use serde_json::Value as Json;
 
 /// Meters of the switch: `USERS` in `p4/sizes.p4`, which `-DUSERS` changes.
@@ -137,6 +138,9 @@ impl Switch {
             }
             if port.queue.ecn {
                 return refuse("queue.ecn", "true is not there on a P4 switch, it drops");
+            }
+            if port.abc.average_over == Some(AverageOver::Bytes) {
+                return refuse("queue.average_over", "\"bytes\" is not there on a P4 switch, it averages over packets");
             }
             entries.extend(role(number, port.params.arrivals));
         }

@@ -11,7 +11,8 @@ use crate::config::{
 };
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Threshold, Time};
 use fairlane_schemes::fixed::csfq::{FixedCsfqParams, RateConstants};
-use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, FixedThreshold, OutOfRange, PACKET};
+use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, FixedThreshold, OutOfRange, PACKET, PACKET_WEIGHT};
+use fairlane_schemes::label::abc::AverageOver;
 
 impl NodeRecord {
     /// The record of a configuration.
@@ -270,6 +271,10 @@ impl PortRecord {
             gamma,
             limit,
             decay: DecayRecord::new(Decay::new(port.abc.averager_memory)?),
+            packet_weight: match port.abc.average_over {
+                Some(AverageOver::Bytes) => 0,
+                Some(AverageOver::Packets) | None => PACKET_WEIGHT.into(),
+            },
             ns_per_byte_q20: (8e9 * 1_048_576.0 / rate.as_f64()).round() as u64,
             csfq,
         })
@@ -284,7 +289,7 @@ impl PortRecord {
     /// Whether the state of a port with the `other` record means the same here.
     #[must_use]
     pub fn keeps_state_of(&self, other: &Self) -> bool {
-        let of = |record: &Self| (record.decay, record.unit, record.aqm, record.csfq.decay);
+        let of = |record: &Self| (record.decay, record.packet_weight, record.unit, record.aqm, record.csfq.decay);
         of(self) == of(other)
     }
 }

@@ -255,6 +255,8 @@ records! {
         limit: i64,
         /// Of M_AA.
         decay: DecayRecord,
+        /// What a packet counts for in A_avg, FAIR_PACKET_WEIGHT; 0 for its bytes.
+        packet_weight: u64,
         /// What a byte adds to the virtual queue.
         ns_per_byte_q20: u64,
         /// Parameters of CSFQ.

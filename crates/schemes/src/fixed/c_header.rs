@@ -2,7 +2,7 @@
 //!
 //! `make bpf-headers` writes it; a test compares the written file with what this module says.
 
-use super::averager::{COUNT_BITS, SUM_EXTRA_BITS};
+use super::averager::{COUNT_BITS, PACKET_WEIGHT, SUM_EXTRA_BITS, WEIGHT_BITS};
 use super::csfq::{CUTS, LOG2_CUT_Q31};
 use super::decay::FORGOTTEN;
 use super::exp2::{EXPONENT_BITS, LN2_Q32};
@@ -55,6 +55,8 @@ pub fn c_header() -> String {
         "FAIR_SUM_EXTRA_BITS",
         SUM_EXTRA_BITS,
     );
+    constant(&mut text, "Fraction bits of a weight in the averager.", "FAIR_WEIGHT_BITS", WEIGHT_BITS);
+    constant(&mut text, "Weight of a packet whose bytes do not count.", "FAIR_PACKET_WEIGHT", PACKET_WEIGHT);
     constant(&mut text, "Cuts of the fair rate of CSFQ after an onset of congestion.", "FAIR_CUTS", CUTS);
     constant(&mut text, "log2 of such a cut, 0.99, in Q31.", "FAIR_LOG2_CUT_Q31", format_args!("({LOG2_CUT_Q31}LL)"));
     constant(&mut text, "One packet, in units of a queue in packets.", "FAIR_PACKET", PACKET);

@@ -54,7 +54,7 @@ pub mod tables;
 mod threshold;
 
 pub use activity::Activity;
-pub use averager::FixedAverager;
+pub use averager::{FixedAverager, PACKET_WEIGHT};
 pub use decay::Decay;
 pub use exp2::{EXPONENT_BITS, exp2_neg_q32, mul_q32, scale_down};
 pub use log2::{LOG2_OF_ZERO_Q31, log2_q16, log2_q31};

@@ -173,9 +173,15 @@ impl WeightedMean {
     /// Counts `value` at `now`.
     #[inline]
     pub fn update(&mut self, value: f64, now: Time) {
+        self.update_weighing(value, 1.0, now);
+    }
+
+    /// Counts `value` at `now` as much as `weight` values, more than none.
+    #[inline]
+    pub fn update_weighing(&mut self, value: f64, weight: f64, now: Time) {
         let decay = 1.0 - self.memory.forgotten(self.last, now);
-        self.weighted_sum = decay * self.weighted_sum + value; // eq. (6)
-        self.weighted_count = decay * self.weighted_count + 1.0; // eq. (7)
+        self.weighted_sum = decay * self.weighted_sum + weight * value; // eq. (6)
+        self.weighted_count = decay * self.weighted_count + weight; // eq. (7)
         self.mean = self.weighted_sum / self.weighted_count; // eq. (8)
         self.last = now; // eq. (9)
     }

@@ -35,8 +35,7 @@ pub fn is_shorter(queue: &QueueView, threshold: Threshold) -> bool {
 /// Measures a queue in the unit of the thresholds it is compared with.
 #[derive(Clone, Debug)]
 pub struct QueueLength {
-    measure: QueueMeasure,
-    estimate: DelayEstimate,
+    kind: LengthKind,
     departures: DepartureRate,
 }
 
@@ -44,32 +43,55 @@ impl QueueLength {
     /// In `measure`; `estimate` matters for delays only.
     #[must_use]
     pub fn new(measure: QueueMeasure, estimate: DelayEstimate) -> Self {
-        Self { measure, estimate, departures: DepartureRate::default() }
+        Self { kind: LengthKind { measure, estimate }, departures: DepartureRate::default() }
     }
 
     /// Length of the queue: packets, bytes, or seconds.
     #[inline]
     pub fn of(&self, queue: &QueueView, now: Time) -> f64 {
-        match self.measure {
-            QueueMeasure::Packets => f64::from(queue.backlog.packets),
-            QueueMeasure::Bytes => queue.backlog.bytes as f64,
-            QueueMeasure::Delay => self.expected_delay_s(queue, now),
-        }
+        self.kind.of(queue, &self.departures, now)
     }
 
     /// A packet's transmission started, `backlog` stayed behind.
     #[inline]
     pub fn departed(&mut self, wire_bytes: u32, backlog: Backlog, now: Time) {
-        if self.measure == QueueMeasure::Delay && self.estimate == DelayEstimate::Departures {
-            self.departures.departed(wire_bytes, backlog, now);
+        self.kind.departed(&mut self.departures, wire_bytes, backlog, now);
+    }
+}
+
+/// What a [`QueueLength`] measures, for who keeps its two bytes beside others of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct LengthKind {
+    /// The unit.
+    pub measure: QueueMeasure,
+    /// Where a delay comes from.
+    pub estimate: DelayEstimate,
+}
+
+impl LengthKind {
+    /// See [`QueueLength::of`].
+    #[inline]
+    pub fn of(self, queue: &QueueView, departures: &DepartureRate, now: Time) -> f64 {
+        match self.measure {
+            QueueMeasure::Packets => f64::from(queue.backlog.packets),
+            QueueMeasure::Bytes => queue.backlog.bytes as f64,
+            QueueMeasure::Delay => self.expected_delay_s(queue, departures, now),
         }
     }
 
-    fn expected_delay_s(&self, queue: &QueueView, now: Time) -> f64 {
+    /// See [`QueueLength::departed`].
+    #[inline]
+    pub fn departed(self, departures: &mut DepartureRate, wire_bytes: u32, backlog: Backlog, now: Time) {
+        if self.measure == QueueMeasure::Delay && self.estimate == DelayEstimate::Departures {
+            departures.departed(wire_bytes, backlog, now);
+        }
+    }
+
+    fn expected_delay_s(self, queue: &QueueView, departures: &DepartureRate, now: Time) -> f64 {
         let bits = queue.backlog.bytes as f64 * 8.0;
         match self.estimate {
             DelayEstimate::LinkRate => bits / queue.link_rate.as_f64(),
-            DelayEstimate::Departures => bits / self.departures.bits_per_s().unwrap_or(queue.link_rate.as_f64()),
+            DelayEstimate::Departures => bits / departures.bits_per_s().unwrap_or(queue.link_rate.as_f64()),
             DelayEstimate::Sojourn => queue.head_enqueued_at.map_or(0.0, |at| now.saturating_sub(at).as_secs_f64()),
         }
     }
@@ -77,7 +99,7 @@ impl QueueLength {
 
 /// Rate of the link as its departures show it while packets wait.
 #[derive(Clone, Debug, Default)]
-struct DepartureRate {
+pub struct DepartureRate {
     bits: f64,
     busy_s: f64,
     /// Length and start of the transmission in progress, if the next departure will follow it without a gap.

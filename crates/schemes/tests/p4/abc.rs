@@ -5,7 +5,7 @@ use super::setup::{Queue, Setup, addresses, extreme, published};
 use super::train::Dice;
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::fixed::{
-    Accounting, Activity, Decay, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold,
+    Accounting, Activity, Decay, FixedAverager, FixedMeter, FixedMeterParams, FixedThreshold, PACKET_WEIGHT,
 };
 use std::collections::HashMap;
 
@@ -150,7 +150,7 @@ impl Model for Arithmetic {
             && !is_dropped
             && !packet.is_over
         {
-            averager.accept(&aqm.decay(), label, packet.now_ns);
+            averager.accept(&aqm.decay(), label, PACKET_WEIGHT, packet.now_ns);
         }
         Judgement { is_dropped, label: packet.label, average: average.biased().into(), threshold }
     }

@@ -2,8 +2,18 @@
 
 use crate::contract::prelude::*;
 use crate::measure::utema::WeightedMean;
-use crate::queue::queue_length::{DelayEstimate, QueueLength};
+use crate::queue::queue_length::{DelayEstimate, DepartureRate, LengthKind};
 use crate::queue::queue_threshold::QueueThreshold;
+
+choices! {
+    /// What counts in the average activity.
+    pub enum AverageOver {
+        /// Each packet as much as any other.
+        Packets = "packets",
+        /// Each byte, so that small packets, such as acknowledgements, count little.
+        Bytes = "bytes",
+    }
+}
 
 params! {
     /// Activity AQM of ABC. The three thresholds share one unit: packets, bytes, or time.
@@ -18,6 +28,8 @@ params! {
         averager_memory: Time = "0.3 s", in "1 ms"..="1 h", symbol "M_AA", source "abc2018 Table 1, eq. (6)-(7)";
         /// Where the queueing delay comes from when the thresholds are times.
         delay_estimate: DelayEstimate = "link_rate", source "abc2018 III-C2, our choice";
+        /// What the average activity is a mean of: without it packets.
+        average_over: Option<AverageOver> = null, source "packets: abc2018 eq. (6)-(7); bytes: our choice";
     }
 }
 
@@ -53,8 +65,10 @@ impl AbcRule {
 pub struct AbcAqm {
     rule: AbcRule,
     average_activity: WeightedMean,
-    length: QueueLength,
+    departures: DepartureRate,
     drop_threshold: f64,
+    length: LengthKind,
+    average_over: AverageOver,
 }
 
 impl AbcAqm {
@@ -68,12 +82,14 @@ impl AbcAqm {
                 gamma: params.gamma.magnitude(),
             },
             average_activity: WeightedMean::new(params.averager_memory),
-            length: QueueLength::new(params.q_min.measure(), params.delay_estimate),
+            departures: DepartureRate::default(),
             drop_threshold: params.q_base.magnitude(),
+            length: LengthKind { measure: params.q_min.measure(), estimate: params.delay_estimate },
+            average_over: params.average_over.unwrap_or(AverageOver::Packets),
         }
     }
 
-    /// A_avg: mean activity of the accepted packets, 0 before the first.
+    /// A_avg: mean activity of the accepted packets, or of their bytes; 0 before the first.
     #[must_use]
     pub fn average_activity(&self) -> f64 {
         self.average_activity.mean()
@@ -126,17 +142,22 @@ impl Aqm for AbcAqm {
     #[inline]
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, _: &mut Rng) -> Verdict {
         self.drop_threshold = self.rule.drop_threshold(packet.label(), self.average_activity.mean());
-        AbcRule::verdict(self.length.of(queue, now), self.drop_threshold)
+        let length = self.length.of(queue, &self.departures, now);
+        AbcRule::verdict(length, self.drop_threshold)
     }
 
     #[inline]
     fn accepted<P: Packet>(&mut self, packet: &mut P, now: Time) {
-        self.average_activity.update(packet.label(), now); // eq. (6)-(9)
+        let weight = match self.average_over {
+            AverageOver::Packets => 1.0,
+            AverageOver::Bytes => f64::from(packet.wire_bytes().max(1)),
+        };
+        self.average_activity.update_weighing(packet.label(), weight, now); // eq. (6)-(9)
     }
 
     #[inline]
     fn departed<P: Packet>(&mut self, packet: &P, backlog: Backlog, now: Time) {
-        self.length.departed(packet.wire_bytes(), backlog, now);
+        self.length.departed(&mut self.departures, packet.wire_bytes(), backlog, now);
     }
 
     #[inline]
@@ -185,6 +206,21 @@ mod tests {
         assert_eq!(threshold(&params, 0.5), 12); // Q_min from 0.5 on
         assert_eq!(threshold(&params, 9.0), 12);
         assert_eq!(threshold(&params, -0.25), 24); // only the limit is left to drop
+    }
+
+    #[test]
+    fn acknowledgements_pull_the_average_of_packets_down_and_hardly_that_of_bytes() {
+        let average = |average_over| {
+            let mut aqm = AbcAqm::new(&AbcParams { average_over, ..Default::default() });
+            // Two full packets of activity 8 and an acknowledgement of activity 2.
+            for (label, wire_bytes) in [(8.0, 1500), (8.0, 1500), (2.0, 60)] {
+                aqm.accepted(&mut TestPacket { label, wire_bytes, ..Default::default() }, Time::ZERO);
+            }
+            aqm.average_activity()
+        };
+        assert_eq!(average(None), 6.0);
+        assert_eq!(average(Some(AverageOver::Packets)), 6.0);
+        assert!((average(Some(AverageOver::Bytes)) - (8.0 * 3000.0 + 2.0 * 60.0) / 3060.0).abs() < 1e-12);
     }
 
     #[test]

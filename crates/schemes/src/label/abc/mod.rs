@@ -52,6 +52,10 @@
 //!     paper has no classes on such links.
 //! 13. An activity is never below -32, the least that the wire format says: otherwise a packet without length, the
 //!     first of its user, would have none.
+//! 14. With `average_over = "bytes"` (6) and (7) become `S = ... + L*A` and `N = ... + L`. The paper's traffic has one
+//!     direction. Where acknowledgements of the other direction share a port, they are a third of its packets or so, of users
+//!     who hardly send there: a mean over packets lies far below the activity of all who transfer, and all of them have
+//!     the threshold `Q_min`. Over packets unless said otherwise, as the paper has it.
 
 mod aqm;
 mod marker;
@@ -59,7 +63,7 @@ mod marker;
 use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 
-pub use aqm::{AbcAqm, AbcParams, AbcRule, check_opens};
+pub use aqm::{AbcAqm, AbcParams, AbcRule, AverageOver, check_opens};
 pub use marker::{AbcMarker, AbcMarkerParams, AbcMeter, AbcMeterKind, split_reference_rate};
 
 /// ABC in the list of schemes.
