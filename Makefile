@@ -182,9 +182,9 @@ bench-node: ## Measure the kernel programs: ns per packet, forwarding with and w
 	cargo build --release --quiet --package fairlane-node --features ebpf
 	$(PYTHON) benches/node_throughput.py $$(cargo metadata --no-deps --format-version 1 | $(PYTHON) -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/release/fairlane-node
 
-bench-forwarder: setup node ## Measure the user-space forwarder on AF_PACKET and AF_XDP, turn by turn: packets per second, lateness (needs root, clang, iproute2, ethtool)
+bench-forwarder: setup node ## Measure the user-space forwarder on AF_PACKET and AF_XDP, turn by turn: packets per second, lateness; TURNS=7 (needs root, clang, iproute2, ethtool)
 	cargo build --release --quiet --package fairlane-node $(EBPF) --example flood
-	$(BIN)/python benches/forwarder.py
+	$(BIN)/python benches/forwarder.py $(if $(TURNS),--turns $(TURNS))
 
 node: ## Build target/release/fairlane-node, with the kernel data plane if clang, libelf and zlib are there
 	cargo build --release --quiet --package fairlane-node $(EBPF)

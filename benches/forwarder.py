@@ -10,6 +10,7 @@ take: frames that the kernel makes, since a sender that makes a packet at a time
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import sys
@@ -46,16 +47,21 @@ LATENESS = {"rate": "100 Mbit/s", "delay": "5 ms", "queue": {"scheme": "droptail
 
 def main() -> None:
     """Prints two tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--turns", type=int, default=TURNS, help=f"turns, each on both kinds of sockets (default {TURNS})"
+    )
+    turns_wanted = parser.parse_args().turns
     processors = sorted(os.sched_getaffinity(0))
     if len(processors) < 2:
         sys.exit("error: needs two processors, one for the forwarder alone")
     if not _flood().exists():
         sys.exit(f"error: {_flood()}: not found; `make bench-forwarder` builds it, with clang, libelf and zlib")
-    print(f"{TURNS} turns of {WINDOW_S:g} s: median packets/s (least to most)\n")
+    print(f"{turns_wanted} turns of {WINDOW_S:g} s: median packets/s (least to most)\n")
     print("| frames, scheme | AF_PACKET | AF_XDP, copy | AF_XDP over AF_PACKET, turn by turn |")
     print("|---|---|---|---|")
     for name, (size, egress) in CASES.items():
-        turns = [[_throughput(processors, io, size, egress) for io in IO] for _ in range(TURNS)]
+        turns = [[_throughput(processors, io, size, egress) for io in IO] for _ in range(turns_wanted)]
         rates = " | ".join(_shown([turn[which] for turn in turns], lambda rate: f"{rate:.0f}") for which in (0, 1))
         ratios = _shown([xdp / packet for packet, xdp in turns], lambda ratio: f"{ratio:.2f}")
         print(f"| {name} | {rates} | {ratios} |", flush=True)
