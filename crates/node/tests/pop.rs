@@ -20,6 +20,7 @@ use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use live::{Lab, port};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value as Json, json};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -36,13 +37,32 @@ const SITE_HOSTS: [&str; 3] = ["h0", "h1", "h2"];
 const SITE_PORTS: [&str; 3] = ["s0", "s1", "s2"];
 const CONTROLS: [&str; 2] = ["cubic", "bbr"];
 
-/// Rate of each bottleneck, and what waits in front of it: thresholds are eight times those of the paper (6, 20, 16 packets),
-/// 24 to 80 ms, for some packets of each of up to 40 flows. The limit is the threshold of a user with a quarter of the average,
-/// `q_base + 2 gamma`: at a lower one the qdisc would drop whom ABC does not.
+/// Rate of each bottleneck.
 const RATE_MBPS: f64 = 24.0;
-const LIMIT: u32 = 416;
-const QUEUE: &str =
-    "queue = { scheme = \"abc\", q_min = \"48 packets\", q_base = \"160 packets\", gamma = \"128 packets\" }\n";
+
+/// What waits in front of it follows from the flows that it is made for. A window below four packets is repaired by timeouts
+/// (three duplicate acknowledgements, RFC 5681 3.2), and BBR keeps four in any case: `q_base` holds that many for as many
+/// flows as there would be if all had those of the busiest. The path itself holds next to nothing here. `q_min` and `gamma`
+/// stand to it as in the P4 paper, 6 and 16 to 20. Bytes, not packets, for acknowledgements share the queue.
+const FRAME_BYTES: usize = 1518;
+const WINDOW_PACKETS: usize = 4;
+const MOST_FLOWS: usize = 4;
+const ACTIVE: usize = 14;
+const Q_BASE_BYTES: usize = WINDOW_PACKETS * MOST_FLOWS * ACTIVE * FRAME_BYTES;
+
+fn queue() -> String {
+    let [q_min, gamma] = [6, 16].map(|packets| Q_BASE_BYTES * packets / 20);
+    format!(
+        "queue = {{ scheme = \"abc\", q_min = \"{q_min} B\", q_base = \"{Q_BASE_BYTES} B\", gamma = \"{gamma} B\", \
+         average_over = \"bytes\" }}\n"
+    )
+}
+
+/// The threshold of a user with a quarter of the average, `q_base + 2 gamma`: at a lower one the qdisc would drop whom ABC
+/// does not.
+fn limit_bytes() -> usize {
+    Q_BASE_BYTES + 2 * (Q_BASE_BYTES * 16 / 20)
+}
 
 /// Directions of TCP at a time.
 type Ways = &'static [&'static str];
@@ -222,7 +242,7 @@ impl Pop {
         for (name, interface) in sites {
             let tbf = format!("tbf rate {RATE_MBPS}mbit burst 3100 limit 10000000");
             self.lab.run(name, &format!("tc qdisc add dev {interface} root handle 1: {tbf}"));
-            self.lab.run(name, &format!("tc qdisc add dev {interface} parent 1: pfifo limit {LIMIT}"));
+            self.lab.run(name, &format!("tc qdisc add dev {interface} parent 1: bfifo limit {}", limit_bytes()));
         }
     }
 
@@ -237,10 +257,10 @@ impl Pop {
             + &of("bng", &meter("destination"))
             + &of("trunk", carried);
         let aggregation = of("trunk", carried)
-            + &self.sites().map(|site| of(SITE_PORTS[site], &format!("{carried}{QUEUE}"))).collect::<String>();
+            + &self.sites().map(|site| of(SITE_PORTS[site], &format!("{carried}{}", queue()))).collect::<String>();
         let mut nodes = vec![("e", edge), ("b", aggregation)];
         nodes.extend(self.sites().map(|site| {
-            let ports = of("access", &meter("source")) + &of("uplink", &format!("{carried}{QUEUE}"));
+            let ports = of("access", &meter("source")) + &of("uplink", &format!("{carried}{}", queue()));
             (SITE_NODES[site], table(self.subscribers.len()) + &tables(&mut self.at(site)) + &ports)
         }));
         self.nodes = nodes.into_iter().map(|(name, text)| (name, self.lab.config(name, &text))).collect();
@@ -288,6 +308,10 @@ impl Pop {
         }
     }
 
+    fn is_attached(&self) -> bool {
+        self.lab.pins_of("e").exists()
+    }
+
     fn detach(&self) {
         for (name, config) in &self.nodes {
             self.lab.node_ok(name, "detach", config);
@@ -323,12 +347,29 @@ impl Pop {
         let mut connections = Vec::new();
         for (index, (subscriber, way)) in self.active(site, ways).into_iter().enumerate() {
             let addresses = subscriber.addresses();
-            let flows = if index / 2 % 2 == 0 { addresses.len() } else { 4 };
-            let control = CONTROLS[index / 4 % 2];
+            let (flows, control) = sender(index, subscriber);
             connections
                 .extend((0..flows).map(|flow| [addresses[flow % addresses.len()].clone(), way.into(), control.into()]));
         }
         connections
+    }
+
+    /// The sender of the subscriber at this place among those with TCP, in words.
+    fn kind(&self, index: usize, subscriber: &Subscriber, way: &str) -> String {
+        let (flows, control) = sender(index, subscriber);
+        format!("{way}, {control} x {flows}")
+    }
+
+    /// What meters and drops have counted, by the name of the meter: bytes of IP, packets, packets dropped.
+    fn counted(&self) -> HashMap<String, [u64; 3]> {
+        let of = |user: &Json| {
+            let counts = ["bytes", "packets", "dropped"].map(|key| user[key].as_u64().unwrap());
+            (user["name"].as_str().unwrap().to_string(), counts)
+        };
+        let nodes = ["e"].into_iter().chain(self.sites().map(|site| SITE_NODES[site]));
+        nodes
+            .flat_map(|name| self.status(name)["users"].as_array().unwrap().iter().map(of).collect::<Vec<_>>())
+            .collect()
     }
 
     /// The goodput of each that has TCP, in Mb/s.
@@ -375,7 +416,7 @@ impl Pop {
         for (name, to) in [("e", "to ")].into_iter().chain(self.sites().map(|site| (SITE_NODES[site], ""))) {
             let status = self.status(name);
             let users = status["users"].as_array().unwrap();
-            let packets: std::collections::HashMap<&str, u64> =
+            let packets: HashMap<&str, u64> =
                 users.iter().map(|user| (user["name"].as_str().unwrap(), user["packets"].as_u64().unwrap())).collect();
             let here = self.subscribers.iter().filter(|one| name == "e" || SITE_NODES[one.site()] == name);
             for subscriber in here {
@@ -412,6 +453,13 @@ impl Drop for Pop {
     }
 }
 
+/// Connections of a subscriber by its place among those with TCP at its site, and their congestion control: one for each of
+/// its addresses, or four.
+fn sender(index: usize, subscriber: &Subscriber) -> (usize, &'static str) {
+    let flows = if (index / 2).is_multiple_of(2) { subscriber.addresses().len() } else { MOST_FLOWS };
+    (flows, CONTROLS[index / 4 % 2])
+}
+
 fn host(site: usize) -> String {
     format!("10.1.0.{}", 10 + site)
 }
@@ -431,7 +479,11 @@ fn share_mbps(active: usize) -> f64 {
 
 /// Runs TCP and prints what came of it; the least share of all.
 fn shares(what: &str, pop: &Pop, ways: Ways) -> f64 {
+    let before = pop.is_attached().then(|| pop.counted());
     let goodputs = pop.goodputs(ways);
+    if let Some(before) = before {
+        print_kinds(pop, ways, &goodputs, &before);
+    }
     let share = share_mbps(pop.size.active / ways.len());
     let worst = goodputs.iter().copied().fold(f64::INFINITY, f64::min) / share;
     let best = goodputs.iter().copied().fold(0.0, f64::max) / share;
@@ -444,6 +496,31 @@ fn shares(what: &str, pop: &Pop, ways: Ways) -> f64 {
         goodputs.len()
     );
     worst
+}
+
+/// What each kind of sender got, what it offered to its meter in the same time at the same pace, and what was dropped of it
+/// where its drops are known by name: at the node that metered it.
+fn print_kinds(pop: &Pop, ways: Ways, goodputs: &[f64], before: &HashMap<String, [u64; 3]>) {
+    let after = pop.counted();
+    let seconds = (pop.size.settle + pop.size.measure).as_secs_f64() + 1.0;
+    let mut kinds: BTreeMap<String, Vec<[f64; 3]>> = BTreeMap::new();
+    let active = pop.sites().flat_map(|site| pop.active(site, ways).into_iter().enumerate());
+    for ((index, (subscriber, way)), goodput) in active.zip(goodputs) {
+        let name = if way == "download" { format!("to {}", subscriber.name()) } else { subscriber.name() };
+        let [bytes, packets, dropped] = [0, 1, 2].map(|i| (after[&name][i] - before[&name][i]) as f64);
+        let row = [*goodput, bytes * 8e-6 / seconds, dropped / packets];
+        kinds.entry(pop.kind(index, subscriber, way)).or_default().push(row);
+    }
+    for (kind, rows) in kinds {
+        let mean = |i: usize| rows.iter().map(|row| row[i]).sum::<f64>() / rows.len() as f64;
+        let least = rows.iter().map(|row| row[0]).fold(f64::INFINITY, f64::min);
+        let (count, got, offered) = (rows.len(), mean(0), mean(1));
+        let dropped =
+            if kind.starts_with("upload") { format!(", {:.1} % dropped", mean(2) * 100.0) } else { String::new() };
+        println!(
+            "  {kind}: {count} users, {got:.2} Mb/s each, {least:.2} the least, {offered:.2} Mb/s offered{dropped}"
+        );
+    }
 }
 
 /// What the kernel has spent on programs since it counts, and how often it ran them.
@@ -515,7 +592,7 @@ fn a_small_point_of_presence_labels_once_and_shares() {
 fn two_thousand_subscribers_of_a_tree_get_their_shares() {
     skip_unless_live!();
     let (settle, measure) = (Duration::from_secs(10), Duration::from_secs(40));
-    let mut pop = Pop::new(Size { sites: 3, subscribers: 2000, active: 14, settle, measure });
+    let mut pop = Pop::new(Size { sites: 3, subscribers: 2000, active: ACTIVE, settle, measure });
     let with_two = pop.subscribers.iter().filter(|subscriber| subscriber.addresses().len() == 2).count();
     println!("{} subscribers, {with_two} with two prefixes", pop.subscribers.len());
     let began = Instant::now();
@@ -536,16 +613,19 @@ fn two_thousand_subscribers_of_a_tree_get_their_shares() {
         ns as f64 / runs as f64,
         ns as f64 / elapsed.as_nanos() as f64 * 100.0
     );
-    shares("with ABC", &pop, BOTH);
+    let both = shares("with ABC", &pop, BOTH);
     pop.assert_one_label();
     pop.detach();
     let without = [DOWNLOAD, UPLOAD].map(|ways| shares("without ABC", &pop, ways));
+    let verdict = |worst: f64| if worst >= 0.8 { "reached" } else { "missed" };
     println!(
-        "the target, 0.8 for the worst, is {}",
-        if worst.iter().all(|worst| *worst >= 0.8) { "reached" } else { "missed" }
+        "the target, 0.8 for the worst: downloads {}, uploads {}, both at once {}",
+        verdict(worst[0]),
+        verdict(worst[1]),
+        verdict(both)
     );
-    // Half of the way from 0.8 to nothing: what is missed is told in docs/node.md; a meter or an AQM that does not work gives what
-    // there is without.
-    assert!(worst.iter().all(|worst| *worst >= 0.4), "{worst:?}");
-    assert!(worst.iter().zip(without).all(|(with, without)| *with > without), "{worst:?} {without:?}");
+    // What is missed is told in docs/node.md. The worst had 0.72 in all runs of uploads so far and more in those of the others,
+    // 0.5 of both at once with an average over packets, and 0.17 to 0.24 without ABC.
+    assert!(worst.iter().chain([&both]).all(|worst| *worst >= 0.6), "{worst:?} {both}");
+    assert!(worst.iter().zip(without).all(|(with, without)| *with > 2.0 * without), "{worst:?} {without:?}");
 }

@@ -69,7 +69,8 @@ pub(super) fn write_all<K: Record, V: Record>(
 ) -> Result<(), KernelError> {
     let (mut keys, mut values) = (Vec::new(), Vec::new());
     for batch in entries.chunks(BATCH) {
-        (keys.clear(), values.clear());
+        keys.clear();
+        values.clear();
         for (key, value) in batch {
             keys.extend_from_slice(key.as_bytes());
             values.extend_from_slice(value.as_bytes());
