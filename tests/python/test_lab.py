@@ -343,14 +343,22 @@ def test_classes_of_the_kernels_htb_get_what_those_of_the_scheme_get(
     if subprocess.run(["unshare", "-n", "tc", "qdisc", "add", "dev", "lo", "root", "htb"], check=False).returncode:
         pytest.skip("this kernel has no sch_htb")
     base, whole = four_classes(), {**CLASSES, **settings}
-    try:
-        found = fairlane.lab.compare(base, ["htb"], planes=("simulator", "kernel"), settings=whole, store=tmp_path)
-    except LabError as error:
-        pytest.skip(f"the machine is too busy: {error}")
-    simulated, measured = ([group["goodput_bps"] / 1e6 for group in one.result.runs[0]["groups"]] for one in found)
     # 1470 bytes are payload in both; the links of the simulator carry two bytes of PPP besides.
-    assert simulated == pytest.approx([rate * 1470 / 1500 for rate in expected_mbps], rel=0.01)
-    assert measured == pytest.approx(simulated, rel=0.03)
+    expected = [rate * 1470 / 1500 for rate in expected_mbps]
+    # A quantum or a ceiling without effect is off by 8 % and more in the fourth class. A processor that others keep
+    # busy takes from some classes what it gives to others, by 4 % and not always the same.
+    for attempt in range(3):
+        try:
+            found = fairlane.lab.compare(
+                base, ["htb"], planes=("simulator", "kernel"), settings=whole, store=tmp_path / str(attempt)
+            )
+        except LabError as error:
+            pytest.skip(f"the machine is too busy: {error}")
+        simulated, measured = ([group["goodput_bps"] / 1e6 for group in one.result.runs[0]["groups"]] for one in found)
+        assert simulated == pytest.approx(expected, rel=0.01)
+        if measured == pytest.approx(simulated, rel=0.05):
+            return
+    assert measured == pytest.approx(simulated, rel=0.05)
 
 
 def test_runs_of_a_switch_can_be_exported(tmp_path: Path) -> None:
