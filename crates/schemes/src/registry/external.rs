@@ -23,44 +23,59 @@ use std::sync::Arc;
 
 /// Names a packet that was offered to an external scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Handle {
-    slot: u32,
-    serial: u32,
-}
+pub struct Handle(u64);
 
 impl Handle {
+    /// A place in a [`Store`], and the how manieth packet there it is.
+    #[inline]
+    const fn new(slot: u32, serial: u32) -> Self {
+        Self((serial as u64) << 32 | slot as u64)
+    }
+
+    #[inline]
+    const fn slot(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline]
+    const fn serial(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
     /// As a number, for hosts that pass it through a foreign language.
     #[must_use]
     #[inline]
     pub const fn bits(self) -> u64 {
-        (self.serial as u64) << 32 | self.slot as u64
+        self.0
     }
 
     /// What [`Handle::bits`] gave; any other number names no packet that waits.
     #[must_use]
     #[inline]
     pub const fn of_bits(bits: u64) -> Self {
-        Self { slot: bits as u32, serial: (bits >> 32) as u32 }
+        Self(bits)
     }
 }
 
-/// What an external scheme sees of an arriving packet.
+/// What an external scheme sees of an arriving packet. In this order no reader copies two fields in one go: of what was
+/// written in parts a moment ago, that would wait.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Arrival {
     /// Its name.
     pub handle: Handle,
-    /// The transport connection.
-    pub flow: u32,
-    /// The user.
-    pub user: u32,
-    /// Bytes on the link.
-    pub wire_bytes: u32,
-    /// Traffic class.
-    pub class: TrafficClass,
-    /// ECN field.
-    pub ecn: Ecn,
     /// The marker's label.
     pub label: f64,
+    /// The transport connection.
+    pub flow: u32,
+    /// Traffic class.
+    pub class: TrafficClass,
+    /// The user.
+    pub user: u32,
+    /// ECN field.
+    pub ecn: Ecn,
+    /// Bytes on the link.
+    pub wire_bytes: u32,
 }
 
 /// What an external scheme is told of its port.
@@ -485,22 +500,22 @@ impl<P: Packet> Store<P> {
         *serial = serial.wrapping_add(1);
         // Stamped where it stands, for the reason that is given where labels are written.
         place.insert(packet).set_enqueued_at(now);
-        Handle { slot, serial: *serial }
+        Handle::new(slot, *serial)
     }
 
     fn get_mut(&mut self, handle: Handle) -> Option<&mut P> {
-        let (serial, packet) = self.slots.get_mut(handle.slot as usize)?;
-        packet.as_mut().filter(|_| *serial == handle.serial)
+        let (serial, packet) = self.slots.get_mut(handle.slot() as usize)?;
+        packet.as_mut().filter(|_| *serial == handle.serial())
     }
 
     #[inline]
     fn remove(&mut self, handle: Handle) -> Option<P> {
-        let (serial, packet) = self.slots.get_mut(handle.slot as usize)?;
-        if *serial != handle.serial {
+        let (serial, packet) = self.slots.get_mut(handle.slot() as usize)?;
+        if *serial != handle.serial() {
             return None;
         }
         let packet = packet.take()?;
-        self.free.push(handle.slot);
+        self.free.push(handle.slot());
         Some(packet)
     }
 
