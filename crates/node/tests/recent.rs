@@ -95,17 +95,24 @@ fn an_address_that_was_forgotten_does_not_count_for_who_has_its_place_now() {
 }
 
 #[test]
-fn addresses_that_fall_on_one_entry_have_each_its_own_meter() {
+fn addresses_that_fall_on_one_entry_count_for_whom_they_are() {
     skip_unless_possible!();
     stay(0);
-    let programs = replayed_later(&config(&json!({}), &json!({"default_user": {"meter_of": "address"}})));
     // Three times as many as there are entries (RECENT_BITS of bpf/recent.h).
     let addresses = || (0..3072u32).map(|i| [10, 0, (i >> 8) as u8, i as u8]);
-    for _ in 0..2 {
-        addresses().for_each(|address| send(&programs, address));
-    }
+    let twice = |programs: &Programs| (0..2).for_each(|_| addresses().for_each(|address| send(programs, address)));
+    let each = replayed_later(&config(&json!({}), &json!({"default_user": {"meter_of": "address"}})));
+    twice(&each);
     for [a, b, c, d] in addresses() {
-        assert_eq!(packets(&programs, &prefix(&format!("{a}.{b}.{c}.{d}"))), 2);
+        assert_eq!(packets(&each, &prefix(&format!("{a}.{b}.{c}.{d}"))), 2);
+    }
+    // 256 addresses in each of twelve users.
+    let prefixes: Vec<String> = (0..12).map(|c| format!("10.0.{c}.0/24")).collect();
+    let users: Json = prefixes.iter().map(|prefix| json!({"prefix": prefix})).collect();
+    let shared = replayed_later(&config(&json!({}), &json!({"users": users})));
+    twice(&shared);
+    for text in &prefixes {
+        assert_eq!(packets(&shared, &prefix(text)), 512, "{text}");
     }
 }
 
