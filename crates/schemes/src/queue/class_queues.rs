@@ -44,12 +44,16 @@ impl<P: Packet> ClassQueues<P> {
         self.backlog
     }
 
-    /// Appends a packet to the queue of its class.
+    /// Appends a packet to the queue of its class; it waits from `now` on.
     #[inline]
-    pub fn push(&mut self, packet: P) {
+    pub fn push(&mut self, packet: P, now: Time) {
         self.backlog.add(packet.wire_bytes());
-        let queue = if self.scheduler == Scheduler::Fifo { 0 } else { packet.class().index() };
-        self.queues[queue].push_back(packet);
+        let queue = &mut self.queues[if self.scheduler == Scheduler::Fifo { 0 } else { packet.class().index() }];
+        queue.push_back(packet);
+        // Stamped in its place: a packet that was just written to is slow to copy.
+        if let Some(packet) = queue.back_mut() {
+            packet.set_enqueued_at(now);
+        }
     }
 
     /// Removes the packet to be served next.
@@ -93,9 +97,7 @@ mod tests {
     fn order_of_service(scheduler: Scheduler, arrivals: &[(TrafficClass, u64)]) -> Vec<u32> {
         let mut queues = queues(scheduler);
         for (flow, &(class, at)) in (0..).zip(arrivals) {
-            let mut packet = TestPacket { flow, class, ..Default::default() };
-            packet.set_enqueued_at(Time::from_millis(at));
-            queues.push(packet);
+            queues.push(TestPacket { flow, class, ..Default::default() }, Time::from_millis(at));
         }
         std::iter::from_fn(|| queues.pop()).map(|packet| packet.flow).collect()
     }
@@ -124,9 +126,7 @@ mod tests {
     fn medf_gives_ties_to_ef() {
         let mut queues = queues(Scheduler::Medf);
         for (class, at) in [(BE, Time::ZERO), (EF, Time::from_micros(57_600))] {
-            let mut packet = TestPacket { class, ..Default::default() };
-            packet.set_enqueued_at(at);
-            queues.push(packet);
+            queues.push(TestPacket { class, ..Default::default() }, at);
         }
         assert_eq!(queues.pop().map(|p| p.class), Some(EF));
     }

@@ -47,9 +47,8 @@ impl<P: Packet, A: Aqm> QueueDiscipline<P> for ManagedQueue<P, A> {
                 packet.set_ecn(Ecn::Ce);
                 drops.marked(&packet);
             }
-            packet.set_enqueued_at(now);
             self.aqm.accepted(&mut packet, now);
-            self.queues.push(packet);
+            self.queues.push(packet, now);
         }
     }
 

@@ -19,10 +19,17 @@ impl Entry {
     const NONE: Self = Self { time: Time::NEVER, entity: 0 };
 }
 
+impl Entry {
+    #[inline]
+    fn key(self) -> u128 {
+        u128::from(self.time.0) << 64 | u128::from(self.entity)
+    }
+}
+
 impl Contender for Entry {
     #[inline]
     fn or(self, other: Self) -> Self {
-        if other.time < self.time { other } else { self }
+        if other.key() < self.key() { other } else { self }
     }
 }
 
@@ -92,13 +99,13 @@ impl EventSet {
         let (mut index, mut winner) = (entity as usize, Entry { time, entity });
         for &level in &self.levels {
             let line = &mut self.lines[level as usize + index / FAN];
-            let entry = &mut line.0[index % FAN];
+            let place = index % FAN;
             // Whoever is unchanged here is unchanged all the way up.
-            if *entry == winner {
+            if line.0[place] == winner {
                 return;
             }
-            *entry = winner;
-            winner = line.winner();
+            line.0[place] = winner;
+            winner = winner.or(line.rival(place));
             index /= FAN;
         }
         self.first = winner;

@@ -241,7 +241,13 @@ impl Hosts {
             host.burst = 0;
         }
         let behind = &self.shared_up[access.first_up as usize + 1];
-        if !has_room((&mut host.up, host.burst), &access.params, (&self.packets, behind), &packet, now) {
+        if !has_room(
+            (&mut host.up, host.burst),
+            &access.params,
+            (&self.packets, behind),
+            (user, packet.wire_bytes),
+            now,
+        ) {
             self.dropped += 1;
             self.losses.push(Loss { user, flow: packet.flow, at: now });
             return NextOf::Nobody;
@@ -274,7 +280,7 @@ impl Hosts {
             self.packets.pop_watched(over);
         }
         let behind = &self.shared_up[access.first_up as usize + 1];
-        if !has_room((over, host.burst), &access.params, (&self.packets, behind), packet, now) {
+        if !has_room((over, host.burst), &access.params, (&self.packets, behind), (user, packet.wire_bytes), now) {
             self.dropped += 1;
             self.losses.push(Loss { user, flow: packet.flow, at: now });
             return None;
@@ -377,14 +383,14 @@ impl HostParams {
     }
 }
 
-/// Whether `packet` fits in addition to what waits at the access link: in the host's own line, and perhaps the one
+/// Whether a packet of `user` with `wire_bytes` fits in addition to what waits at the access link: in the host's own line, and perhaps the one
 /// packet of it in the shared line `behind` those that found their access links idle.
 #[inline(always)]
 fn has_room(
     (line, burst): (&mut WatchedDelayLine, u16),
     params: &HostParams,
     (packets, behind): (&DelayLines<SimPacket>, &SharedLine<SimPacket>),
-    packet: &SimPacket,
+    (user, wire_bytes): (u32, u16),
     now: Time,
 ) -> bool {
     let started = |arrival: Time, packet: &SimPacket| arrival - params.delay_up - params.transmission(packet) <= now;
@@ -397,13 +403,12 @@ fn has_room(
             let waiting = packets.pass(line, started);
             // Those in the host's line are behind the one in the shared line: if one of them has started, it has too.
             let all_wait = waiting + UP_LINES as usize >= usize::from(burst);
-            let is_waiting =
-                |(arrival, other): &&(Time, SimPacket)| other.user == packet.user && !started(*arrival, other);
+            let is_waiting = |(arrival, other): &&(Time, SimPacket)| other.user == user && !started(*arrival, other);
             waiting + if all_wait { behind.iter().filter(is_waiting).count() } else { 0 } < limit as usize
         }
         QueueLimit::Bytes(limit) => {
             let waiting = packets.iter(line.line()).filter(|(arrival, packet)| !started(*arrival, packet));
-            waiting.map(|(_, packet)| u64::from(packet.wire_bytes)).sum::<u64>() + u64::from(packet.wire_bytes) <= limit
+            waiting.map(|(_, packet)| u64::from(packet.wire_bytes)).sum::<u64>() + u64::from(wire_bytes) <= limit
         }
     }
 }

@@ -22,19 +22,20 @@ impl TrackedSender {
         let (mut delay, mut last_due) = (None, None);
         let mut next = self.records.oldest();
         while let Some(seq) = next {
-            let record = *self.records.at(seq);
+            let record = self.records.at(seq);
             // RACK_sent_after.
             if record.number > self.rack.number() {
                 // All the others were sent later still.
                 break;
             }
+            let (number, sent) = (record.number, record.sent);
             next = self.records.sent_after(seq);
             let delay = *delay.get_or_insert_with(|| self.loss_delay(params));
             //= RFC 9002 6.1-1: A packet is lost if a later one is acknowledged and it is kPacketThreshold packets or long enough behind.
             //= RFC 9002 6.1.1-1, by dupack_threshold: kPacketThreshold is 3.
             //= RFC 9002 6.1.1-2, by dupack_threshold: It is not below 3.
-            let beyond = by_number && record.number.saturating_add(params.dupack_threshold) <= self.rack.number();
-            let due = record.sent.saturating_add(delay);
+            let beyond = by_number && number.saturating_add(params.dupack_threshold) <= self.rack.number();
+            let due = sent.saturating_add(delay);
             //= RFC 9002 6.1.2-1: Once a later packet is acknowledged, one is lost that was sent the time threshold ago.
             if beyond || due <= now {
                 self.lose(params, seq, now);

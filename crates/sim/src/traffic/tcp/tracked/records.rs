@@ -19,6 +19,7 @@ pub(super) enum Fate {
 /// One outstanding segment: a cache line. The fields named in the comments are those of the draft on BBR, section on
 /// delivery rate.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(super) struct Record {
     /// When it was sent last (P.send_time).
     pub(super) sent: Time,
