@@ -2,6 +2,7 @@
 
 use crate::contract::prelude::*;
 use crate::flows::flow_table::FlowTable;
+use prefetch_index::prefetch_index;
 
 /// A marker with the states of all its meters.
 #[derive(Clone, Debug)]
@@ -40,6 +41,14 @@ impl<M: Marker> MeterBank<M> {
             Meters::OfFlows(states, specs) => states.or_insert_with(packet.flow(), || self.marker.state(&specs[user])),
         };
         self.marker.label(state, packet, now, rng);
+    }
+
+    /// Asks for the cache line of the meter of user number `user`.
+    #[inline]
+    pub fn fetch(&self, user: usize) {
+        if let Meters::OfUsers(states) = &self.meters {
+            prefetch_index(states, user);
+        }
     }
 
     /// Forgets a flow that has ended.

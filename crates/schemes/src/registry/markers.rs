@@ -130,6 +130,15 @@ macro_rules! markers {
                 }
             }
 
+            /// Asks for the cache line of the meter of user number `user`.
+            #[inline]
+            pub fn fetch(&self, user: usize) {
+                match self {
+                    Self::None => {}
+                    $( Self::$Variant(bank) => bank.fetch(user), )+
+                }
+            }
+
             /// Forgets a flow that has ended; a packet of it that is late makes a meter again.
             pub fn forget(&mut self, flow: u32) {
                 match self {

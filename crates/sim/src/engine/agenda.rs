@@ -1,7 +1,7 @@
 //! What happens next: one event for each entity, and always the earliest at hand.
 //!
 //! Entities are numbered: the control entry first, then links, impairments, hosts, sources, web sources, video players, flows. That is also the
-//! order of events at equal times; of a host, a packet comes before an acknowledgement. Links and shared lines, few and
+//! order of events at equal times; of a host, a packet comes before an acknowledgement. Links, shared lines and the calendar, few and
 //! always busy, have their events in the small [`RankedEventSet`], all others in the [`EventSet`].
 
 use crate::engine::event::Event;
@@ -18,7 +18,7 @@ const FIRST_LINK: u32 = 1;
 /// The events of all entities of a network.
 #[derive(Clone, Debug)]
 pub struct Agenda {
-    /// Links, then shared lines up, then shared lines down.
+    /// Links, then shared lines up, then shared lines down, then the calendar if hosts use it.
     busy: RankedEventSet,
     /// The others, by number.
     others: EventSet,
@@ -28,9 +28,10 @@ pub struct Agenda {
     sources: u32,
     webs: u32,
     flows: u32,
-    // First slot of shared lines in `busy`; links have the slots before.
+    // First slot of shared lines in `busy`, and that of the calendar; links have the slots before.
     shared_up: u32,
     shared_down: u32,
+    calendar: u32,
 }
 
 /// The order of an entity's event among those due at the same time; one more for an acknowledgement.
@@ -62,8 +63,9 @@ impl Agenda {
             others.set(entity, flow.start);
         }
         others.set(CONTROL, warmup);
-        let busy = RankedEventSet::new((shared_down + down) as usize);
-        Self { busy, others, impairments, hosts, sources, webs, flows, shared_up, shared_down }
+        let calendar = shared_down + down;
+        let busy = RankedEventSet::new(calendar as usize + usize::from(network.hosts.has_calendar()));
+        Self { busy, others, impairments, hosts, sources, webs, flows, shared_up, shared_down, calendar }
     }
 
     /// The earliest event and when it is due; [`Time::NEVER`] if there is none.
@@ -110,8 +112,10 @@ impl Agenda {
             Event::Link(slot)
         } else if slot < self.shared_down {
             Event::SharedUp(slot - self.shared_up)
-        } else {
+        } else if slot < self.calendar {
             Event::SharedDown(slot - self.shared_down)
+        } else {
+            Event::Calendar
         }
     }
 
@@ -160,6 +164,13 @@ impl Agenda {
         self.busy.set(self.shared_down + line, time, rank(self.hosts + user) + 1);
     }
 
+    /// The first of the calendar is another.
+    #[inline]
+    pub fn set_calendar(&mut self, hosts: &Hosts) {
+        let (time, user) = hosts.next_of_calendar();
+        self.busy.set(self.calendar, time, rank(self.hosts + user));
+    }
+
     /// What is first in the lines of a host is another.
     #[inline]
     pub fn set_host(&mut self, user: u32, hosts: &Hosts) {
@@ -172,6 +183,7 @@ impl Agenda {
         match next {
             NextOf::Nobody => {}
             NextOf::SharedLine(line) => self.set_shared_up(line, hosts),
+            NextOf::Calendar => self.set_calendar(hosts),
             NextOf::Host => self.others.set_earlier(self.hosts + user, hosts.next_event(user)),
         }
     }
@@ -182,6 +194,7 @@ impl Agenda {
         match next {
             NextOf::Nobody => {}
             NextOf::SharedLine(line) => self.set_shared_down(line, hosts),
+            NextOf::Calendar => unreachable!("acknowledgements do not go into the calendar"),
             NextOf::Host => self.others.set_earlier(self.hosts + user, hosts.next_event(user)),
         }
     }

@@ -11,6 +11,8 @@ pub enum Event {
     Impairment(u32),
     /// A packet of a shared line reaches the edge node.
     SharedUp(u32),
+    /// A packet of the calendar reaches the edge node.
+    Calendar,
     /// An acknowledgement of a shared line reaches its host.
     SharedDown(u32),
     /// A packet reaches the edge node from this host, or an acknowledgement the host; in no shared line.

@@ -183,15 +183,17 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         match event {
             Event::Link(link) => self.on_arrival(link, now),
             Event::SharedUp(line) => {
+                if self.prefetches {
+                    self.network.fetch_for_edge(line);
+                }
                 let packet = self.network.hosts.packet_of_shared(line);
                 self.agenda.set_shared_up(line, &self.network.hosts);
                 self.forward(packet, now);
             }
+            Event::Calendar => self.on_calendar(now),
             Event::SharedDown(line) => {
-                if self.prefetches
-                    && let Some(ack) = self.network.hosts.upcoming_ack(line, prefetch::PLACES_AHEAD)
-                {
-                    self.network.fetch_for_ack(ack);
+                if self.prefetches {
+                    self.network.fetch_for_acks(line);
                 }
                 let ack = self.network.hosts.ack_of_shared(line);
                 self.agenda.set_shared_down(line, &self.network.hosts);
@@ -248,6 +250,17 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
+    /// A packet of the calendar reaches the edge node.
+    #[inline(never)]
+    fn on_calendar(&mut self, now: Time) {
+        if self.prefetches {
+            self.network.fetch_for_calendar();
+        }
+        let packet = self.network.hosts.packet_of_calendar();
+        self.agenda.set_calendar(&self.network.hosts);
+        self.forward(packet, now);
+    }
+
     /// An acknowledgement reaches its sender.
     #[inline]
     fn on_ack(&mut self, FlowAck { flow, user, ack }: FlowAck, now: Time) {
@@ -286,10 +299,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
 
     /// A packet reaches the far end of a link.
     fn on_arrival(&mut self, link: u32, now: Time) {
-        if self.prefetches
-            && let Some(packet) = self.network.links[link as usize].wire().upcoming(prefetch::PLACES_AHEAD)
-        {
-            self.network.fetch_for_packet(packet);
+        if self.prefetches {
+            self.network.fetch_for_arrivals(link);
         }
         let from = &mut self.network.links[link as usize];
         if from.wire().next_arrival() > now {

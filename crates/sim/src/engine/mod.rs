@@ -8,7 +8,7 @@ mod event_loop;
 pub mod event_set;
 mod parallel;
 pub mod partition;
-mod prefetch;
+pub(crate) mod prefetch;
 pub mod ranked_event_set;
 mod rendezvous;
 pub mod threads;

@@ -1,41 +1,97 @@
 //! Fetches what events that are due soon will touch.
 //!
 //! With many flows their state is beyond the caches, and an event waits for each line that it fetches. What comes next
-//! in a shared line or on a link is known, so its lines are requested some events before: that costs an instruction
-//! each, and the wait is over, or shorter, when the event comes.
+//! in a shared line, in the calendar or on a link is known, so its lines are requested some events before: that costs an
+//! instruction each, and the wait is over, or shorter, when the event comes. What these lines point to is asked for later,
+//! when they have come. All of it stands apart from the loop, which small networks do not leave for it.
 
-use crate::network::Network;
 use crate::network::hosts::FlowAck;
 use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::tcp_flow::flow_index;
+use crate::network::{Hop, Network};
 use prefetch_index::prefetch_index;
 use std::slice::from_ref;
 
-/// How many places behind the first to look.
-pub const PLACES_AHEAD: usize = 4;
+/// How many places behind the first to look for the lines of hosts and flows.
+const PLACES_AHEAD: usize = 8;
+/// How many for what only those lines tell the place of.
+const FEWER_PLACES_AHEAD: usize = 4;
+/// How many for what these tell the place of.
+const FEWEST_PLACES_AHEAD: usize = 2;
+/// The same on a link between nodes, of which there are many: some of their packets come between two of this one.
+const PLACES_ON_LINK: usize = 2;
 /// Flows whose state the caches hold, about: fewer are not worth the trouble.
 pub const MANY_FLOWS: usize = 4_000;
 
 /// Asks for the cache line in which `value` begins.
 #[inline]
-fn fetch<T>(value: &T) {
+pub(crate) fn fetch<T>(value: &T) {
     prefetch_index(from_ref(value), 0);
 }
 
 impl Network {
-    /// Before an acknowledgement reaches its sender.
+    /// Before packets of a shared line reach the edge node.
+    #[cold]
+    #[inline(never)]
+    pub fn fetch_for_edge(&self, line: u32) {
+        if let Some(packet) = self.hosts.upcoming_packet(line, PLACES_AHEAD) {
+            self.meters.fetch(packet.user as usize * self.ingresses);
+        }
+    }
+
+    /// Before packets of the calendar reach the edge node.
     #[inline]
-    pub fn fetch_for_ack(&self, ack: &FlowAck) {
+    pub fn fetch_for_calendar(&self) {
+        if let Some((user, packet)) = self.hosts.upcoming_of_calendar(PLACES_AHEAD) {
+            fetch(packet);
+            self.meters.fetch(user as usize * self.ingresses);
+        }
+    }
+
+    /// Before acknowledgements of a shared line reach their senders.
+    #[cold]
+    #[inline(never)]
+    pub fn fetch_for_acks(&self, line: u32) {
+        if let Some(ack) = self.hosts.upcoming_ack(line, PLACES_AHEAD) {
+            self.fetch_for_ack(ack);
+        }
+        if let Some(ack) = self.hosts.upcoming_ack(line, FEWER_PLACES_AHEAD) {
+            self.flows[ack.flow as usize].sender.fetch();
+        }
+        if let Some(ack) = self.hosts.upcoming_ack(line, FEWEST_PLACES_AHEAD) {
+            self.flows[ack.flow as usize].sender.fetch_records();
+        }
+    }
+
+    fn fetch_for_ack(&self, ack: &FlowAck) {
         let flow = &self.flows[ack.flow as usize];
         fetch(&flow.armed);
         fetch(&flow.sender);
         self.hosts.fetch(ack.user);
     }
 
-    /// Before a packet reaches its receiver.
-    #[inline]
-    pub fn fetch_for_packet(&self, packet: &SimPacket) {
-        if packet.kind != PacketKind::Udp {
+    /// Before packets reach the far end of a link.
+    #[cold]
+    #[inline(never)]
+    pub fn fetch_for_arrivals(&self, link: u32) {
+        let wire = self.links[link as usize].wire();
+        if let Some(packet) = wire.upcoming(PLACES_ON_LINK) {
+            self.fetch_for_arrival(packet);
+        }
+        if let Some(packet) = wire.upcoming(PLACES_ON_LINK / 2) {
+            let Hop { link, .. } = self.hops[usize::from(packet.hop) + 1];
+            if let Some(link) = self.links.get(link as usize) {
+                link.fetch_probe();
+            }
+        }
+    }
+
+    /// The next link that a packet enters, or flow and host of its receiver.
+    fn fetch_for_arrival(&self, packet: &SimPacket) {
+        let Hop { link, .. } = self.hops[usize::from(packet.hop) + 1];
+        if let Some(link) = self.links.get(link as usize) {
+            link.fetch();
+        } else if packet.kind != PacketKind::Udp {
             // Where transfers have numbers of their own, this is the place of another: a line fetched in vain.
             if let Some(flow) = self.flows.get(flow_index(packet.flow) as usize) {
                 fetch(&flow.armed);

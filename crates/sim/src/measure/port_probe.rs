@@ -3,6 +3,7 @@
 use super::occupancy::{LONGEST_COUNTED, Occupancy};
 use super::path_probe::Loss;
 use super::series::Series;
+use crate::engine::prefetch::fetch;
 use crate::network::sim_packet::SimPacket;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::{Backlog, DropReason};
@@ -100,6 +101,15 @@ impl PortProbe {
         self.user_drops.fill(0);
         self.arrived = 0;
         self.busy = busy_until.saturating_sub(now);
+    }
+
+    /// Asks for the cache lines that each packet touches.
+    #[inline]
+    pub fn fetch(&self) {
+        fetch(&self.queue);
+        fetch(&self.delay[TrafficClass::BestEffort.index()]);
+        fetch(&self.user_bytes);
+        fetch(&self.arrived);
     }
 
     /// A packet was offered at `now`; `backlog` waits after it, and it met `threshold`.

@@ -21,7 +21,7 @@ use crate::network::way_back::WayBack;
 use crate::scenario::{
     Detail, GroupConfig, Impairments, Placement, Scenario, SourceConfig, TcpSourceParams, UdpConfig, VideoParams,
 };
-use crate::traffic::tcp::SenderStats;
+use crate::traffic::tcp::{SenderStats, TcpParams};
 use crate::traffic::udp_source::UdpSource;
 use crate::traffic::video_player::VideoPlayer;
 use crate::traffic::web_source::WebSource;
@@ -52,6 +52,7 @@ impl Network {
             routes: HashMap::new(),
             applications: Vec::new(),
             application_of_hop: Vec::new(),
+            tcp_params: HashMap::new(),
             network: Self {
                 links: Vec::new(),
                 impairments: Vec::new(),
@@ -116,6 +117,8 @@ struct Builder<'a> {
     applications: Vec<String>,
     /// Application of each hop that ends a route; empty without applications.
     application_of_hop: Vec<u16>,
+    /// TCP parameters by group and source: its places share them, so that the caches hold them.
+    tcp_params: HashMap<(usize, usize), Arc<TcpParams>>,
     network: Network,
 }
 
@@ -316,7 +319,9 @@ impl Builder<'_> {
             let first_hop = self.first_hop(group, access, source.is_call(), number);
             first_hops.push(first_hop);
             if let Some(tcp) = source.tcp() {
-                self.network.tcp_params.push(tcp.params.of_one_run());
+                let params = self.tcp_params.entry((group_index, number));
+                let params = params.or_insert_with(|| Arc::new(tcp.params.of_one_run()));
+                self.network.tcp_params.push(params.clone());
                 self.network.first_hops.push(first_hop);
                 let pause = if let SourceConfig::Tcp { flows, .. } = source { flows.pause } else { Time::ZERO };
                 self.network.pauses.push(pause);

@@ -160,6 +160,12 @@ impl<T: Copy> DelayLines<T> {
         watched.left()
     }
 
+    /// Time and value of the first that [`DelayLines::pass`] has not passed.
+    #[inline]
+    pub fn first_left(&self, watched: &WatchedDelayLine) -> Option<(Time, &T)> {
+        self.nodes.get(watched.unpassed as usize).map(|node| (node.time, &node.value))
+    }
+
     /// Times and values of a line, in order.
     pub fn iter(&self, line: &DelayLine) -> impl Iterator<Item = (Time, &T)> {
         let mut index = line.head;

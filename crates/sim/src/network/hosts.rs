@@ -10,6 +10,7 @@
 //! not wait for it. The rest stands in the host's own lines. So a host with fast links seldom has an event of its own.
 
 use crate::measure::path_probe::Loss;
+use crate::network::calendar::Calendar;
 use crate::network::delay_lines::{DelayLine, DelayLines, WatchedDelayLine};
 use crate::network::shared_line::{OfUser, SharedLine};
 use crate::network::sim_packet::SimPacket;
@@ -18,6 +19,7 @@ use crate::traffic::tcp::Ack;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
 use fairlane_schemes::port::Serialiser;
 use prefetch_index::prefetch_index;
+use std::ops::Range;
 
 /// What a group of hosts has in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,6 +38,11 @@ pub struct HostParams {
 
 /// Shared lines up of access links that are alike: for the packet that finds its link idle, and for the one behind it.
 const UP_LINES: u32 = 2;
+/// Shared lines down of access links that are alike where acknowledgements do not pass one bottleneck that all share: what
+/// waited at one access link, or is longer, comes after what was sent later to others, and goes into the next line.
+const DOWN_LINES: u32 = 4;
+/// Most packets that may wait at an access link whose packets go into the calendar.
+const MOST_WAITING: u32 = 10_000;
 
 /// An acknowledgement and whose it is.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +87,8 @@ pub enum NextOf {
     Nobody,
     /// That of a shared line, by number.
     SharedLine(u32),
+    /// That of the calendar.
+    Calendar,
     /// That of the host itself.
     Host,
 }
@@ -100,6 +109,10 @@ struct Host {
     access: u16,
     /// Packets sent since the access link was idle; stays at the largest number.
     burst: u16,
+    /// Of these, those from the first on that did not go into the calendar, and the length of those before, the first left
+    /// out: see [`Hosts::send_by_calendar`].
+    apart: u16,
+    bytes: u16,
 }
 
 /// The access links of a group of hosts.
@@ -108,11 +121,14 @@ struct Access {
     params: HostParams,
     up: Serialiser,
     down: Serialiser,
-    /// Index in [`Hosts::shared_down`], and that of the first in [`Hosts::shared_up`].
-    shared_down_line: u32,
+    /// Index of the first in [`Hosts::shared_down`], how many follow it, and that of the first in [`Hosts::shared_up`].
+    first_down: u32,
+    more_down: u32,
     first_up: u32,
     /// Shared lines up that may be used.
     usable_up: u16,
+    /// Most packets that may wait, if what is in no shared line goes into the calendar.
+    calendar_limit: Option<u16>,
 }
 
 /// All hosts, and the reverse bottleneck that their acknowledgements share.
@@ -122,8 +138,10 @@ pub struct Hosts {
     access: Vec<Access>,
     /// [`UP_LINES`] for each kind of access link.
     shared_up: Vec<SharedLine<SimPacket>>,
-    /// One for each kind of access link.
+    /// One for each kind of access link, or [`DOWN_LINES`].
     shared_down: Vec<SharedLine<FlowAck>>,
+    /// Packets up that are in no shared line, of hosts that use it.
+    calendar: Option<Box<Calendar<SimPacket>>>,
     /// Packets that may wait at access links whose edge nodes are elsewhere; empty if there are none.
     over: Vec<WatchedDelayLine>,
     packets: DelayLines<SimPacket>,
@@ -146,6 +164,7 @@ impl Hosts {
             access: Vec::new(),
             shared_up: Vec::new(),
             shared_down: Vec::new(),
+            calendar: None,
             over: Vec::new(),
             packets: DelayLines::default(),
             acks: DelayLines::default(),
@@ -168,6 +187,8 @@ impl Hosts {
             down_busy_until: Time::ZERO,
             access,
             burst: 0,
+            apart: 0,
+            bytes: 0,
         };
         self.hosts.resize(self.hosts.len() + count, host);
     }
@@ -181,13 +202,25 @@ impl Hosts {
         // A buffer in bytes counts all that wait, so they stay in the lines of their hosts.
         let usable_up = if matches!(params.limit, QueueLimit::Packets(_)) { UP_LINES as u16 } else { 1 };
         let alike = self.access.iter().find(|access| HostParams { limit: params.limit, ..access.params } == params);
-        let shared_down_line = alike.map_or(self.shared_down.len() as u32, |access| access.shared_down_line);
+        let (first_down, first_up) = alike.map_or_else(
+            || (self.shared_down.len() as u32, self.shared_up.len() as u32),
+            |alike| (alike.first_down, alike.first_up),
+        );
+        let more_down = if params.way_back.is_some() { DOWN_LINES - 1 } else { 0 };
         if alike.is_none() {
             self.shared_up.extend((0..UP_LINES).map(|_| SharedLine::default()));
-            self.shared_down.push(SharedLine::default());
+            self.shared_down.extend((0..=more_down).map(|_| SharedLine::default()));
         }
-        let first_up = shared_down_line * UP_LINES;
-        self.access.push(Access { params, up: rate.clone(), down: rate, shared_down_line, first_up, usable_up });
+        // One bottleneck that all share needs few lines and no calendar.
+        let calendar_limit = match params.limit {
+            QueueLimit::Packets(limit @ 0..=MOST_WAITING) if params.way_back.is_some() => Some(limit as u16),
+            _ => None,
+        };
+        if calendar_limit.is_some() {
+            self.calendar.get_or_insert_default();
+        }
+        let (up, down) = (rate.clone(), rate);
+        self.access.push(Access { params, up, down, first_down, more_down, first_up, usable_up, calendar_limit });
         (self.access.len() - 1) as u16
     }
 
@@ -236,6 +269,9 @@ impl Hosts {
     pub fn send(&mut self, user: u32, packet: SimPacket, now: Time) -> NextOf {
         let host = &mut self.hosts[user as usize];
         let access = &mut self.access[usize::from(host.access)];
+        if access.calendar_limit.is_some() {
+            return self.send_by_calendar(user, packet, now);
+        }
         self.arrived += 1;
         if host.up_busy_until <= now {
             host.burst = 0;
@@ -262,6 +298,48 @@ impl Hosts {
                 return if line.push(arrival, packet) { NextOf::SharedLine(number) } else { NextOf::Nobody };
             }
         }
+        self.packets.push_watched(&mut host.up, arrival, packet);
+        NextOf::Host
+    }
+
+    /// As [`Hosts::send`], where access links that are busy have the calendar.
+    ///
+    /// No list tells what waits: packets have the same length from the second since the link was idle on, so that the number
+    /// follows from when the last transmission ends. The first one of another length goes into the line of the host, and so
+    /// do all behind it until the link is idle.
+    #[inline(never)]
+    fn send_by_calendar(&mut self, user: u32, packet: SimPacket, now: Time) -> NextOf {
+        let host = &mut self.hosts[user as usize];
+        let access = &mut self.access[usize::from(host.access)];
+        let calendar = self.calendar.as_mut().expect("made with the access link");
+        self.arrived += 1;
+        if host.up_busy_until <= now {
+            (host.burst, host.apart) = (0, 0);
+        }
+        if !has_room_by_length(host, access, &self.packets, now) {
+            self.dropped += 1;
+            self.losses.push(Loss { user, flow: packet.flow, at: now });
+            return NextOf::Nobody;
+        }
+        host.up_busy_until = host.up_busy_until.max(now) + access.up.time_of(u64::from(packet.wire_bytes));
+        let (arrival, position) = (host.up_busy_until + access.params.delay_up, host.burst);
+        host.burst = position.saturating_add(1);
+        if position <= 1 {
+            host.bytes = packet.wire_bytes;
+        }
+        if host.apart == 0 && packet.wire_bytes == host.bytes {
+            if position < access.usable_up {
+                let number = access.first_up + u32::from(position);
+                let line = &mut self.shared_up[number as usize];
+                if line.keeps_order(arrival, user) {
+                    return if line.push(arrival, packet) { NextOf::SharedLine(number) } else { NextOf::Nobody };
+                }
+            }
+            if calendar.reaches(arrival, now) {
+                return if calendar.push(arrival, user, packet) { NextOf::Calendar } else { NextOf::Nobody };
+            }
+        }
+        host.apart = host.apart.saturating_add(1);
         self.packets.push_watched(&mut host.up, arrival, packet);
         NextOf::Host
     }
@@ -308,13 +386,39 @@ impl Hosts {
         self.shared_up[line as usize].pop()
     }
 
+    /// When the next packet of the calendar reaches the edge node, and whose it is; [`Time::NEVER`] if there is none.
+    #[must_use]
+    #[inline]
+    pub fn next_of_calendar(&self) -> (Time, u32) {
+        self.calendar.as_ref().map_or((Time::NEVER, 0), |calendar| calendar.first())
+    }
+
+    /// The packet of the calendar that reaches the edge node. There must be one.
+    #[inline]
+    pub fn packet_of_calendar(&mut self) -> SimPacket {
+        self.calendar.as_mut().expect("an arrival was announced").pop()
+    }
+
+    /// The packet that comes `places` behind the first of the calendar, if that is known.
+    #[must_use]
+    #[inline]
+    pub fn upcoming_of_calendar(&self, places: usize) -> Option<(u32, &SimPacket)> {
+        self.calendar.as_ref()?.upcoming(places)
+    }
+
+    /// Whether some hosts use the calendar.
+    #[must_use]
+    pub fn has_calendar(&self) -> bool {
+        self.calendar.is_some()
+    }
+
     /// Sends an acknowledgement of a packet of `packet_bytes` that was at the end of its route at `now`; says when it
     /// will be where.
     // Always: what it returns would pass in memory.
     #[inline(always)]
     pub fn acknowledge(&mut self, ack: FlowAck, wire_bytes: u32, packet_bytes: u32, now: Time) -> (AckTimes, NextOf) {
         let host = &mut self.hosts[ack.user as usize];
-        let Access { params, down, shared_down_line: number, .. } = &mut self.access[usize::from(host.access)];
+        let Access { params, down, first_down, more_down, .. } = &mut self.access[usize::from(host.access)];
         let (sent, at_edge) = if let Some(way) = params.way_back {
             let sent = now + way.out(packet_bytes);
             (sent, sent + way.back(wire_bytes))
@@ -324,15 +428,34 @@ impl Hosts {
         };
         host.down_busy_until = host.down_busy_until.max(at_edge) + down.time_of(u64::from(wire_bytes));
         let at_host = host.down_busy_until + params.delay_down;
-        let number = *number;
+        let (number, more) = (*first_down, *more_down);
         let line = &mut self.shared_down[number as usize];
         let next = if line.keeps_order(at_host, ack.user) {
             if line.push(at_host, ack) { NextOf::SharedLine(number) } else { NextOf::Nobody }
         } else {
-            self.acks.push(&mut host.down, at_host, ack);
-            NextOf::Host
+            self.acknowledge_out_of_step(ack, at_host, number + 1..number + 1 + more)
         };
         (AckTimes { sent, at_edge, at_host }, next)
+    }
+
+    /// Into the first of these shared lines whose order it keeps; into that of its host if there is none.
+    #[inline(never)]
+    fn acknowledge_out_of_step(&mut self, ack: FlowAck, at_host: Time, numbers: Range<u32>) -> NextOf {
+        for number in numbers {
+            let line = &mut self.shared_down[number as usize];
+            if line.keeps_order(at_host, ack.user) {
+                return if line.push(at_host, ack) { NextOf::SharedLine(number) } else { NextOf::Nobody };
+            }
+        }
+        self.acks.push(&mut self.hosts[ack.user as usize].down, at_host, ack);
+        NextOf::Host
+    }
+
+    /// The packet that comes `places` behind the first of a shared line.
+    #[must_use]
+    #[inline]
+    pub fn upcoming_packet(&self, line: u32, places: usize) -> Option<&SimPacket> {
+        self.shared_up[line as usize].upcoming(places)
     }
 
     /// The acknowledgement that comes `places` behind the first of a shared line.
@@ -372,7 +495,8 @@ impl Hosts {
     pub fn accounting(&self) -> (u64, u64, u64) {
         let out_of_step: usize = self.hosts.iter().map(|host| self.packets.iter(host.up.line()).count()).sum();
         let in_step: usize = self.shared_up.iter().map(|line| line.iter().count()).sum();
-        (self.arrived, self.dropped, (out_of_step + in_step) as u64)
+        let entered = self.calendar.as_ref().map_or(0, |calendar| calendar.entered());
+        (self.arrived, self.dropped, (out_of_step + in_step + entered) as u64)
     }
 }
 
@@ -413,6 +537,34 @@ fn has_room(
     }
 }
 
+/// Whether one packet more fits at an access link whose packets go into the calendar.
+#[inline]
+fn has_room_by_length(host: &mut Host, access: &mut Access, packets: &DelayLines<SimPacket>, now: Time) -> bool {
+    let limit = access.calendar_limit.unwrap_or(0);
+    // The first since the link was idle does not wait.
+    if host.burst <= limit {
+        return true;
+    }
+    let params = &access.params;
+    let start = |arrival: Time, packet: &SimPacket| arrival - params.delay_up - params.transmission(packet);
+    let own =
+        if host.apart == 0 { 0 } else { packets.pass(&mut host.up, |arrival, packet| start(arrival, packet) <= now) };
+    // If one of the host's own line has started, so have all before these.
+    let begin = match packets.first_left(&host.up) {
+        _ if host.apart == 0 => host.up_busy_until,
+        Some((arrival, packet)) if own == usize::from(host.apart) => start(arrival, packet),
+        _ => Time::ZERO,
+    };
+    if own >= usize::from(limit) {
+        return false;
+    }
+    // Of those before `begin`, the one that is k-th from the end starts k transmissions before it.
+    let uniform = usize::from(host.burst - 1).saturating_sub(usize::from(host.apart));
+    let left = limit - own as u16;
+    uniform < usize::from(left)
+        || begin.saturating_sub(now).0 <= u64::from(left) * access.up.time_of(u64::from(host.bytes)).0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -432,9 +584,12 @@ mod tests {
 
     /// The next packet of the only host that reaches the edge node by `until`.
     fn take_next(hosts: &mut Hosts, until: Time) -> Option<(Time, SimPacket)> {
-        let first = (0..hosts.shared_lines().0).map(|line| (hosts.next_up(line).0, Some(line)));
-        let (time, line) = first.chain([(hosts.next_event(0), None)]).min()?;
+        let lines = hosts.shared_lines().0;
+        let first = (0..lines).map(|line| (hosts.next_up(line).0, Some(line)));
+        let others = [(hosts.next_event(0), None), (hosts.next_of_calendar().0, Some(lines))];
+        let (time, line) = first.chain(others).min()?;
         let packet = |hosts: &mut Hosts| match line {
+            Some(line) if line == lines => hosts.packet_of_calendar(),
             Some(line) => hosts.packet_of_shared(line),
             None => hosts.packet_at_edge(0, time).unwrap(),
         };
@@ -442,26 +597,34 @@ mod tests {
     }
 
     fn one_host(rate: BitRate, delay: Time, limit: QueueLimit) -> Hosts {
+        host_with((rate, delay, limit), None)
+    }
+
+    fn host_with((rate, delay, limit): (BitRate, Time, QueueLimit), way_back: Option<WayBack>) -> Hosts {
         let mut hosts = Hosts::new(BitRate(10_000_000), Time::from_millis(5));
-        hosts.add(1, HostParams { rate, delay_up: delay, delay_down: delay, limit, way_back: None });
+        hosts.add(1, HostParams { rate, delay_up: delay, delay_down: delay, limit, way_back });
         hosts
     }
 
     proptest! {
         #[test]
         fn an_access_link_behaves_as_a_link_with_droptail_does(
-            arrivals in prop::collection::vec((0u64..2500, 40u16..1500), 1..120),
+            arrivals in prop::collection::vec((0u64..2500, prop_oneof![40u16..1500, Just(1500), Just(1500)]), 1..120),
             limit in prop_oneof![(1u32..6).prop_map(QueueLimit::Packets), (500u64..6000).prop_map(QueueLimit::Bytes)],
             delay in 0u64..5000,
         ) {
             let (rate, delay) = (BitRate(10_000_000), Time::from_micros(delay));
             let mut hosts = one_host(rate, delay, limit);
+            let mut with_calendar = host_with((rate, delay, limit), Some(WayBack::default()));
             let (mut with_edge_elsewhere, mut sent_over) = (one_host(rate, delay, limit), Vec::new());
             let config = QueueConfig::of(Scheme::DropTail, BufferParams { limit, ..Default::default() });
             let mut link = Link::new(&config, &Weights::equal(), LinkRate::new(rate, &[]), delay, Rng::stream(1, 0, "test", 0));
             link.attach(PortProbe::new(std::sync::Arc::new([0]), 0..1, None));
-            let (mut now, mut from_host, mut from_link) = (Time::ZERO, Vec::new(), Vec::new());
-            let mut drain = |hosts: &mut Hosts, link: &mut Link, until: Time| {
+            let (mut now, mut from_host, mut from_calendar, mut from_link) = (Time::ZERO, Vec::new(), Vec::new(), Vec::new());
+            let mut drain = |hosts: &mut Hosts, with_calendar: &mut Hosts, link: &mut Link, until: Time| {
+                while let Some((time, packet)) = take_next(with_calendar, until) {
+                    from_calendar.push((time, packet.seq));
+                }
                 while let Some((time, packet)) = take_next(hosts, until) {
                     from_host.push((time, packet.seq));
                 }
@@ -472,15 +635,18 @@ mod tests {
             };
             for (seq, (gap, wire_bytes)) in (0..).zip(arrivals) {
                 now += Time::from_micros(gap);
-                drain(&mut hosts, &mut link, now);
+                drain(&mut hosts, &mut with_calendar, &mut link, now);
                 hosts.send(0, packet(seq, wire_bytes), now);
+                with_calendar.send(0, packet(seq, wire_bytes), now);
                 let over = with_edge_elsewhere.send_over(0, &packet(seq, wire_bytes), now);
                 sent_over.extend(over.map(|arrival| (arrival, seq)));
                 prop_assert_eq!(with_edge_elsewhere.next_event(0), Time::NEVER);
                 link.enqueue(packet(seq, wire_bytes), now, &mut ());
             }
-            drain(&mut hosts, &mut link, Time::NEVER);
+            drain(&mut hosts, &mut with_calendar, &mut link, Time::NEVER);
             prop_assert_eq!(&sent_over, &from_host);
+            prop_assert_eq!(&from_calendar, &from_host);
+            prop_assert_eq!(with_calendar.accounting(), hosts.accounting());
             prop_assert_eq!(from_host, from_link);
             let account = link.accounting();
             prop_assert_eq!(hosts.accounting(), (account.arrived, account.dropped, 0));

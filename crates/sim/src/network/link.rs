@@ -11,7 +11,13 @@ use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::port::{EgressPort, LinkRate, PortObserver, Wire};
 use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::registry::schemes::AnyDiscipline;
+use prefetch_index::prefetch_index;
+use std::mem::offset_of;
+use std::slice::from_ref;
 use std::sync::Arc;
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
 /// What a link did with its packets since time 0: `arrived = departed + dropped + queued` at any moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -132,6 +138,22 @@ impl Link {
     pub fn wake<O: PortObserver<SimPacket>>(&mut self, now: Time, observer: &mut O) {
         let (port, mut recorder) = self.watched(observer);
         port.serve_until(now, &mut recorder);
+    }
+
+    /// Asks for its cache lines.
+    #[inline]
+    pub fn fetch(&self) {
+        let before = offset_of!(Self, accounting) / size_of::<u64>();
+        for line in 0..=size_of::<Self>() / LINE {
+            // From a word of it, whose place in it is known.
+            prefetch_index(from_ref(&self.accounting.arrived), (line * LINE / size_of::<u64>()).wrapping_sub(before));
+        }
+    }
+
+    /// The same, when these have come, of its probe.
+    #[inline]
+    pub fn fetch_probe(&self) {
+        self.probe.fetch();
     }
 
     /// Offers a packet at `now`.

@@ -3,6 +3,7 @@
 mod assemble;
 mod builder;
 
+pub mod calendar;
 pub mod delay_lines;
 pub mod hosts;
 pub mod impairment;
@@ -33,6 +34,7 @@ use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::registry::markers::AnyMeterBank;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 pub(crate) use builder::delays;
 
@@ -136,8 +138,8 @@ pub struct Network {
     pause_rng: Rng,
     /// Seeds of what senders draw.
     sender_rng: Rng,
-    /// TCP parameters, one set for each source table of the scenario.
-    pub tcp_params: Vec<TcpParams>,
+    /// TCP parameters, one set for each source table of the scenario at each of its places, which share it.
+    pub tcp_params: Vec<Arc<TcpParams>>,
     /// Mean pause between two transfers of these sources.
     pauses: Vec<Time>,
     /// When these sources stop; [`Time::NEVER`] for those that do not.
@@ -262,7 +264,7 @@ impl Network {
             let id = next_id(place.map_or(next, |place| self.flows[place as usize].id));
             (id, place.unwrap_or(next), self.sender_rng.bits())
         };
-        let tcp = (tcp, &self.tcp_params[tcp as usize]);
+        let tcp = (tcp, &*self.tcp_params[tcp as usize]);
         let flow = TcpFlow::new(tcp, (user, ingress, class), now, Some(Bytes(bytes)), (id, at_end), seed);
         match self.flows.get_mut(place as usize) {
             Some(present) => *present = flow,

@@ -64,6 +64,22 @@ impl AnySender {
         either!(self, sender => sender.on_ack(params, ack, now))
     }
 
+    /// Asks for the cache lines that an ACK will touch, those of the sender itself apart.
+    #[inline]
+    pub fn fetch(&self) {
+        if let Self::Tracked(sender) = self {
+            sender.fetch();
+        }
+    }
+
+    /// The same, when what [`AnySender::fetch`] asked for has come.
+    #[inline]
+    pub fn fetch_records(&self) {
+        if let Self::Tracked(sender) = self {
+            sender.fetch_records();
+        }
+    }
+
     /// Acts on the timer if it is due; harmless if early.
     pub fn on_timer(&mut self, params: &TcpParams, now: Time) {
         either!(self, sender => sender.on_timer(params, now));

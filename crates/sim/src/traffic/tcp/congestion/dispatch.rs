@@ -5,6 +5,7 @@
 use super::control::{Connection, Event, Flight, Moment, Output, Progress, Sample};
 use super::external::External;
 use super::{CongestionControl, State};
+use crate::engine::prefetch::fetch;
 use crate::traffic::tcp::{TcpParams, clamped};
 
 #[inline]
@@ -28,6 +29,14 @@ impl Congestion {
     pub fn new(params: &TcpParams, seed: u64) -> Self {
         let control = params.congestion_control;
         Self(control.has_state().then(|| State::new(control, connection(params), &params.congestion, seed).into()))
+    }
+
+    /// Asks for the state, if it has any.
+    #[inline]
+    pub fn fetch(&self) {
+        if let Some(state) = &self.0 {
+            fetch(&**state);
+        }
     }
 
     #[inline]

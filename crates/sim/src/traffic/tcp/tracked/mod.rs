@@ -35,6 +35,7 @@ use super::congestion::dispatch::Congestion;
 use super::phase::Phase;
 use super::sender_stats::SenderStats;
 use super::{Ack, Pacing, SackBlocks, TcpParams, clamped};
+use crate::engine::prefetch::fetch;
 use autotuning::ReceiveWindow;
 use delivery_rate::RateSampler;
 use hystart::HyStart;
@@ -138,6 +139,35 @@ pub struct TrackedSender {
 }
 
 impl TrackedSender {
+    /// Asks for the cache lines that an ACK will touch.
+    #[inline]
+    pub fn fetch(&self) {
+        fetch(&self.output);
+        fetch(&self.records);
+        fetch(&self.rack);
+        fetch(&self.rtt);
+        fetch(&self.rate);
+        fetch(&self.pacer);
+        fetch(&self.timer);
+        fetch(&self.supply);
+        fetch(&self.congestion);
+        fetch(&self.prr);
+        fetch(&self.undo);
+        fetch(&self.hystart);
+        fetch(&self.receive_window);
+        fetch(&self.numbers);
+        fetch(&self.known);
+        fetch(&self.last_sent);
+        fetch(&self.stats);
+    }
+
+    /// The same, when what [`TrackedSender::fetch`] asked for has come: what it points to.
+    #[inline]
+    pub fn fetch_records(&self) {
+        self.records.fetch();
+        self.congestion.fetch();
+    }
+
     /// A sender of `total` payload bytes; `None` never runs out of data. `seed` differs by run and flow.
     #[must_use]
     pub fn new(params: &TcpParams, total: Option<Bytes>, seed: u64) -> Self {

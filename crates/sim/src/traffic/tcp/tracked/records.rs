@@ -1,6 +1,7 @@
 //! What a sender knows of each outstanding segment, in a ring, and the order in which those in flight were sent.
 
 use fairlane_schemes::base::units::Time;
+use prefetch_index::prefetch_index;
 
 /// No segment.
 pub(super) const NONE: u32 = u32::MAX;
@@ -95,6 +96,14 @@ impl Records {
             sacked: 0,
             resent: 0,
             lost_from: 0,
+        }
+    }
+
+    /// Asks for the records that the next ACK most likely takes out, and for the one that is filled in next.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        for seq in [self.una, self.una + 1, self.nxt] {
+            prefetch_index(&self.ring, seq as usize & (self.ring.len() - 1));
         }
     }
 
