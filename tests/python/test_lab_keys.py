@@ -354,7 +354,7 @@ def test_the_node_has_a_key_of_queue_or_marker_or_it_is_refused(scheme: str, bui
 
 def first_accepted(plain: Scenario, key: str, schema: dict[str, Any]) -> str:
     """The scenario with the first value of a key that goes with the others."""
-    values = [choice for choice in schema.get("enum", ()) if choice != schema["default"]]
+    values = [choice for choice in schema.get("enum", ()) if choice != schema.get("default")]
     if isinstance(schema.get("default"), str) and not values:
         number, unit = schema["default"].split()
         values = [f"{changed:g} {unit}" for changed in (2 * float(number), float(number) / 2, 1) if changed]
