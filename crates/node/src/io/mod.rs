@@ -1,4 +1,4 @@
-//! What forwarder and senders ask of Linux: frames of an interface ([`packet_socket`], [`xdp_socket`]), clocks, waiting,
+//! What forwarder and senders ask of Linux: frames of an interface ([`packet_socket`], `xdp_socket`), clocks, waiting,
 //! priority, signals.
 //!
 //! The one room with `unsafe` but for the kernel data plane.

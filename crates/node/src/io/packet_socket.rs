@@ -26,7 +26,7 @@ pub struct Received<'a> {
     pub tag: Option<[u8; 4]>,
     /// Its length on the wire, without the outer tag; more than `bytes` if it was cut.
     pub length: usize,
-    /// When it arrived, as [`realtime`] tells it.
+    /// When it arrived, as [`super::realtime`] tells it.
     pub at: Time,
     /// Whether its checksum was left to a network card.
     pub lacks_checksum: bool,
