@@ -19,17 +19,10 @@ impl Entry {
     const NONE: Self = Self { time: Time::NEVER, entity: 0 };
 }
 
-impl Entry {
-    #[inline]
-    fn key(self) -> u128 {
-        u128::from(self.time.0) << 64 | u128::from(self.entity)
-    }
-}
-
 impl Contender for Entry {
     #[inline]
     fn or(self, other: Self) -> Self {
-        if other.key() < self.key() { other } else { self }
+        if other.time < self.time { other } else { self }
     }
 }
 
@@ -99,13 +92,13 @@ impl EventSet {
         let (mut index, mut winner) = (entity as usize, Entry { time, entity });
         for &level in &self.levels {
             let line = &mut self.lines[level as usize + index / FAN];
-            let place = index % FAN;
+            let entry = &mut line.0[index % FAN];
             // Whoever is unchanged here is unchanged all the way up.
-            if line.0[place] == winner {
+            if *entry == winner {
                 return;
             }
-            line.0[place] = winner;
-            winner = winner.or(line.rival(place));
+            *entry = winner;
+            winner = line.winner();
             index /= FAN;
         }
         self.first = winner;

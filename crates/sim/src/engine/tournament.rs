@@ -23,13 +23,6 @@ impl<E: Contender> TournamentNode<E> {
         self.winner()
     }
 
-    /// The first of the other three: known before it is known who comes to this place.
-    #[inline]
-    pub(crate) fn rival(&self, place: usize) -> E {
-        let other = |offset: usize| self.0[(place ^ offset) % FAN];
-        other(1).or(other(2)).or(other(3))
-    }
-
     /// The first of the four.
     #[inline]
     pub(crate) fn winner(&self) -> E {
