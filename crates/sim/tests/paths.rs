@@ -282,10 +282,11 @@ fn round_trip_times_set_the_delay_of_access_links() {
     let given = run(&with(json!({"access_delay": "14.9 ms"})));
     assert_eq!(run(&with(json!({"rtt": "40 ms"}))), given);
     assert_eq!(run(&with(json!({"user_rtts": ["40 ms", "40 ms", "40 ms", "40 ms"]}))), given);
-    // Hosts that are alike share their lines: two up and one down for each delay.
+    // Hosts that are alike share their lines: for each delay two up and, since acknowledgements pass no bottleneck that all
+    // share, four down.
     let lines = |group| network(&with(group)).hosts.shared_lines();
-    assert_eq!(lines(json!({"user_rtts": ["40 ms", "40 ms", "40 ms", "40 ms"]})), (2, 1));
-    assert_eq!(lines(json!({"user_rtts": ["40 ms", "20 ms", "40 ms", "20 ms"]})), (4, 2));
+    assert_eq!(lines(json!({"user_rtts": ["40 ms", "40 ms", "40 ms", "40 ms"]})), (2, 4));
+    assert_eq!(lines(json!({"user_rtts": ["40 ms", "20 ms", "40 ms", "20 ms"]})), (4, 8));
 }
 
 #[test]
