@@ -4,6 +4,7 @@
 //! [`measure::run_record::RunRecord`]; [`engine::batch::Batch`] runs many in parallel; [`measure::summary::summarise`]
 //! joins them.
 
+mod cache_line;
 pub mod engine;
 pub mod measure;
 pub mod network;

@@ -5,12 +5,11 @@
 //! instruction each, and the wait is over, or shorter, when the event comes. What these lines point to is asked for later,
 //! when they have come. All of it stands apart from the loop, which small networks do not leave for it.
 
+use crate::cache_line::fetch;
 use crate::network::hosts::FlowAck;
 use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::tcp_flow::flow_index;
 use crate::network::{Hop, Network};
-use prefetch_index::prefetch_index;
-use std::slice::from_ref;
 
 /// How many places behind the first to look for the lines of hosts and flows.
 const PLACES_AHEAD: usize = 8;
@@ -22,12 +21,6 @@ const FEWEST_PLACES_AHEAD: usize = 2;
 const PLACES_ON_LINK: usize = 2;
 /// Flows whose state the caches hold, about: fewer are not worth the trouble.
 pub const MANY_FLOWS: usize = 4_000;
-
-/// Asks for the cache line in which `value` begins.
-#[inline]
-pub(crate) fn fetch<T>(value: &T) {
-    prefetch_index(from_ref(value), 0);
-}
 
 impl Network {
     /// Before packets of a shared line reach the edge node.

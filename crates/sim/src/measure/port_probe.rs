@@ -3,7 +3,7 @@
 use super::occupancy::{LONGEST_COUNTED, Occupancy};
 use super::path_probe::Loss;
 use super::series::Series;
-use crate::engine::prefetch::fetch;
+use crate::cache_line::fetch;
 use crate::network::sim_packet::SimPacket;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::{Backlog, DropReason};

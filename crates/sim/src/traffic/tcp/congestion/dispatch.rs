@@ -5,7 +5,7 @@
 use super::control::{Connection, Event, Flight, Moment, Output, Progress, Sample};
 use super::external::External;
 use super::{CongestionControl, State};
-use crate::engine::prefetch::fetch;
+use crate::cache_line::fetch;
 use crate::traffic::tcp::{TcpParams, clamped};
 
 #[inline]

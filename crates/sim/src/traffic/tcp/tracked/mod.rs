@@ -35,7 +35,7 @@ use super::congestion::dispatch::Congestion;
 use super::phase::Phase;
 use super::sender_stats::SenderStats;
 use super::{Ack, Pacing, SackBlocks, TcpParams, clamped};
-use crate::engine::prefetch::fetch;
+use crate::cache_line::fetch;
 use autotuning::ReceiveWindow;
 use delivery_rate::RateSampler;
 use hystart::HyStart;
