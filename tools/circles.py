@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 ROOMS = (
     "crates/schemes/src",
     "crates/sim/src",
+    "crates/memory/src",
     "crates/node/src",
     "crates/capi/src",
     "crates/py/src",

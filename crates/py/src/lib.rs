@@ -11,6 +11,7 @@ use congestion_control::{
     PyAck, PyConnection, PyEvent, PySegment, find_control, register_congestion_control, registered_congestion_controls,
 };
 use external::{Packet, Port, find, register_scheme, registered_schemes, with_thread_state};
+use fairlane_memory::LargePages;
 use fairlane_schemes::base::config::{ConfigError, read_value};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::registry::catalogue::catalogue;
@@ -44,6 +45,10 @@ create_exception!(
 );
 create_exception!(fairlane, ThreadError, PyRuntimeError, "The system starts no thread for a run.");
 create_exception!(fairlane, ScenarioError, PyValueError, "A mistake in a scenario: key, value, what is allowed.");
+
+/// The memory of everything in Rust.
+#[global_allocator]
+static MEMORY: LargePages = LargePages::new();
 
 /// The private extension module.
 #[pymodule]

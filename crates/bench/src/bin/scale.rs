@@ -18,15 +18,15 @@ const POINTS: [(u32, u64); 6] =
 fn scenario(scheme: &str, flows: u32, mbit: u64) -> Json {
     let packets_per_second = mbit * 1_000_000 / 12_000;
     let bdp = packets_per_second * 102 / 10_000;
-    let seconds = (5_000_000.0 / packets_per_second as f64).max(0.5);
+    let milliseconds = (5_000_000_000 / packets_per_second).max(500);
     json!({
-        "run": {"warmup": format!("{} s", seconds / 5.0), "measure": format!("{seconds} s")},
+        "run": {"warmup": format!("{} ms", milliseconds / 5), "measure": format!("{milliseconds} ms")},
         "topology": {
             "bottleneck_rate": format!("{mbit} Mbit/s"), "bottleneck_delay": "5 ms",
             "access_rate": format!("{mbit} Mbit/s"),
         },
         "queue": {"scheme": scheme, "limit": format!("{} packets", bdp + u64::from(flows))},
-        "groups": [{"users": flows, "start_until": format!("{} s", seconds / 10.0), "sources": [{"kind": "tcp"}]}],
+        "groups": [{"users": flows, "start_until": format!("{} ms", milliseconds / 10), "sources": [{"kind": "tcp"}]}],
     })
 }
 

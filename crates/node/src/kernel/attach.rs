@@ -6,7 +6,7 @@
 
 use super::links::{Framing, links};
 use super::lock::Lock;
-use super::programs::{Mode, PINNED, Programs, ZERO, check_pinned, open_pinned, read_ports};
+use super::programs::{Mode, PINNED, Programs, ZERO, open_pinned, read_ports};
 use super::tcx::{self, Side};
 use super::users::{UserTable, unfit};
 use super::{KernelError, clsact, hook};
@@ -184,7 +184,10 @@ pub(super) fn places_there(config: &NodeConfig, folder: &Path) -> Result<Places,
     if !folder.join("addresses").exists() {
         return Err(KernelError::OtherVersion("users".into()));
     }
-    check_pinned(folder)?;
+    // Every version that changed a record has changed this one.
+    if open_pinned(folder, "config")?.value_size() as usize != size_of::<NodeRecord>() {
+        return Err(KernelError::OtherVersion("config".into()));
+    }
     let addresses = open_pinned(folder, "addresses")?.max_entries();
     let there = Places::of_table(open_pinned(folder, "users")?.max_entries(), addresses);
     let changed =
