@@ -19,7 +19,7 @@ LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --univer
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help wheels crates playground setup deb demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-growth bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean
+.PHONY: help training wheels crates playground setup deb demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-growth bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -73,8 +73,12 @@ fuzz: setup ## Draw scenarios, sweeps and commands for an hour and run them: MIN
 audit: ## Look up all locked packages, of Python and Rust, in the advisories of OSV; says so if these cannot be had
 	@$(PYTHON) tools/audit.py
 
-wheels: $(RELEASE)/.packages ## Build what a release publishes, into dist/: wheel for old and new glibc, sdist, SBOMs, checksums; checks them
-	$(RELEASE)/bin/python tools/wheels.py
+training: setup ## Count what the engine does often, for a build that is optimised for it: see docs/benchmarks.md (needs rustup's llvm-tools)
+	$(BIN)/python tools/training.py
+
+wheels: setup $(RELEASE)/.packages ## Build what a release publishes, into dist/: wheel for old and new glibc, trained, sdist, SBOMs, checksums; checks them
+	$(BIN)/python tools/training.py --out target/training-wheel --target "$$(rustc --print host-tuple)"
+	$(RELEASE)/bin/python tools/wheels.py --counts target/training-wheel/engine.profdata
 
 crates: ## Check the crates that a release publishes: pack each, build it from its package, upload nothing (needs cargo 1.90)
 	cargo publish --dry-run --allow-dirty --quiet $(addprefix --package ,$(PUBLISHED))

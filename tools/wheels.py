@@ -1,7 +1,7 @@
 """What a release publishes, in dist/: wheel, sdist, SBOMs, checksums. Run by `make wheels`.
 
 The wheel is linked by zig against an old glibc, so that no container of an old distribution is needed; auditwheel
-judges what it needs. It has the playground, if that is built.
+judges what it needs. It is optimised for what `training.py` counted. It has the playground, if that is built.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ def main() -> int:
     """Builds and checks; 1 with a line if something is not as a release needs it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where to [default: dist]")
-    out: Path = parser.parse_args().out
+    parser.add_argument("--counts", type=Path, required=True, help="what training.py wrote")
+    options = parser.parse_args()
+    out: Path = options.out
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    with page_in_package():
+    with page_in_package(), trained(options.counts.resolve(strict=True)):
         run("maturin", "build", "--release", "--zig", "--locked", "--compatibility", PLATFORM, "--out", out)
     run("maturin", "sdist", "--out", out)
     (wheel,), (sdist,) = out.glob("*.whl"), out.glob("*.tar.gz")
@@ -61,6 +63,16 @@ def run(*command: str | Path) -> str:
     command_line = [tools / str(program), *arguments]
     done = subprocess.run(command_line, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout
+
+
+@contextmanager
+def trained(counts: Path) -> Iterator[None]:
+    """Builds are optimised for what these counts say."""
+    os.environ["RUSTFLAGS"] = f"-Cprofile-use={counts}"
+    try:
+        yield
+    finally:
+        del os.environ["RUSTFLAGS"]
 
 
 @contextmanager

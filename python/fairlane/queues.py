@@ -88,6 +88,7 @@ def abc(
     gamma: str | None = None,
     averager_memory: str | None = None,
     delay_estimate: Literal["link_rate", "departures", "sojourn"] | None = None,
+    ecn: bool | None = None,
     average_over: Literal["packets", "bytes"] | None = None,
     limit: str | None = None,
     scheduler: Literal["fifo", "strict", "medf"] | None = None,
@@ -102,6 +103,7 @@ def abc(
         gamma: By how much one unit of activity above the average shortens the queue. Default: "16 packets".
         averager_memory: Memory of the average activity; to be smaller than that of the meters. Default: "0.3 s".
         delay_estimate: Where the queueing delay comes from when the thresholds are times. Default: "link_rate".
+        ecn: Whether packets that can be marked are marked in place of dropped, below Q_base + gamma.
         average_over: What the average activity is a mean of: without it packets.
         limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
             packets".
@@ -116,6 +118,7 @@ def abc(
         gamma=gamma,
         averager_memory=averager_memory,
         delay_estimate=delay_estimate,
+        ecn=ecn,
         average_over=average_over,
         limit=limit,
         scheduler=scheduler,

@@ -5,8 +5,10 @@ mod common;
 #[path = "common/live.rs"]
 mod live;
 
+use libbpf_rs::{MapCore, MapHandle, MapType};
 use live::{Lab, assert_same_labels, average_activity, port, user};
 use serde_json::Value as Json;
+use std::path::Path;
 use std::process::Command;
 
 /// Meters what comes in at `in0` and manages what goes out at `out0`.
@@ -128,6 +130,47 @@ fn detach_leaves_what_others_added_to_a_qdisc_that_attach_made() {
     assert!(lab.run("n", "tc filter show dev out0 egress").contains("u32"));
     lab.run("n", "tc qdisc del dev out0 clsact");
     assert_eq!(lab.traces("n"), before);
+}
+
+/// Pins in place of a map one with shorter records, as an earlier build would have. Gives the map that was there.
+fn put_earlier_map(pin: &Path) -> MapHandle {
+    let own = MapHandle::from_pinned_path(pin).unwrap();
+    let options = libbpf_sys::bpf_map_create_opts {
+        sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
+        ..Default::default()
+    };
+    let (key, value) = (own.key_size(), own.value_size() - 8);
+    let mut earlier =
+        MapHandle::create(MapType::Array, Some("earlier"), key, value, own.max_entries(), &options).unwrap();
+    std::fs::remove_file(pin).unwrap();
+    earlier.pin(pin).unwrap();
+    own
+}
+
+#[test]
+fn maps_of_an_earlier_build_are_refused_with_the_way_out_and_work_on() {
+    skip_unless_live!();
+    let lab = Lab::one_node();
+    let config = lab.config("n", TWO_PORTS);
+    lab.node_ok("n", "attach", &config);
+    for name in ["config", "port_states", "ports"] {
+        let pin = lab.pins_of("n").join(name);
+        let mut own = put_earlier_map(&pin);
+        let refused = lab.node("n", "attach", &config);
+        let way_out = format!("map {name}: its records are those of another version; detach with that version first\n");
+        assert_eq!(String::from_utf8_lossy(&refused.stderr), format!("error: {way_out}"));
+        assert_eq!(refused.status.code(), Some(1));
+        let check = lab.node("n", "check", &config);
+        assert!(String::from_utf8_lossy(&check.stdout).contains(way_out.trim_end()), "{check:?}");
+        // What runs goes on, with the maps that it has.
+        lab.send("n", "10.2.0.2", 1400, 1, 0);
+        std::fs::remove_file(&pin).unwrap();
+        own.pin(&pin).unwrap();
+    }
+    assert_eq!(port(&lab.status("n", &config), "out0")["accepted"], 3);
+    assert_eq!(lab.node_ok("n", "attach", &config), "reloaded: 2 ports\n");
+    lab.node_ok("n", "detach", &config);
+    assert_eq!(lab.pins(), Vec::<std::path::PathBuf>::new());
 }
 
 #[test]
@@ -426,7 +469,7 @@ fn counters_are_shown_by_status_top_and_export() {
 }
 
 /// Runs the tool as root with only some capabilities.
-fn with_capabilities(lab: &Lab, capabilities: &[&str], verb: &str, config: &std::path::Path) -> bool {
+fn with_capabilities(lab: &Lab, capabilities: &[&str], verb: &str, config: &Path) -> bool {
     let names: Vec<String> =
         capabilities.iter().map(|name| format!("+{}", name.trim_start_matches("CAP_").to_lowercase())).collect();
     let set = ["-all".to_string()].into_iter().chain(names).collect::<Vec<_>>().join(",");

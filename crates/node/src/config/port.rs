@@ -95,8 +95,6 @@ params! {
         backlog: BacklogSource = "qdisc", source "our choice";
         /// Most that may wait, tested after the AQM; without it the qdisc alone drops at its own limit.
         limit: Option<QueueLimit> = null, in "1 packets"..="16777216 packets", symbol "Q_max", source "abc2018 Table 1";
-        /// Whether the AQM marks packets that can be marked (ECT) with CE, in place of dropping them.
-        ecn: bool = false, source "RFC 3168 5";
     }
 }
 
@@ -174,7 +172,7 @@ impl Port {
 
     /// The same of its queue; `rate` is the key of the rate.
     fn check_queue(&self, table: &Table<'_>, rate: &str) -> Result<(), ConfigError> {
-        let QueueParams { scheme, backlog, limit, ecn } = self.queue;
+        let QueueParams { scheme, backlog, limit } = self.queue;
         let thresholds = self.thresholds();
         let q_min = thresholds[0].1;
         let measure = q_min.measure();
@@ -206,9 +204,6 @@ impl Port {
             QueueScheme::DropTail => {}
             QueueScheme::Abc => check_opens(self.abc.q_min, table)?,
             QueueScheme::Csfq => self.check_csfq(table, rate)?,
-        }
-        if ecn && scheme != QueueScheme::Abc {
-            return Err(ConfigError::new(table.key("ecn"), "true goes with scheme = \"abc\" only"));
         }
         let needs_rate = measure == QueueMeasure::Delay || backlog == BacklogSource::Virtual;
         if scheme != QueueScheme::DropTail && needs_rate && self.params.rate.is_none() {

@@ -6,7 +6,7 @@
 
 use super::links::{Framing, links};
 use super::lock::Lock;
-use super::programs::{Mode, PINNED, Programs, ZERO, open_pinned, read_ports};
+use super::programs::{Mode, PINNED, Programs, ZERO, check_pinned, open_pinned, read_ports};
 use super::tcx::{self, Side};
 use super::users::{UserTable, unfit};
 use super::{KernelError, clsact, hook};
@@ -184,10 +184,7 @@ pub(super) fn places_there(config: &NodeConfig, folder: &Path) -> Result<Places,
     if !folder.join("addresses").exists() {
         return Err(KernelError::OtherVersion("users".into()));
     }
-    // Every version that changed a record has changed this one.
-    if open_pinned(folder, "config")?.value_size() as usize != size_of::<NodeRecord>() {
-        return Err(KernelError::OtherVersion("config".into()));
-    }
+    check_pinned(folder)?;
     let addresses = open_pinned(folder, "addresses")?.max_entries();
     let there = Places::of_table(open_pinned(folder, "users")?.max_entries(), addresses);
     let changed =

@@ -41,6 +41,24 @@ pub(super) const PINNED: [&str; 14] = [
     "sweepers",
 ];
 
+/// The maps that are pinned in `folder` have keys and records of the lengths that this build has.
+pub(super) fn check_pinned(folder: &Path) -> Result<(), KernelError> {
+    messages::keep();
+    let mut builder = ObjectBuilder::default();
+    let own = builder.open_memory(&NODE.0).map_err(KernelError::refused("reading the kernel programs"))?;
+    for map in own.maps() {
+        let name = map.name().to_string_lossy();
+        if !PINNED.contains(&name.as_ref()) || !folder.join(name.as_ref()).exists() {
+            continue;
+        }
+        let there = open_pinned(folder, &name)?;
+        if (there.key_size(), there.value_size()) != (map.key_size(), map.value_size()) {
+            return Err(KernelError::OtherVersion(name.into()));
+        }
+    }
+    Ok(())
+}
+
 /// How programs are loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode<'a> {

@@ -136,7 +136,7 @@ impl Switch {
             if port.params.user_is == UserIs::Destination {
                 return refuse("user_is", "\"destination\" is not there on a P4 switch, it meters sources");
             }
-            if port.queue.ecn {
+            if port.abc.ecn == Some(true) {
                 return refuse("queue.ecn", "true is not there on a P4 switch, it drops");
             }
             if port.abc.average_over == Some(AverageOver::Bytes) {

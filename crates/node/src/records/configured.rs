@@ -264,7 +264,7 @@ impl PortRecord {
             user_is: port.params.user_is as u32,
             address_limit,
             is_layer3: 0,
-            marks_ecn: port.queue.ecn.into(),
+            marks_ecn: (port.abc.ecn == Some(true)).into(),
             qdisc_class: port.qdisc_classes(),
             q_min,
             q_base,

@@ -13,6 +13,7 @@ use crate::contract::discipline::{Backlog, DropSink, QueueDiscipline, Report, St
 use crate::contract::marker::MarkerScheme;
 use crate::contract::packet::Packet;
 use crate::contract::scheme::{About, Port, SchemeSpec};
+use crate::label::abc::{AbcScheme, MarkingAbc};
 use crate::registry::external::{External, ExternalScheme};
 use serde_json::{Map, Value as Json};
 
@@ -113,6 +114,9 @@ macro_rules! schemes {
 
             pub(super) fn build<P: Packet>(&self, port: &Port<'_>) -> AnyDiscipline<P> {
                 match self {
+                    Self::Abc(params) if params.ecn == Some(true) => {
+                        AnyDiscipline::AbcMarking(AbcScheme::build_marking(params, port))
+                    }
                     $( Self::$Variant(params) => AnyDiscipline::$Variant(<$Spec as SchemeSpec>::build(params, port)), )+
                     Self::External(scheme) => AnyDiscipline::External(External::new(scheme, port)),
                 }
@@ -123,6 +127,8 @@ macro_rules! schemes {
         #[derive(Debug)]
         pub enum AnyDiscipline<P: Packet> {
             $( #[doc = concat!("See [`", stringify!($Spec), "`].")] $Variant(<$Spec as SchemeSpec>::Discipline<P>), )+
+            /// ABC with marks, a type of its own: in the engine's loop, ABC that only drops pays nothing for them.
+            AbcMarking(MarkingAbc<P>),
             /// See [`crate::registry::external`].
             External(External<P>),
         }
@@ -132,6 +138,7 @@ macro_rules! schemes {
             ($self:expr, $discipline:ident => $call:expr) => {
                 match $self {
                     $( AnyDiscipline::$Variant($discipline) => $call, )+
+                    AnyDiscipline::AbcMarking($discipline) => $call,
                     AnyDiscipline::External($discipline) => $call,
                 }
             };
@@ -141,7 +148,7 @@ macro_rules! schemes {
 
 schemes! {
     DropTail = "droptail", crate::aqm::droptail::DropTailScheme;
-    Abc = "abc", crate::label::abc::AbcScheme;
+    Abc = "abc", AbcScheme;
     Csfq = "csfq", crate::label::csfq::CsfqScheme;
     Hcsfq = "hcsfq", crate::label::hcsfq::HcsfqScheme;
     Afpft = "afpft", crate::label::afpft::AfpftScheme;

@@ -143,18 +143,20 @@ fn a_frame_for_an_unknown_host_goes_to_all_others_and_a_full_pool_drops() {
     assert_eq!(core.report()["ports"][0]["ingress"]["no_frame"], 8);
 }
 
-#[test]
-fn a_mark_is_written_into_the_frame() {
-    let queue = json!({"scheme": "codel", "target": "1 us", "interval": "1 ms", "ecn": true, "limit": "1000 packets"});
+/// Offers a port with this queue 50 packets at once, which can be marked or not. Returns how many left with a mark, and
+/// what was counted at the port.
+fn marks(queue: &Json, is_capable: bool) -> (u64, Json) {
     let mut core = core(json!({"ports": [
         {"interface": "a"},
         {"interface": "b", "egress": {"rate": "10 Mbit/s", "queue": queue}},
     ]}));
-    let mut capable = frame(1, 1500);
-    let parsed = Frame::parse(&capable);
-    crate::frame::set_ecn(&mut capable, &parsed, fairlane_schemes::contract::packet::Ecn::Ect0);
+    let mut frame = frame(1, 1500);
+    if is_capable {
+        let parsed = Frame::parse(&frame);
+        crate::frame::set_ecn(&mut frame, &parsed, fairlane_schemes::contract::packet::Ecn::Ect0);
+    }
     for _ in 0..50 {
-        core.arrive(0, &capable, &[], Time::ZERO);
+        core.arrive(0, &frame, &[], Time::ZERO);
     }
     let mut marked = 0u64;
     while core.next() < Time::NEVER {
@@ -167,9 +169,36 @@ fn a_mark_is_written_into_the_frame() {
             core.release(id);
         }
     }
-    let report = core.report();
-    assert!(marked > 0);
-    assert_eq!(report["ports"][1]["egress"]["marks"], marked);
+    let report = core.report()["ports"][1]["egress"].clone();
+    assert_eq!(report["marks"], marked);
+    (marked, report)
+}
+
+#[test]
+fn a_mark_is_written_into_the_frame() {
+    let queue = json!({"scheme": "codel", "target": "1 us", "interval": "1 ms", "ecn": true, "limit": "1000 packets"});
+    assert!(marks(&queue, true).0 > 0);
+}
+
+#[test]
+fn abc_marks_in_place_of_drops_where_asked_to_and_where_packets_can_be_marked() {
+    let abc = |ecn: bool| {
+        let thresholds = json!({"scheme": "abc", "q_min": "6 packets", "q_base": "20 packets", "gamma": "16 packets"});
+        let mut queue = thresholds.as_object().unwrap().clone();
+        queue.extend([("ecn".into(), ecn.into()), ("limit".into(), "100 packets".into())]);
+        Json::Object(queue)
+    };
+    let counts = |ecn, is_capable| {
+        let (marked, port) = marks(&abc(ecn), is_capable);
+        (marked, port["accounting"]["departed"].as_u64().unwrap(), port["drops"][0]["packets"].as_u64().unwrap())
+    };
+    // One user at one instant: the activity of its n-th packet is log2(n) above that of the first, by at least 0.875 above
+    // the mean of those before it from the second on, so that T_drop is Q_min = 6. The n-th finds n - 2 waiting: 8 to 37
+    // are marked, those after a queue of 20 + 16 are dropped.
+    assert_eq!(counts(true, true), (30, 37, 13));
+    for (ecn, is_capable) in [(false, true), (true, false), (false, false)] {
+        assert_eq!(counts(ecn, is_capable), (0, 7, 43), "{ecn} {is_capable}");
+    }
 }
 
 /// Ports and sources of what is sent at `now`, of frames that came in at two wires in turn, at 0, 10, 20 and 30 us.

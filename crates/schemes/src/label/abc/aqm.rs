@@ -28,6 +28,8 @@ params! {
         averager_memory: Time = "0.3 s", in "1 ms"..="1 h", symbol "M_AA", source "abc2018 Table 1, eq. (6)-(7)";
         /// Where the queueing delay comes from when the thresholds are times.
         delay_estimate: DelayEstimate = "link_rate", source "abc2018 III-C2, our choice";
+        /// Whether packets that can be marked are marked in place of dropped, below Q_base + gamma.
+        ecn: Option<bool> = null, source "RFC 3168 5, our choice";
         /// What the average activity is a mean of: without it packets.
         average_over: Option<AverageOver> = null, source "packets: abc2018 eq. (6)-(7); bytes: our choice";
     }
@@ -58,11 +60,21 @@ impl AbcRule {
     pub fn verdict(queue: f64, drop_threshold: f64) -> Verdict {
         if queue >= drop_threshold { Verdict::Drop } else { Verdict::Accept }
     }
+
+    /// What becomes of a packet above its threshold where marks take the place of drops. It is dropped nevertheless where a
+    /// user of half the average rate is (activity one below A_avg in eq. (10)): who sends on in spite of its marks shall
+    /// not take the queue from the others (RFC 7567 4.2.1).
+    #[must_use]
+    #[inline]
+    pub fn verdict_with_ecn(&self, queue: f64) -> Verdict {
+        if queue < self.q_base + self.gamma { Verdict::Mark } else { Verdict::Drop }
+    }
 }
 
-/// The activity AQM of one port.
+/// The activity AQM of one port. Whether it marks is of its type: without marks nothing is asked and no mark can come, which
+/// the engine's loop is compiled for.
 #[derive(Clone, Debug)]
-pub struct AbcAqm {
+pub struct AbcAqm<const MARKS: bool = false> {
     rule: AbcRule,
     average_activity: WeightedMean,
     departures: DepartureRate,
@@ -71,7 +83,7 @@ pub struct AbcAqm {
     average_over: AverageOver,
 }
 
-impl AbcAqm {
+impl<const MARKS: bool> AbcAqm<MARKS> {
     /// A port that has seen nothing. The thresholds of `params` must share one unit.
     #[must_use]
     pub fn new(params: &AbcParams) -> Self {
@@ -138,12 +150,15 @@ pub fn check_opens(q_min: Threshold, table: &Table<'_>) -> Result<(), ConfigErro
     Err(ConfigError::new(table.key("q_min"), problem))
 }
 
-impl Aqm for AbcAqm {
+impl<const MARKS: bool> Aqm for AbcAqm<MARKS> {
     #[inline]
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, _: &mut Rng) -> Verdict {
         self.drop_threshold = self.rule.drop_threshold(packet.label(), self.average_activity.mean());
         let length = self.length.of(queue, &self.departures, now);
-        AbcRule::verdict(length, self.drop_threshold)
+        match AbcRule::verdict(length, self.drop_threshold) {
+            Verdict::Drop if MARKS => self.rule.verdict_with_ecn(length),
+            verdict => verdict,
+        }
     }
 
     #[inline]
@@ -175,17 +190,20 @@ mod tests {
     use super::*;
     use crate::label::abc::AbcScheme;
     use crate::queue::managed_queue::ManagedQueue;
-    use crate::testing::{Drops, TestPacket, readings, refusal, view};
+    use crate::testing::{Drops, TestPacket, read_queue, readings, refusal, view};
     use serde_json::json;
 
     /// An AQM whose average activity is `average`.
     fn aqm_with_average(params: &AbcParams, average: f64) -> AbcAqm {
-        let mut aqm = AbcAqm::new(params);
+        with_average(AbcAqm::new(params), average)
+    }
+
+    fn with_average<const MARKS: bool>(mut aqm: AbcAqm<MARKS>, average: f64) -> AbcAqm<MARKS> {
         aqm.accepted(&mut TestPacket { label: average, ..Default::default() }, Time::ZERO);
         aqm
     }
 
-    fn admit(aqm: &mut AbcAqm, activity: f64, packets: u32) -> Verdict {
+    fn admit<const MARKS: bool>(aqm: &mut AbcAqm<MARKS>, activity: f64, packets: u32) -> Verdict {
         let view = view(packets, BitRate(10_000_000));
         let packet = TestPacket { label: activity, ..Default::default() };
         aqm.admit(&packet, &view, Time::ZERO, &mut Rng::stream(1, 0, "test", 0))
@@ -209,9 +227,71 @@ mod tests {
     }
 
     #[test]
+    fn marks_take_the_place_of_drops_below_q_base_and_gamma() {
+        fn verdicts<const MARKS: bool>(excess: f64) -> [Verdict; 6] {
+            let mut aqm = with_average(AbcAqm::<MARKS>::new(&AbcParams::default()), 7.0);
+            [11, 12, 19, 20, 35, 36].map(|packets| admit(&mut aqm, 7.0 + excess, packets))
+        }
+        use Verdict::{Accept as A, Drop as D, Mark as M};
+        // Thresholds of 20 and, for 0.5 more than the average, 12; 20 + 16 is where marks end.
+        assert_eq!(verdicts::<false>(0.0), [A, A, A, D, D, D]);
+        assert_eq!(verdicts::<true>(0.0), [A, A, A, M, M, D]);
+        assert_eq!(verdicts::<true>(0.5), [A, M, M, M, M, D]);
+        // Half of the average rate, activity one below: T_drop is 36 and leaves no room for marks.
+        assert_eq!(verdicts::<true>(-1.0), [A, A, A, A, A, D]);
+    }
+
+    /// Packets that a port of 10 Mbit/s with `ecn` drops and marks of 2000, two for each that leaves, of activities 0 to 3.
+    fn dropped_and_marked(ecn: bool, codepoint: Ecn) -> (Vec<u64>, Vec<u32>) {
+        let config = read_queue(json!({"scheme": "abc", "ecn": ecn, "limit": "100 packets"})).unwrap();
+        let mut queue = config.build::<TestPacket>(BitRate(10_000_000), &Weights::equal());
+        let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
+        for flow in 0..2000 {
+            let (label, now) = (f64::from(flow * 7 % 4), Time::from_micros(600 * u64::from(flow)));
+            let packet = TestPacket { id: flow.into(), flow, label, ecn: codepoint, ..Default::default() };
+            queue.enqueue(packet, now, &mut rng, &mut drops);
+            if flow % 2 == 1 {
+                queue.dequeue(now, &mut rng, &mut drops).unwrap();
+            }
+        }
+        (drops.0.iter().map(|(packet, ..)| packet.id).collect(), drops.1)
+    }
+
+    #[test]
+    fn what_cannot_be_marked_meets_the_same_drops_with_ecn_as_without() {
+        let (dropped, marked) = dropped_and_marked(false, Ecn::NotEct);
+        // 2000 came, 1000 left, fewer than Q_base + 3 gamma wait.
+        assert!((933..=1000).contains(&dropped.len()) && marked.is_empty(), "{} {}", dropped.len(), marked.len());
+        assert_eq!(dropped_and_marked(true, Ecn::NotEct), (dropped.clone(), vec![]));
+        assert_eq!(dropped_and_marked(false, Ecn::Ect0), (dropped, vec![]));
+        assert!(!dropped_and_marked(true, Ecn::Ect0).1.is_empty());
+    }
+
+    #[test]
+    fn a_packet_is_marked_exactly_where_it_would_be_dropped() {
+        let params = AbcParams::default();
+        let (mut drops, mut marks) = (AbcAqm::<false>::new(&params), AbcAqm::<true>::new(&params));
+        let mut random = Rng::stream(1, 0, "test", 0);
+        let mut counts = [0; 3];
+        for _ in 0..2000 {
+            let (activity, packets) = (random.open01() * 4.0, (random.open01() * 50.0) as u32);
+            let verdict = admit(&mut drops, activity, packets);
+            let expected = if verdict == Verdict::Drop && packets < 36 { Verdict::Mark } else { verdict };
+            assert_eq!(admit(&mut marks, activity, packets), expected);
+            counts[expected as usize] += 1;
+            if verdict == Verdict::Accept {
+                let packet = TestPacket { label: activity, ..Default::default() };
+                drops.accepted(&mut { packet }, Time::ZERO);
+                marks.accepted(&mut { packet }, Time::ZERO);
+            }
+        }
+        assert!(counts.iter().all(|&count| count > 200), "{counts:?}");
+    }
+
+    #[test]
     fn acknowledgements_pull_the_average_of_packets_down_and_hardly_that_of_bytes() {
         let average = |average_over| {
-            let mut aqm = AbcAqm::new(&AbcParams { average_over, ..Default::default() });
+            let mut aqm = <AbcAqm>::new(&AbcParams { average_over, ..Default::default() });
             // Two full packets of activity 8 and an acknowledgement of activity 2.
             for (label, wire_bytes) in [(8.0, 1500), (8.0, 1500), (2.0, 60)] {
                 aqm.accepted(&mut TestPacket { label, wire_bytes, ..Default::default() }, Time::ZERO);
@@ -316,9 +396,9 @@ mod tests {
     fn a_port_that_would_stay_closed_for_good_is_refused() {
         // 9.97 above an average of 0: 20 - 16 * 9.97 < 0, and what is dropped moves no average.
         let (activity, open) = (9.97, Threshold::Packets(0.01));
-        let mut closed = AbcAqm::new(&AbcParams { q_min: Threshold::Packets(0.0), ..Default::default() });
+        let mut closed = <AbcAqm>::new(&AbcParams { q_min: Threshold::Packets(0.0), ..Default::default() });
         assert!((0..1000).all(|_| admit(&mut closed, activity, 0) == Verdict::Drop));
-        let mut opens = AbcAqm::new(&AbcParams { q_min: open, ..Default::default() });
+        let mut opens = <AbcAqm>::new(&AbcParams { q_min: open, ..Default::default() });
         assert_eq!(admit(&mut opens, activity, 0), Verdict::Accept);
         for zero in ["0 packets", "0 B", "0 s"] {
             let unit = zero.replace('0', "1");

@@ -56,6 +56,8 @@
 //!     direction. Where acknowledgements of the other direction share a port, they are a third of its packets or so, of users
 //!     who hardly send there: a mean over packets lies far below the activity of all who transfer, and all of them have
 //!     the threshold `Q_min`. Over packets unless said otherwise, as the paper has it.
+//! 15. With `ecn` a packet whose transport understands marks (RFC 3168 section 5) is marked in place of dropped, as long as
+//!     the queue is below `Q_base + gamma`. The paper drops only; without `ecn`, so does this.
 
 mod aqm;
 mod marker;
@@ -89,6 +91,16 @@ impl SchemeSpec for AbcScheme {
     }
 
     fn build<P: Packet>(params: &AbcParams, port: &Port<'_>) -> Self::Discipline<P> {
+        ManagedQueue::new(port.buffer, port.rate, AbcAqm::new(params))
+    }
+}
+
+/// The port that marks: [`AbcScheme`] with `ecn = true`.
+pub type MarkingAbc<P> = ManagedQueue<P, AbcAqm<true>>;
+
+impl AbcScheme {
+    /// The discipline of an idle port that marks.
+    pub fn build_marking<P: Packet>(params: &AbcParams, port: &Port<'_>) -> MarkingAbc<P> {
         ManagedQueue::new(port.buffer, port.rate, AbcAqm::new(params))
     }
 }
