@@ -122,6 +122,10 @@ pub trait QueueDiscipline<P: Packet> {
     fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P>;
     /// What waits.
     fn backlog(&self) -> Backlog;
+    /// The packet that is `places` behind the next, where that is known without a search: a host may ask for what it touches.
+    fn upcoming(&self, _places: usize) -> Option<&P> {
+        None
+    }
     /// When to ask again, if a packet waits and nothing may be sent: only a scheme that shapes says so.
     fn ready_at(&self) -> Option<Time> {
         None

@@ -70,6 +70,12 @@ impl<P: Packet> ClassQueues<P> {
         self.queues[self.next_queue()].front().map(Packet::enqueued_at)
     }
 
+    /// The packet that is served `places` after the next, as long as no other queue has its turn.
+    #[inline]
+    pub fn upcoming(&self, places: usize) -> Option<&P> {
+        self.queues[self.next_queue()].get(places)
+    }
+
     /// The queue whose head is next, any if all are empty.
     #[inline]
     fn next_queue(&self) -> usize {

@@ -77,6 +77,11 @@ impl<P: Packet, A: Aqm> QueueDiscipline<P> for ManagedQueue<P, A> {
         self.queues.backlog()
     }
 
+    #[inline]
+    fn upcoming(&self, places: usize) -> Option<&P> {
+        self.queues.upcoming(places)
+    }
+
     fn set_link_rate(&mut self, rate: BitRate) {
         self.link_rate = rate;
         self.aqm.set_link_rate(rate);

@@ -247,6 +247,11 @@ impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
     }
 
     #[inline]
+    fn upcoming(&self, places: usize) -> Option<&P> {
+        dispatch_near!(self, discipline => discipline.upcoming(places), _other => None)
+    }
+
+    #[inline]
     fn drop_threshold(&self) -> Option<f64> {
         dispatch_near!(self, discipline => discipline.drop_threshold(), other => other.drop_threshold_far())
     }

@@ -7,9 +7,11 @@
 
 use crate::cache_line::fetch;
 use crate::network::hosts::FlowAck;
+use crate::network::link::Link;
 use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::tcp_flow::flow_index;
 use crate::network::{Hop, Network};
+use prefetch_index::prefetch_index;
 
 /// How many places behind the first to look for the lines of hosts and flows.
 const PLACES_AHEAD: usize = 8;
@@ -17,8 +19,14 @@ const PLACES_AHEAD: usize = 8;
 const FEWER_PLACES_AHEAD: usize = 4;
 /// How many for what these tell the place of.
 const FEWEST_PLACES_AHEAD: usize = 2;
-/// The same on a link between nodes, of which there are many: some of their packets come between two of this one.
-const PLACES_ON_LINK: usize = 2;
+/// Places behind the first of a packet on a link between nodes, of which there are many, so that some of their packets come
+/// between two of this one: when to ask for the packet itself, for its next hop, for what it meets there, for what these point
+/// to, and for what that points to.
+const PACKET_ON_LINK: usize = 5;
+const HOP_ON_LINK: usize = 4;
+const STATE_ON_LINK: usize = 3;
+const PROBE_ON_LINK: usize = 2;
+const COUNTS_ON_LINK: usize = 1;
 /// Flows whose state the caches hold, about: fewer are not worth the trouble.
 pub const MANY_FLOWS: usize = 4_000;
 
@@ -36,7 +44,7 @@ impl Network {
     #[inline]
     pub fn fetch_for_calendar(&self) {
         if let Some((user, packet)) = self.hosts.upcoming_of_calendar(PLACES_AHEAD) {
-            fetch(packet);
+            packet.fetch();
             self.meters.fetch(user as usize * self.ingresses);
         }
     }
@@ -45,6 +53,9 @@ impl Network {
     #[cold]
     #[inline(never)]
     pub fn fetch_for_acks(&self, line: u32) {
+        if let Some(ack) = self.hosts.upcoming_ack(line, 2 * PLACES_AHEAD) {
+            fetch(ack);
+        }
         if let Some(ack) = self.hosts.upcoming_ack(line, PLACES_AHEAD) {
             self.fetch_for_ack(ack);
         }
@@ -67,22 +78,37 @@ impl Network {
     #[cold]
     #[inline(never)]
     pub fn fetch_for_arrivals(&self, link: u32) {
-        let wire = self.links[link as usize].wire();
-        if let Some(packet) = wire.upcoming(PLACES_ON_LINK) {
+        let from = &self.links[link as usize];
+        from.fetch_next_start();
+        let wire = from.wire();
+        if let Some(packet) = wire.upcoming(PACKET_ON_LINK) {
+            packet.fetch();
+        }
+        if let Some(packet) = wire.upcoming(HOP_ON_LINK) {
+            prefetch_index(&self.hops, usize::from(packet.hop) + 1);
+        }
+        if let Some(packet) = wire.upcoming(STATE_ON_LINK) {
             self.fetch_for_arrival(packet);
         }
-        if let Some(packet) = wire.upcoming(PLACES_ON_LINK / 2) {
-            let Hop { link, .. } = self.hops[usize::from(packet.hop) + 1];
-            if let Some(link) = self.links.get(link as usize) {
-                link.fetch_probe();
-            }
+        if let Some(link) = wire.upcoming(PROBE_ON_LINK).and_then(|packet| self.next_link(packet)) {
+            link.fetch_probe();
         }
+        if let Some(packet) = wire.upcoming(COUNTS_ON_LINK)
+            && let Some(link) = self.next_link(packet)
+        {
+            link.fetch_counts(packet);
+        }
+    }
+
+    /// The next link that a packet enters, if it is not at the end of its route.
+    fn next_link(&self, packet: &SimPacket) -> Option<&Link> {
+        let Hop { link, .. } = self.hops[usize::from(packet.hop) + 1];
+        self.links.get(link as usize)
     }
 
     /// The next link that a packet enters, or flow and host of its receiver.
     fn fetch_for_arrival(&self, packet: &SimPacket) {
-        let Hop { link, .. } = self.hops[usize::from(packet.hop) + 1];
-        if let Some(link) = self.links.get(link as usize) {
+        if let Some(link) = self.next_link(packet) {
             link.fetch();
         } else if packet.kind != PacketKind::Udp {
             // Where transfers have numbers of their own, this is the place of another: a line fetched in vain.

@@ -9,6 +9,7 @@ use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::{Backlog, DropReason};
 use fairlane_schemes::contract::packet::TrafficClass;
 use fairlane_schemes::port::DelayHistogram;
+use prefetch_index::prefetch_index;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -110,6 +111,14 @@ impl PortProbe {
         fetch(&self.delay[TrafficClass::BestEffort.index()]);
         fetch(&self.user_bytes);
         fetch(&self.arrived);
+    }
+
+    /// The same, when these have come, of the counts that a transmission of `packet` touches which has waited for `wait`.
+    #[inline]
+    pub fn fetch_counts(&self, packet: &SimPacket, wait: Time) {
+        self.delay[packet.class.index()].fetch(wait);
+        // One that does not cross the port asks for nothing.
+        prefetch_index(&self.user_bytes, packet.user.wrapping_sub(self.first_user) as usize);
     }
 
     /// A packet was offered at `now`; `backlog` waits after it, and it met `threshold`.

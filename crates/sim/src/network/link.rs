@@ -156,6 +156,23 @@ impl Link {
         self.probe.fetch();
     }
 
+    /// The same, when these have come, of what the probe counts of a packet that finds the link idle.
+    #[inline]
+    pub fn fetch_counts(&self, packet: &SimPacket) {
+        self.probe.fetch_counts(packet, Time::ZERO);
+    }
+
+    /// Asks for what the next transmission touches: its counts, and the packet behind it.
+    #[inline]
+    pub fn fetch_next_start(&self) {
+        if let Some(packet) = self.discipline().upcoming(0) {
+            self.probe.fetch_counts(packet, self.port.busy_until().saturating_sub(packet.enqueued_at));
+        }
+        if let Some(packet) = self.discipline().upcoming(1) {
+            packet.fetch();
+        }
+    }
+
     /// Offers a packet at `now`.
     #[inline]
     pub fn enqueue<O: PortObserver<SimPacket>>(&mut self, packet: SimPacket, now: Time, observer: &mut O) {

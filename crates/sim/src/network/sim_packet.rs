@@ -1,5 +1,6 @@
 //! The simulator's packet: 48 bytes, moved by value.
 
+use crate::cache_line::fetch;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::{Ecn, Packet, TrafficClass};
 
@@ -67,6 +68,13 @@ impl SimPacket {
         kind: PacketKind::Udp,
         cwr: false,
     };
+
+    /// Asks for its cache lines: where it stands it may lie across a border.
+    #[inline]
+    pub fn fetch(&self) {
+        fetch(&self.label);
+        fetch(&self.cwr);
+    }
 }
 
 impl Packet for SimPacket {
