@@ -59,7 +59,13 @@ impl<P: Packet> ClassQueues<P> {
     /// Removes the packet to be served next.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
-        let packet = self.queues[self.next_queue()].pop_front()?;
+        let queue = self.next_queue();
+        let queue = &mut self.queues[queue];
+        let packet = queue.pop_front()?;
+        if queue.is_empty() {
+            // Begins at its first place again, which the caches hold: one that is mostly empty need not go round.
+            queue.clear();
+        }
         self.backlog.remove(packet.wire_bytes());
         Some(packet)
     }
