@@ -193,10 +193,10 @@ bench-forwarder: setup node ## Measure the user-space forwarder on AF_PACKET and
 node: ## Build target/release/fairlane-node, with the kernel data plane if clang, libelf and zlib are there
 	cargo build --release --quiet --package fairlane-node $(EBPF)
 
-deb: ## Build a Debian package of fairlane-node and try it: target/deb/ (needs clang, libelf-dev, zlib1g-dev)
-	cargo build --release --quiet --package fairlane-node --features ebpf
-	packaging/deb/build.sh target/release/fairlane-node target/deb
-	packaging/deb/test.sh target/release/fairlane-node
+deb: ## Build a Debian package of fairlane-node and try it: target/deb/ (needs clang, libelf-dev, zlib1g-dev); NODE=FILE is built already
+	$(if $(NODE),,archives=$$(packaging/deb/archives.sh); LIBBPF_SYS_LIBRARY_PATH=$$archives cargo build --release --quiet --package fairlane-node --features $$(test "$$archives" && echo static || echo ebpf))
+	packaging/deb/build.sh $(or $(NODE),target/release/fairlane-node) target/deb
+	packaging/deb/test.sh $(or $(NODE),target/release/fairlane-node)
 
 bench-linux-tcp: setup node ## Compare the profile linux with this kernel's TCP on a grid of 72 cells (needs root, iperf3; about 85 minutes)
 	$(BIN)/python benches/linux_tcp/compare.py

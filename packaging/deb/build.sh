@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # build.sh BINARY FOLDER [VERSION]: puts fairlane-node into a Debian package in FOLDER; says which libraries it needs.
-# Needs dpkg-deb, gzip and readelf only, so that it runs wherever the binary was built.
+# Needs dpkg, gzip and readelf only, so that it runs wherever the binary was built; not elsewhere, since it says from which
+# sources the libraries within it are.
 set -euo pipefail
 binary=$(realpath "$1"); out=$(realpath -m "$2"); cd "$(dirname "$0")/../.."
+. packaging/deb/needs.sh
 version=${3:-$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)}
 architecture=$(dpkg --print-architecture)
 package=fairlane-node
@@ -23,13 +25,16 @@ for shell in bash:bash-completion/completions/fairlane-node zsh:zsh/vendor-compl
     "$binary" completions "${shell%%:*}" > "$tree/usr/share/${shell#*:}"
 done
 gzip -9nc CHANGELOG.md > "$doc/changelog.gz"
-{ echo "Fairlane is under the Apache License 2.0 or the MIT licence, as you like."; echo; cat LICENSE-MIT; echo; cat LICENSE-APACHE; } > "$doc/copyright"
+{
+    echo "Fairlane is under the Apache License 2.0 or the MIT licence, as you like."; echo
+    cat LICENSE-MIT; echo; cat LICENSE-APACHE
+    echo; echo "libbpf is within fairlane-node, under the BSD licence with two clauses:"; echo
+    cat packaging/deb/libbpf.BSD-2-Clause
+} > "$doc/copyright"
 
-# Version symbols of glibc: the newest one is the oldest glibc that it runs on.
-glibc=$(readelf --version-info --wide "$binary" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1 | sed s/GLIBC_//)
-needed=$(readelf -d "$binary" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
-depends="libc6 (>= $glibc)"
-for library in $needed; do
+glibc=$(glibc_of "$binary")
+depends="libc6 (>= $glibc)" built_using=
+for library in $(libraries_of "$binary"); do
     case $library in
     libelf.so.1) depends+=", libelf1 | libelf1t64" ;;
     libz.so.1) depends+=", zlib1g" ;;
@@ -38,6 +43,21 @@ for library in $needed; do
     *) echo "error: build.sh knows no package for $library" >&2; exit 1 ;;
     esac
 done
+# Libraries within it: their licences, and the sources by version, which the LGPL asks for (version 3, section 4).
+if is_static "$binary"; then
+    source_of() { dpkg-query -W -f '${source:Package} (= ${source:Version})' "$1"; }
+    built_using="Built-Using: $(source_of libelf-dev), $(source_of zlib1g-dev)"
+    for library in libelf-dev zlib1g-dev; do install -m 644 "/usr/share/doc/$library/copyright" "$doc/copyright.$library"; done
+    cat >> "$doc/copyright" <<END
+
+libelf and zlib are within it too, unchanged, as Debian has them (${built_using#*: }).
+libelf is used under the GNU Lesser General Public License, version 3 or later (/usr/share/common-licenses/LGPL-3, GPL-3),
+zlib under its own licence; who holds their copyright is in copyright.libelf-dev and copyright.zlib1g-dev beside this file.
+Their sources are at https://snapshot.debian.org by the versions above; those of Fairlane, of this version, are public
+too. With them "make deb" links fairlane-node again with any libelf that is installed; it may be changed, and taken apart to
+find errors in the change.
+END
+fi
 
 install -d "$tree/DEBIAN"
 install -m 755 -t "$tree/DEBIAN" packaging/deb/postinst packaging/deb/prerm packaging/deb/postrm
@@ -46,7 +66,8 @@ Package: $package
 Version: $version
 Architecture: $architecture
 Maintainer: The Fairlane authors <fairlane@example.org>
-Depends: $depends
+Depends: $depends${built_using:+
+$built_using}
 Recommends: iproute2
 Section: net
 Priority: optional
@@ -62,4 +83,4 @@ mkdir -p "$out"
 file=$out/${package}_${version}_$architecture.deb
 dpkg-deb --root-owner-group --build "$tree" "$file" >/dev/null
 echo "$file"
-echo "glibc $glibc or newer; needs: $(echo $needed)" >&2
+echo "needs: $depends" >&2

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # test.sh BINARY: installs, upgrades, removes and purges the package in a folder of its own, never on this machine.
 set -euo pipefail
+. "$(dirname "$0")/needs.sh"
 binary=$(realpath "$1"); here=$(dirname "$(realpath "$0")")
 root=$(mktemp -d); trap 'rm -rf "$root"' EXIT
 packages=$root.packages; trap 'rm -rf "$root" "$packages"' EXIT
@@ -19,6 +20,22 @@ for file in lib/systemd/system/fairlane-node.service usr/share/man/man8/fairlane
     usr/share/doc/fairlane-node/examples/every-key.toml usr/share/doc/fairlane-node/copyright; do
     [[ -s $root/$file ]] || fail "no $file"
 done
+# The package says what is within the binary, or depends on it.
+grep -q '^Copyright.*The Libbpf Authors' "$root/usr/share/doc/fairlane-node/copyright" || fail "no licence of libbpf"
+if is_static "$binary"; then
+    readelf --wide --symbols "$binary" | grep -E ' FUNC .* elf_begin$' >/dev/null || fail "libelf is neither within the binary nor needed"
+    grep -qE '^Built-Using: elfutils \(= .*\), zlib \(= .*\)$' "$root/var/lib/dpkg/status" || fail "no sources of libelf and zlib"
+    [[ -s $root/usr/share/doc/fairlane-node/copyright.libelf-dev ]] || fail "no licence of libelf"
+else
+    grep -q '^Depends: .*libelf1.*zlib1g' "$root/var/lib/dpkg/status" || fail "no dependency on libelf and zlib"
+fi
+# The documentation says what a binary needs that was built on Debian 12.
+needs=$(needs_of "$binary")
+if [[ $(. /etc/os-release && echo "$ID ${VERSION_ID-}") == "debian 12" ]]; then
+    grep -qxF "$needs" "$here/../../docs/node.md" || fail "docs/node.md, Install, lacks the line: $needs"
+else
+    echo "package: needs $needs, which docs/node.md says of Debian 12 alone"
+fi
 (cd "$root" && md5sum --quiet --check var/lib/dpkg/info/fairlane-node.md5sums) || fail "sums"
 "$root/usr/sbin/fairlane-node" p4-commands --help >/dev/null
 first=$(owned)

@@ -1,0 +1,14 @@
+# What a binary needs, by readelf; sourced by build.sh and test.sh.
+
+libraries_of() { readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort; }
+# The newest version symbol of glibc is the oldest glibc that it runs on.
+glibc_of() { readelf --version-info --wide "$1" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1 | sed s/GLIBC_//; }
+# Whether libelf is within it.
+is_static() { ! libraries_of "$1" | grep '^libelf\.so' >/dev/null; }
+# A line of the table in docs/node.md, "Install".
+needs_of() {
+    local where=beside beyond_glibc
+    ! is_static "$1" || where=within
+    beyond_glibc=$(libraries_of "$1" | grep -vE '^(libc|libm|ld-linux.*)\.so' | sed 's/.*/`&`/' | paste -sd, | sed 's/,/, /g')
+    echo "| $where it | $(glibc_of "$1") | $beyond_glibc |"
+}
