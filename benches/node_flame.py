@@ -1,0 +1,149 @@
+"""A flame graph of a forwarding node with meter and ABC, and the shares it shows; see docs/costs.md.
+
+The path of `benches/node_throughput.py`, sampled by the processor's clock. Needs root, iperf3, perf, and inferno
+(`cargo install inferno`), which folds the stacks and draws them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import node_throughput as path
+
+HERTZ = 4999
+# Frames narrower than that are left out of the figure.
+LEAST_PERCENT = 0.3
+WIDTH_PX = 1200
+# Which part a sample belongs to: the first of its functions, from the innermost, that one of these words begins.
+PARTS = {
+    "the meter's program": ("bpf_prog_*_fairlane_ingress",),
+    "ABC's program": ("bpf_prog_*_fairlane_egress",),
+    "hooks of the programs": ("tcx_run", "tc_run", "sch_handle_"),
+    "delivery to the receiver's socket": ("ip_local_deliver", "udp_rcv", "__udp4_lib_rcv", "udp_unicast_rcv"),
+    "forwarding": ("ip_forward", "ip_rcv", "ip_output", "ip_finish_output", "ip_route_", "fib_", "neigh_"),
+    "qdisc": ("__dev_xmit_skb", "__qdisc_run", "pfifo_", "sch_direct_xmit", "qdisc_"),
+    "veth": ("veth_",),
+    "devices and softirq": (
+        "__dev_queue_xmit", "dev_hard_start_xmit", "validate_xmit_skb", "netif_", "__netif_", "process_backlog",
+        "__napi_poll", "net_rx_action", "handle_softirqs", "__do_softirq", "do_softirq",
+    ),
+    "the receiver's reads": ("udp_recvmsg", "udpv6_recvmsg", "sock_recvmsg", "ksys_read", "core_sys_select"),
+}  # fmt: skip
+
+
+def part_of(stack: str) -> str:
+    """The part that a folded stack belongs to."""
+    for frame in reversed(stack.split(";")):
+        # A program has a tag in its name, which its content decides.
+        name = "bpf_prog_*_" + frame.split("_", 3)[3] if frame.startswith("bpf_prog_") else frame
+        for part, words in PARTS.items():
+            if name.startswith(words):
+                return part
+    return "the sender, and what of both is outside of the kernel"
+
+
+def folded(recording: Path, inferno: str) -> Counter[str]:
+    """Nanoseconds of each stack of sender and receiver and of what runs in softirq for them."""
+    script = ["perf", "script", "--force", "-i", str(recording)]
+    text = subprocess.run(script, check=True, capture_output=True, text=True).stdout
+    lines = subprocess.run([inferno], input=text, check=True, capture_output=True, text=True).stdout.splitlines()
+    stacks: Counter[str] = Counter()
+    for line in lines:
+        stack, _, nanoseconds = line.rpartition(" ")
+        command, _, frames = stack.partition(";")
+        if command == "iperf3" or "net_rx_action" in frames:
+            stacks[f"{command.partition('/')[0]};{frames}"] += int(nanoseconds)
+    return stacks
+
+
+def record(tool: str | None, folder: Path, seconds: int) -> tuple[Path, float]:
+    """Records the path, with meter and ABC if there is a tool; its packets per second as well."""
+    config, recording = folder / "node.toml", folder / "perf.data"
+    path.SECONDS = seconds + 3
+    command = ["perf", "record", "-a", "-g", "-e", "cpu-clock", "-F", str(HERTZ), "-o", str(recording)]
+    if tool:
+        path.within("n", tool, "attach", str(config))
+    # It begins when the traffic has, and ends before.
+    command = ["sh", "-c", 'sleep 1.5; exec "$@"', "sh", *command, "--", "sleep", str(seconds)]
+    recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    rate = path.packets_per_second()
+    recorder.wait(60)
+    if tool:
+        path.within("n", tool, "detach", str(config))
+    return recording, rate
+
+
+def measure(tool: str, seconds: int, inferno: str) -> list[tuple[Counter[str], float]]:
+    """Stacks without and with meter and ABC, each with the nanoseconds of a processor between two packets."""
+    measured = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pins = folder / "bpf"
+        pins.mkdir()
+        (folder / "node.toml").write_text(path.CONFIG.format(pins=pins / "node"))
+        path.run("mount", "-t", "bpf", "bpf", str(pins))
+        try:
+            path.build()
+            for which in (None, tool):
+                recording, rate = record(which, folder, seconds)
+                measured.append((folded(recording, inferno), rate))
+        finally:
+            for namespace in "cns":
+                path.run("ip", "netns", "del", path.PREFIX + namespace)
+            path.run("umount", str(pins))
+    return measured
+
+
+def draw(stacks: Counter[str], inferno: str, file: Path) -> None:
+    """Writes the figure."""
+    lines = "".join(f"{stack} {count}\n" for stack, count in sorted(stacks.items()))
+    options = ["--title", "A forwarding node with meter and ABC, UDP packets of 1500 bytes", "--deterministic"]
+    options += ["--width", str(WIDTH_PX), "--minwidth", str(LEAST_PERCENT), "--countname", "ns"]
+    drawing = subprocess.run([inferno, *options], input=lines, check=True, capture_output=True, text=True).stdout
+    file.write_text(drawing)
+
+
+def main() -> int:
+    """Records, draws and prints."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("tool", help="fairlane-node, built with the feature ebpf")
+    parser.add_argument("--out", type=Path, default=Path("docs/figures/node-flame.svg"), help="the figure")
+    parser.add_argument("--seconds", type=int, default=20, help="how long it records (default 20)")
+    arguments = parser.parse_args()
+    tools = {}
+    for name, source in [
+        ("perf", "package linux-perf"),
+        ("inferno-collapse-perf", "cargo install inferno"),
+        ("inferno-flamegraph", "cargo install inferno"),
+    ]:
+        found = shutil.which(name)
+        if not found:
+            print(f"error: {name} is not installed ({source})", file=sys.stderr)
+            return 2
+        tools[name] = found
+    os.nice(-19)
+    both = measure(arguments.tool, arguments.seconds, tools["inferno-collapse-perf"])
+    draw(both[1][0], tools["inferno-flamegraph"], arguments.out)
+    columns = []
+    for stacks, rate in both:
+        parts: Counter[str] = Counter()
+        for stack, nanoseconds in stacks.items():
+            parts[part_of(stack)] += nanoseconds
+        columns.append({part: time / (rate * arguments.seconds) for part, time in parts.items()})
+        columns[-1]["all, two processors"] = sum(columns[-1].values())
+    print("ns a packet, without and with meter and ABC:")
+    for part in sorted(columns[1], key=lambda part: -columns[1][part]):
+        print(f"{columns[0].get(part, 0):6.0f} {columns[1][part]:6.0f}  {part}")
+    print(f"{both[0][1] / 1e3:.1f} and {both[1][1] / 1e3:.1f} kpps")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
