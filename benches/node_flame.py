@@ -137,7 +137,7 @@ def main() -> int:
         for stack, nanoseconds in stacks.items():
             parts[part_of(stack)] += nanoseconds
         columns.append({part: time / (rate * arguments.seconds) for part, time in parts.items()})
-        columns[-1]["all, two processors"] = sum(columns[-1].values())
+        columns[-1]["all"] = sum(columns[-1].values())
     print("ns a packet, without and with meter and ABC:")
     for part in sorted(columns[1], key=lambda part: -columns[1][part]):
         print(f"{columns[0].get(part, 0):6.0f} {columns[1][part]:6.0f}  {part}")
