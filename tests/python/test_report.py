@@ -250,7 +250,7 @@ def test_results_of_ones_own_have_a_page_each(cli: Cli, workdir: Path) -> None:
     cli.output("run", "three.toml", "--out", "one")
     cli.output("compare", "three.toml", "--queues", "droptail,abc", "--out", "several")
     cli.output("sweep", "swept.toml", "--out", "swept")
-    told = cli.output("report", "one/", "several/result.json", "swept/", "--pdf", "--out", "pages")
+    told = cli.output("report", "one", "several/result.json", "swept/", "--pdf", "--out", "pages")
     assert told == "report: pages/index.html\n"
     written = workdir / "pages"
     names = ["run-Three-groups", "comparison-Three-groups", "sweep-swept"]
@@ -301,6 +301,16 @@ def test_run_simulates_what_is_missing(cli: Cli, workdir: Path) -> None:
     assert "Not run yet" not in report_of_default(cli, workdir)
 
 
+def test_a_bare_name_is_a_folder_that_is_there_unless_a_paper_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = ["o", "abc2018", "abc2018.fig4a", "all"]
+    for name in names:
+        (tmp_path / name).mkdir()
+    assert [name for name in [*names, "gone"] if own.is_file(name)] == ["o"]
+
+
 def report_of_default(cli: Cli, workdir: Path, *options: str) -> str:
     told = cli.output("report", "abc2018.default", *QUICK, *options)
     assert told == "report: results/report/index.html\n"
@@ -316,6 +326,7 @@ def report_of_default(cli: Cli, workdir: Path, *options: str) -> str:
         (["report", "no.json"], "report: no.json: No such file"),
         (["report", "list.json"], "report: list.json: not a document of `fairlane run`, `compare` or `sweep`"),
         (["report", "./"], "report: .: has none of result.json, sweep.json"),
+        (["report", "empty"], "report: empty: has none of result.json, sweep.json"),
         (["report", "list.json", "--quick"], "quick: has no effect on documents"),
         (["report", "abc2018.fig4a", "--compare", "no.json"], "--compare: no.json: No such file"),
         (["report", "abc2018.fig4a", "--compare", "short.toml"], "--compare: short.toml: not JSON"),
@@ -325,6 +336,7 @@ def report_of_default(cli: Cli, workdir: Path, *options: str) -> str:
 )
 def test_mistakes_are_one_line(cli: Cli, workdir: Path, arguments: list[str], mention: str) -> None:
     (workdir / "list.json").write_text('{"results": [1]}')
+    (workdir / "empty").mkdir()
     cli.refuses(arguments, [mention])
 
 

@@ -34,7 +34,7 @@ def report(
     The same inputs give the same bytes.
 
     Args:
-        names: Documents of `fairlane run`, `compare` or `sweep`, or their folders, such as `results/my-sweep/`;
+        names: Documents of `fairlane run`, `compare` or `sweep`, or their folders, such as `results/my-sweep`;
             `abc2018` for a whole paper, `abc2018.fig4a` for one experiment; all papers without a name.
         out: Folder to write into; earlier reports in it go, other files stay.
         compare: A document of `fairlane compare`, to be shown beside papers.

@@ -9,6 +9,7 @@ from typing import Any
 
 from fairlane.base.errors import UserError
 from fairlane.base.files import read_json
+from fairlane.papers import ALL, papers
 from fairlane.report import result_page, sweep_page
 from fairlane.report.own_page import OwnPage
 
@@ -21,8 +22,10 @@ _UNFIT = (KeyError, TypeError, IndexError, AttributeError, ValueError, StopItera
 
 
 def is_file(name: str | Path) -> bool:
-    """Whether that is meant as a file or folder, and not as a paper."""
-    return isinstance(name, Path) or "/" in name or name.endswith(".json")
+    """Whether that is meant as a file or folder, and not as a paper, of which a folder may have the name."""
+    if isinstance(name, Path) or "/" in name or name.endswith(".json"):
+        return True
+    return name != ALL and name.partition(".")[0] not in papers() and Path(name).is_dir()
 
 
 def pages(files: Sequence[Path]) -> list[OwnPage]:

@@ -10,8 +10,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
-import numpy as np
-
 from fairlane.base.errors import UserError
 
 Point: TypeAlias = Sequence[float]
@@ -50,7 +48,9 @@ class CmaOptimiser:
     """First standard deviation: a quarter of each range, as the manual of pycma advises."""
 
     def __init__(self, dimensions: int, seed: int) -> None:
-        self._library = _pycma()
+        import numpy as np  # here: every start of the command would load it, a quarter of its time
+
+        self._library, self._numpy = _pycma(), np
         self._dimensions = max(dimensions, 2)  # the library has no evolution in one; the second has no effect
         self._design = min(self.DESIGN, self.EACH * self._dimensions)
         self._generation = min(self.GENERATION, self.LEAST + 2 * self._dimensions)
@@ -61,7 +61,7 @@ class CmaOptimiser:
 
     def ask(self) -> Sequence[Point]:
         """A Latin hypercube, then generations."""
-        points = self._latin_hypercube() if self._evolution is None else np.array(self._evolution.ask())
+        points = self._latin_hypercube() if self._evolution is None else self._numpy.array(self._evolution.ask())
         return [[float(x) for x in point] for point in points]
 
     def tell(self, points: Sequence[Point], values: Sequence[float]) -> None:
@@ -71,7 +71,7 @@ class CmaOptimiser:
             self._begin(points[list(values).index(best)])
             self._best, self._idle = best, 0
             return
-        self._evolution.tell([np.array(point) for point in points], list(values))
+        self._evolution.tell([self._numpy.array(point) for point in points], list(values))
         self._idle = 0 if best < self._best else self._idle + 1
         self._best = min(best, self._best)
         if self._idle >= self.STANDS_STILL or self._evolution.stop():
@@ -82,7 +82,7 @@ class CmaOptimiser:
             "bounds": [0, 1],
             "popsize": self._generation,
             "randn": lambda *shape: self._random.standard_normal(shape),
-            "seed": np.nan,  # the library's own generator is not used
+            "seed": self._numpy.nan,  # the library's own generator is not used
             "verbose": -9,
         }
         with warnings.catch_warnings():
@@ -91,7 +91,7 @@ class CmaOptimiser:
 
     def _latin_hypercube(self) -> Any:
         """In each dimension, one point in each of as many slices as there are points."""
-        slices = np.array([self._random.permutation(self._design) for _ in range(self._dimensions)])
+        slices = self._numpy.array([self._random.permutation(self._design) for _ in range(self._dimensions)])
         return ((slices + self._random.random(slices.shape)) / self._design).T
 
 
