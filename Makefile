@@ -13,6 +13,7 @@ EBPF    := $(shell command -v clang >/dev/null && pkg-config --exists libelf zli
 STACKS  := examples/quic-stacks
 # The template of a library of schemes, in a workspace of its own as where it is copied to.
 TEMPLATE := examples/scheme-lib
+SITE_ALONE := $(filter 0,$(PLAYGROUND))
 # Benchmarks, examples and the extension, which has no tests of its own, are compiled by the lints and not here again.
 TESTED  := --workspace --exclude fairlane-bench --exclude fairlane-py
 LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) pyproject.toml
@@ -65,7 +66,7 @@ test-long: setup ## Run the tests that are too long for every change: once a nig
 	$(if $(EBPF),cargo test --package fairlane-node $(EBPF) --test pop -- --ignored --nocapture)
 	cargo test --package fairlane-sim --lib --quiet -- --ignored
 	$(BIN)/pytest --quiet -m long
-	@$(MAKE) --no-print-directory site
+	@$(MAKE) --no-print-directory site $(if $(shell command -v npm),,PLAYGROUND=0)
 
 fuzz: setup ## Draw scenarios, sweeps and commands for an hour and run them: MINUTES=60, SEED= to repeat; see docs/howto/fuzz.md
 	PYTHONPATH=tests $(BIN)/python -m fuzzer --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
@@ -105,10 +106,11 @@ web/node_modules/.installed: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund --silent
 	@touch $@
 
-site: setup $(VENV)/.site ## Build the site, which needs no server: target/site/index.html; its links are checked
-	@$(MAKE) --no-print-directory playground || echo "site: without the playground, for the reason above"
-	$(BIN)/python site/build.py --out target/site
+site: setup $(VENV)/.site ## Build the site, which needs no server: target/site/index.html; its links are checked; PLAYGROUND=0 leaves that out
+	$(if $(SITE_ALONE),,@$(MAKE) --no-print-directory playground || { echo "error: no playground for the site, for the reason above; make site PLAYGROUND=0 leaves it out" >&2; exit 1; })
+	$(BIN)/python site/build.py $(if $(SITE_ALONE),--no-playground) --out target/site
 	$(BIN)/python site/links.py target/site
+	$(if $(SITE_ALONE),@echo "site: without the playground: PLAYGROUND=0")
 
 site-links: ## Look up the links of the site that lead elsewhere; says so where there is no network
 	$(PYTHON) site/links.py target/site --external

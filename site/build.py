@@ -34,13 +34,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python site/build.py", description="Build the site.")
     parser.add_argument("--out", type=Path, default=ROOT / "target" / "site")
     parser.add_argument("--quick", action="store_true", help="without the crates and the outputs of the tutorial")
+    parser.add_argument(
+        "--no-playground", action="store_true", help="without the playground, also if it has been built"
+    )
     options = parser.parse_args(arguments)
     out = options.out.resolve()
     source = out.with_name(f"{out.name}-source")
     assemble(source)
     if not options.quick:
         tutorial.insert_outputs(source / "docs" / "tutorial.md", ROOT / "target" / "site-tutorial")
-    parts = {"playground": PLAYGROUND.is_file(), "rust": not options.quick}
+    parts = {"playground": PLAYGROUND.is_file() and not options.no_playground, "rust": not options.quick}
     shutil.rmtree(out, ignore_errors=True)
     if code := _sphinx(source, out, [name for name, there in parts.items() if there]):
         return code

@@ -109,6 +109,25 @@ def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:
     assert done.stderr == f"error: {tmp_path}: no pages, run: make site\n"
 
 
+def make_site(*words: str) -> subprocess.CompletedProcess[str]:
+    """`make site` where nothing is to be prepared, no playground can be made and no page either."""
+    prepared = ["--no-print-directory", "--old-file=setup", "--old-file=.venv/.site"]
+    return execute("make", *prepared, "site", "MAKE=false", "BIN=echo", *words, cwd=ROOT)
+
+
+def test_a_site_without_the_playground_is_one_that_was_asked_for() -> None:
+    refused = make_site()
+    assert refused.returncode == 2
+    assert "error: no playground for the site, for the reason above; make site PLAYGROUND=0 leaves it out" in (
+        refused.stderr
+    )
+    assert "build.py" not in refused.stdout
+    done = make_site("PLAYGROUND=0", "--dry-run")
+    *_, last = done.stdout.splitlines()
+    assert "site/build.py --no-playground" in done.stdout
+    assert last == 'echo "site: without the playground: PLAYGROUND=0"'
+
+
 def test_every_page_of_the_docs_is_there(site: Path) -> None:
     for page in DOCS.rglob("*.md"):
         assert (site / page.relative_to(ROOT)).with_suffix(".html").exists(), page
