@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds the module's tests and example against the installed libns3-dev and Fairlane's C interface into
-# target/ns3-module, and prints where they are. Exit 3: ns-3 is not here.
+# target/ns3-module, and prints where they are. $FAIRLANE_CAPI: a static library of that interface that has been built.
+# Exit 3: ns-3 is not here.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
@@ -9,12 +10,13 @@ target=${CARGO_TARGET_DIR:-$root/target}
 include=$target/ns3-module/include
 mkdir -p "$include/ns3"
 ln -sf "$here"/model/*.h "$root/crates/capi/include/fairlane.h" "$include/ns3/"
-cargo build --quiet --release --manifest-path "$root/Cargo.toml" --package fairlane-capi >&2
+library=${FAIRLANE_CAPI:-$target/release/libfairlane_capi.a}
+[ -n "${FAIRLANE_CAPI:-}" ] || cargo build --quiet --release --manifest-path "$root/Cargo.toml" --package fairlane-capi >&2
 build() {
     program=$target/ns3-module/$1
     shift
     "$here/compile.sh" "$program" -I "$include" "$@" \
-        "$here"/model/*.cc "$target/release/libfairlane_capi.a"
+        "$here"/model/*.cc "$library"
 }
 build fairlane-sharing "$here/examples/fairlane-sharing.cc"
 build fairlane-test "$here"/test/*.cc "$here"/test/standalone/main.cc

@@ -26,6 +26,24 @@ FAIRLANE = Path(sys.executable).with_name("fairlane")
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 
+LONGEST = [
+    "test_ns3_module.py",
+    "test_site.py",
+    "test_report_browser.py",
+    "test_signals.py",
+    "test_sweep_kill.py",
+    "test_sweep_ray.py",
+    "test_playground_page.py",
+]
+"""Files that take the most time, so that none of them is left for the end, when other cores have nothing to do."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the files that take longest first."""
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.name, len(LONGEST)))
+
+
 SHORT = """
 name = "short"
 
