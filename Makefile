@@ -20,7 +20,7 @@ LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --univer
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help training wheels crates playground setup deb demo reproduce league test lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-growth bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean
+.PHONY: help training wheels crates playground setup deb demo reproduce league test test-alone test-build test-python test-rust lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-growth bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -49,13 +49,29 @@ league: setup ## Evaluate all schemes on the whole suite (an hour of both cores 
 	for name in share-delay share-state edge-core; do cp results/evaluation/$$name.png docs/figures/evaluation-$$name.png || exit 1; done
 	$(BIN)/python -m fairlane.docs_generator docs
 
-test: lint ## Run lint and tests, Rust and Python; test-long has those that take long
+test: lint test-build test-rust test-python test-alone test-stacks ## Run lint and tests, Rust and Python; test-long has those that take long
+
+# With --jobs, what would fail first still comes first, and the tests that need the machine to themselves are by themselves.
+ifneq ($(filter test,$(MAKECMDGOALS)),)
+unexport MAKEFLAGS # compilers would look for a job server that only make can reach
+test-build: | lint
+test-rust test-python test-stacks: | test-build
+test-alone: | test-rust test-python test-stacks
+endif
+
+test-build: ## Build the tests of Rust and nothing else
+	cargo test $(TESTED) $(EBPF) --lib --bins --tests --quiet --no-run
+
+test-rust: ## Run the tests of Rust
 	$(if $(EBPF),,@echo "kernel programs: not tested, needs clang, libelf, zlib and pkg-config")
 	PROPTEST_RNG_SEED=1 cargo test $(TESTED) $(EBPF) --lib --bins --tests --quiet
 	cargo test $(TESTED) $(EBPF) --doc --quiet
+
+test-python: setup ## Run the tests of Python, but for those that need the machine to themselves
 	$(BIN)/pytest --quiet --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m 'not long and not alone'
+
+test-alone: setup ## Run the tests of Python that need the machine to themselves
 	$(BIN)/pytest --quiet -m 'not long and alone'
-	$(if $(STACKS_TESTED),,@$(MAKE) --no-print-directory test-stacks)
 
 test-stacks: ## Run the controllers of published QUIC stacks as senders; skipped if the registry cannot be reached
 	@cd $(STACKS); if cargo fetch --locked --quiet; then cargo test --locked --quiet; \
