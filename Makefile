@@ -53,7 +53,7 @@ test: lint test-build test-rust test-python test-alone test-stacks ## Run lint a
 
 # With --jobs, what would fail first still comes first, and the tests that need the machine to themselves are by themselves.
 ifneq ($(filter test,$(MAKECMDGOALS)),)
-unexport MAKEFLAGS # compilers would look for a job server that only make can reach
+unexport MAKEFLAGS MFLAGS # compilers would look for a job server that only make can reach
 test-build: | lint
 test-rust test-python test-stacks: | test-build
 test-alone: | test-rust test-python test-stacks
