@@ -10,6 +10,7 @@
 use crate::large_block::map;
 use crate::size_class::{CLASSES, LINE, SizeClass};
 use rustix::mm::{Advice, MapFlags, madvise};
+use rustix::process::{Resource, getrlimit};
 use std::alloc::Layout;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -136,9 +137,10 @@ impl Arena {
     }
 
     fn reserve(&self) {
-        match map(SPAN, MapFlags::PRIVATE | MapFlags::NORESERVE) {
+        let place = if limits_addresses() { None } else { map(SPAN, MapFlags::PRIVATE | MapFlags::NORESERVE) };
+        match place {
             Some(start) => self.start.store(start.as_ptr().expose_provenance(), Relaxed),
-            // Where addresses are limited there is no room, now and later.
+            // There is no room, now and later.
             None => self.given.store(SPAN, Relaxed),
         }
     }
@@ -165,6 +167,11 @@ impl Arena {
         }
         self.busy.store(false, Release);
     }
+}
+
+/// Whether the process may have so many addresses only (`ulimit -v`, `-d`): they are left to those who fill them.
+fn limits_addresses() -> bool {
+    [Resource::As, Resource::Data].into_iter().any(|resource| getrlimit(resource).current.is_some())
 }
 
 #[cfg(test)]

@@ -1,0 +1,29 @@
+//! What a limit of addresses (`ulimit -v`) allows can be had. In a process of its own, since the limit is of the process.
+
+#![cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#![allow(unsafe_code, reason = "it calls an allocator by hand")]
+
+use fairlane_memory::LargePages;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::alloc::{GlobalAlloc, Layout};
+
+#[test]
+fn addresses_that_are_limited_are_not_reserved() {
+    // What the arena would reserve, and one GiB, less than what is asked for below.
+    let limit = Rlimit { current: Some(65 << 30), ..getrlimit(Resource::As) };
+    setrlimit(Resource::As, limit).unwrap();
+    let memory = LargePages::new();
+    let (small, big) = (Layout::from_size_align(1 << 20, 8).unwrap(), Layout::from_size_align(2 << 30, 8).unwrap());
+    // SAFETY: no size is 0, and each block goes back with its layout.
+    unsafe {
+        // Beyond 4 MB blocks come from the arena, if there is one.
+        let blocks: Vec<_> = (0..6).map(|_| memory.alloc(small)).collect();
+        let block = memory.alloc(big);
+        assert!(!block.is_null());
+        memory.dealloc(block, big);
+        for block in blocks {
+            assert!(!block.is_null());
+            memory.dealloc(block, small);
+        }
+    }
+}
