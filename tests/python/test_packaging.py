@@ -84,6 +84,16 @@ def test_the_sdist_has_the_sources_and_the_lock_of_the_engine(tmp_path: Path) ->
         assert (folder / file).is_file()
 
 
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="no cargo")
+def test_the_allocator_of_the_package_compiles_where_there_are_no_large_pages() -> None:
+    target = "wasm32-unknown-unknown"
+    sysroot = execute("rustc", "--print", "sysroot", cwd=ROOT).stdout.strip()
+    if not (Path(sysroot) / "lib/rustlib" / target).is_dir():
+        pytest.skip(f"no {target}: rustup target add {target}")
+    done = execute("cargo", "check", "--package", "fairlane-memory", "--tests", "--target", target, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.long
 def test_a_release_builds_and_its_wheel_runs() -> None:
     out = ROOT / "dist"

@@ -1,11 +1,11 @@
 //! What the programs that measure have in common.
 
-use fairlane_memory::LargePages;
+use fairlane_memory::{LargePages, large_pages};
 use fairlane_sim::scenario::Scenario;
 
 /// As in the Python package.
 #[global_allocator]
-static MEMORY: LargePages = LargePages::new();
+static MEMORY: LargePages = large_pages();
 
 /// The scenario that a text in JSON describes; if it describes none the program ends and says why.
 #[must_use]

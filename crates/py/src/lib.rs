@@ -11,7 +11,7 @@ use congestion_control::{
     PyAck, PyConnection, PyEvent, PySegment, find_control, register_congestion_control, registered_congestion_controls,
 };
 use external::{Packet, Port, find, register_scheme, registered_schemes, with_thread_state};
-use fairlane_memory::LargePages;
+use fairlane_memory::{LargePages, large_pages};
 use fairlane_schemes::base::config::{ConfigError, read_value};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::registry::catalogue::catalogue;
@@ -48,7 +48,7 @@ create_exception!(fairlane, ScenarioError, PyValueError, "A mistake in a scenari
 
 /// The memory of everything in Rust.
 #[global_allocator]
-static MEMORY: LargePages = LargePages::new();
+static MEMORY: LargePages = large_pages();
 
 /// The private extension module.
 #[pymodule]
