@@ -102,7 +102,9 @@ def counting_program(out: Path, raw: Path, target: str | None) -> Path:
     # The extension as well, of which nothing is built: with its features the engine is that of the package.
     packages = ["--package", "fairlane-bench", "--package", "fairlane-py", "--bin", "measure"]
     command = ["cargo", "build", "--release", "--quiet", *packages, *(["--target", target] if target else [])]
-    settings = {"RUSTFLAGS": f"-Cprofile-generate={raw}", "CARGO_TARGET_DIR": str(out), "CARGO_INCREMENTAL": "0"}
+    # Encoded, since a path may have spaces.
+    flags = {"CARGO_ENCODED_RUSTFLAGS": f"-Cprofile-generate={raw}"}
+    settings = {**flags, "CARGO_TARGET_DIR": str(out), "CARGO_INCREMENTAL": "0"}
     subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, **settings})
     return out / (target or "") / "release" / "measure"
 

@@ -68,11 +68,11 @@ def run(*command: str | Path) -> str:
 @contextmanager
 def trained(counts: Path) -> Iterator[None]:
     """Builds are optimised for what these counts say."""
-    os.environ["RUSTFLAGS"] = f"-Cprofile-use={counts}"
+    os.environ["CARGO_ENCODED_RUSTFLAGS"] = f"-Cprofile-use={counts}"
     try:
         yield
     finally:
-        del os.environ["RUSTFLAGS"]
+        del os.environ["CARGO_ENCODED_RUSTFLAGS"]
 
 
 @contextmanager
