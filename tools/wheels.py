@@ -40,8 +40,9 @@ def main() -> int:
     out: Path = options.out
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    with page_in_package(), trained(options.counts.resolve(strict=True)):
-        run("maturin", "build", "--release", "--zig", "--locked", "--compatibility", PLATFORM, "--out", out)
+    settings = trained(options.counts.resolve(strict=True))
+    with page_in_package():
+        run("maturin", "build", "--release", "--zig", "--locked", "--compatibility", PLATFORM, "--out", out, **settings)
     run("maturin", "sdist", "--out", out)
     (wheel,), (sdist,) = out.glob("*.whl"), out.glob("*.tar.gz")
     problems = [*problems_of_wheel(wheel), *problems_of_sdist(sdist)]
@@ -54,25 +55,22 @@ def main() -> int:
     return 1 if problems else 0
 
 
-def run(*command: str | Path) -> str:
-    """Runs a program of the environment of this one; what it prints."""
+def run(*command: str | Path, **settings: str) -> str:
+    """Runs a program of the environment of this one, with these variables; what it prints."""
     program, *arguments = command
     tools = Path(sys.executable).parent
     # maturin looks for zig through the interpreter that it finds first.
-    environment = {**os.environ, "VIRTUAL_ENV": str(tools.parent), "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    own = {"VIRTUAL_ENV": str(tools.parent), "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    environment = {**os.environ, **own, **settings}
     command_line = [tools / str(program), *arguments]
     done = subprocess.run(command_line, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout
 
 
-@contextmanager
-def trained(counts: Path) -> Iterator[None]:
-    """Builds are optimised for what these counts say."""
-    os.environ["CARGO_ENCODED_RUSTFLAGS"] = f"-Cprofile-use={counts}"
-    try:
-        yield
-    finally:
-        del os.environ["CARGO_ENCODED_RUSTFLAGS"]
+def trained(counts: Path) -> dict[str, str]:
+    """Settings of cargo for a build that is optimised for what these counts say."""
+    # What is private has another name in an incremental build, and no counts.
+    return {"CARGO_ENCODED_RUSTFLAGS": f"-Cprofile-use={counts}", "CARGO_INCREMENTAL": "0"}
 
 
 @contextmanager

@@ -1,5 +1,7 @@
-"""The program that counts for trained builds: counts come where they are looked for."""
+"""Trained builds: counts come where they are looked for, and the build of the wheel finds them."""
 
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,28 +11,49 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 import training
+import wheels
 
 WORKSPACE = {
     "Cargo.toml": '[workspace]\nmembers = ["bench", "py"]\nresolver = "3"\n',
     "bench/Cargo.toml": '[package]\nname = "fairlane-bench"\nedition = "2024"\n',
-    "bench/src/bin/measure.rs": "fn main() {}\n",
+    "bench/src/bin/measure.rs": "#[inline(never)]\nfn often() { std::hint::black_box(1); }\nfn main() { often() }\n",
     "py/Cargo.toml": '[package]\nname = "fairlane-py"\nedition = "2024"\n',
     "py/src/lib.rs": "",
 }
 """As small as a workspace with these packages can be."""
 
 
-@pytest.mark.skipif(shutil.which("cargo") is None, reason="no cargo")
-def test_counts_may_lie_in_a_folder_with_a_space_in_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The workspace in a folder with a space in its name, in place of the repository."""
+    if shutil.which("cargo") is None:
+        pytest.skip("no cargo")
     try:
         training.llvm_profdata()
     except SystemExit as missing:
         pytest.skip(str(missing))
+    root = tmp_path / "my sources"
     for name, content in WORKSPACE.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(content)
-    monkeypatch.setattr(training, "ROOT", tmp_path)
-    out = tmp_path / "my counts"
-    program = training.counting_program(out, out / "raw", None)
-    subprocess.run([program], check=True)
-    assert list((out / "raw").glob("*.profraw"))
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content)
+    monkeypatch.setattr(training, "ROOT", root)
+    return root
+
+
+def test_what_is_private_has_its_counts_in_a_trained_build_and_would_not_in_an_incremental_one(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARGO_INCREMENTAL", "1")
+    monkeypatch.setattr(training, "documents", lambda: iter([{}]))
+    settings = wheels.trained(training.counts(workspace / "target"))
+    settings["CARGO_ENCODED_RUSTFLAGS"] += "\x1f-Cllvm-args=-pgo-warn-missing-function"
+
+    def lacks_counts(**changes: str) -> bool:
+        command = ["cargo", "build", "--release", "--package", "fairlane-bench"]
+        environment = os.environ | settings | changes
+        done = subprocess.run(command, cwd=workspace, env=environment, check=True, capture_output=True, text=True)
+        assert "Compiling fairlane-bench" in done.stderr
+        return re.search("no profile data available for function .*often", done.stderr) is not None
+
+    assert not lacks_counts()
+    assert lacks_counts(CARGO_INCREMENTAL="1")
