@@ -37,6 +37,8 @@ const SITE_HOSTS: [&str; 3] = ["h0", "h1", "h2"];
 const SITE_PORTS: [&str; 3] = ["s0", "s1", "s2"];
 const CONTROLS: [&str; 2] = ["cubic", "bbr"];
 
+const GOLDEN_RATIO: f64 = 1.618_033_988_749_895;
+
 /// Rate of each bottleneck.
 const RATE_MBPS: f64 = 24.0;
 
@@ -343,15 +345,24 @@ impl Pop {
     }
 
     /// One flow or four, CUBIC or BBR; those with two addresses use both.
-    fn connections(&self, site: usize, ways: Ways) -> Vec<[String; 3]> {
+    fn connections(&self, site: usize, ways: Ways) -> Vec<(String, &'static str, &'static str)> {
         let mut connections = Vec::new();
         for (index, (subscriber, way)) in self.active(site, ways).into_iter().enumerate() {
             let addresses = subscriber.addresses();
             let (flows, control) = sender(index, subscriber);
-            connections
-                .extend((0..flows).map(|flow| [addresses[flow % addresses.len()].clone(), way.into(), control.into()]));
+            connections.extend((0..flows).map(|flow| (addresses[flow % addresses.len()].clone(), way, control)));
         }
         connections
+    }
+
+    /// The same, each with the time at which it is made: spread over the first half of the settling time, by the golden ratio
+    /// so that neighbours are far apart. BBR loses more for long where all are made on an empty path
+    /// ([figures](../../../docs/node.md#a-point-of-presence)).
+    fn beginnings(&self, site: usize, ways: Ways, start: f64) -> Json {
+        let spread = self.size.settle.as_secs_f64() / 2.0;
+        let at = |index: usize| start + spread * (index as f64 * GOLDEN_RATIO).fract();
+        let connections = self.connections(site, ways).into_iter().enumerate();
+        connections.map(|(index, (address, way, control))| json!([address, way, control, at(index)])).collect()
     }
 
     /// The sender of the subscriber at this place among those with TCP, in words.
@@ -375,7 +386,8 @@ impl Pop {
     /// The goodput of each that has TCP, in Mb/s.
     fn goodputs(&self, ways: Ways) -> Vec<f64> {
         let now = clock_gettime(ClockId::Monotonic);
-        let first = now.tv_sec as f64 + now.tv_nsec as f64 / 1e9 + 1.0 + self.size.settle.as_secs_f64();
+        let start = now.tv_sec as f64 + now.tv_nsec as f64 / 1e9 + 1.0;
+        let first = start + self.size.settle.as_secs_f64();
         let last = first + self.size.measure.as_secs_f64();
         let times = [first, last].map(|time| time.to_string());
         let mut server = self.python("g", &[TRAFFIC, "server", &times[0], &times[1]]);
@@ -386,7 +398,7 @@ impl Pop {
         let clients: Vec<Child> = self
             .sites()
             .map(|site| {
-                let connections = json!(self.connections(site, ways)).to_string();
+                let connections = self.beginnings(site, ways, start).to_string();
                 self.python(SITE_HOSTS[site], &[TRAFFIC, "client", &times[0], &times[1], &connections])
             })
             .collect();
@@ -590,10 +602,10 @@ fn a_small_point_of_presence_labels_once_and_shares() {
 }
 
 #[test]
-#[ignore = "takes five minutes: make test-long"]
+#[ignore = "takes six minutes: make test-long"]
 fn two_thousand_subscribers_of_a_tree_get_their_shares() {
     skip_unless_live!();
-    let (settle, measure) = (Duration::from_secs(10), Duration::from_secs(40));
+    let (settle, measure) = (Duration::from_secs(20), Duration::from_secs(40));
     let mut pop = Pop::new(Size { sites: 3, subscribers: 2000, active: ACTIVE, settle, measure });
     let with_two = pop.subscribers.iter().filter(|subscriber| subscriber.addresses().len() == 2).count();
     println!("{} subscribers, {with_two} with two prefixes", pop.subscribers.len());
@@ -626,8 +638,7 @@ fn two_thousand_subscribers_of_a_tree_get_their_shares() {
         verdict(worst[1]),
         verdict(both)
     );
-    // What is missed is told in docs/node.md. The worst had 0.72 in all runs of uploads so far and more in those of the others,
-    // 0.5 of both at once with an average over packets, and 0.17 to 0.24 without ABC.
+    // Figures are in docs/node.md. What would be wrong is less: 0.5 with an average over packets, 0.17 to 0.24 without ABC.
     assert!(worst.iter().chain([&both]).all(|worst| *worst >= 0.6), "{worst:?} {both}");
     assert!(worst.iter().zip(without).all(|(with, without)| *with > 2.0 * without), "{worst:?} {without:?}");
 }

@@ -1,8 +1,8 @@
 """TCP between subscribers and a server, by the addresses of subscribers: bytes that arrived within a while.
 
 `traffic.py server FROM TO` and `traffic.py client FROM TO CONNECTIONS`; times are of the monotonic clock, which all
-namespaces share. A connection is `[address, "upload" or "download", congestion control]`. Prints JSON: direction to address
-to bytes.
+namespaces share. A connection is `[address, "upload" or "download", congestion control, time at which it is made]`.
+Prints JSON: direction to address to bytes.
 
 `traffic.py echo` answers datagrams, `traffic.py reach ADDRESSES` sends one from each address and waits for its answer; it
 prints how many there were.
@@ -14,13 +14,13 @@ import selectors
 import socket
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 
 SERVER = "10.1.0.1"
 UPLOAD, DOWNLOAD, ECHO = 5001, 5002, 5003
 BLOCK = bytes(1 << 16)
 CONGESTION_CONTROL_BYTES = 8
-# A connection that cannot be made by then is a failure.
-PATIENCE_S = 10
 
 Counts = dict[str, dict[str, int]]
 
@@ -35,6 +35,8 @@ class Traffic:
     def __init__(self) -> None:
         self.selector = selectors.DefaultSelector()
         self.counts: Counts = {"upload": {}, "download": {}}
+        # Times and what begins then, the last one first.
+        self.beginnings: list[tuple[float, Callable[[], None]]] = []
 
     def read(self, connection: socket.socket, direction: str, address: str) -> None:
         counts = self.counts[direction]
@@ -43,17 +45,18 @@ class Traffic:
         def ready() -> None:
             counts[address] += len(connection.recv(1 << 18))
 
-        connection.setblocking(False)
         self.selector.register(connection, selectors.EVENT_READ, ready)
 
     def send(self, connection: socket.socket) -> None:
-        connection.setblocking(False)
         self.selector.register(connection, selectors.EVENT_WRITE, lambda: connection.send(BLOCK))
 
     def until(self, end: float) -> Counts:
         """Runs until then; what has arrived so far."""
-        while (left := end - time.monotonic()) > 0:
-            for key, _ in self.selector.select(left):
+        while (now := time.monotonic()) < end:
+            while self.beginnings and self.beginnings[-1][0] <= now:
+                self.beginnings.pop()[1]()
+            next_beginning = self.beginnings[-1][0] if self.beginnings else end
+            for key, _ in self.selector.select(min(next_beginning, end) - now):
                 try:
                     key.data()
                 except (BlockingIOError, ConnectionError):
@@ -89,6 +92,7 @@ def serve(first: float, last: float) -> None:
 
     def upload() -> None:
         connection, (address, _) = uploads.accept()
+        connection.setblocking(False)
         traffic.read(connection, "upload", address)
 
     def download() -> None:
@@ -109,19 +113,30 @@ def serve(first: float, last: float) -> None:
     traffic.measure(first, last)
 
 
-def ask(first: float, last: float, connections: list[list[str]]) -> None:
+def begin(traffic: Traffic, address: str, direction: str, name: str) -> None:
+    """Connects; what is ready to be written to is connected."""
+    connection = socket.socket()
+    connection.bind((address, 0))
+    connection.setblocking(False)
+    congestion_control(connection, name)
+    connection.connect_ex((SERVER, UPLOAD if direction == "upload" else DOWNLOAD))
+    if direction == "upload":
+        traffic.send(connection)
+        return
+
+    def ready() -> None:
+        connection.send(name.ljust(CONGESTION_CONTROL_BYTES).encode())
+        traffic.selector.unregister(connection)
+        traffic.read(connection, "download", address)
+
+    traffic.selector.register(connection, selectors.EVENT_WRITE, ready)
+
+
+def ask(first: float, last: float, connections: list[tuple[str, str, str, float]]) -> None:
     traffic = Traffic()
-    for address, direction, name in connections:
-        connection = socket.socket()
-        connection.bind((address, 0))
-        connection.settimeout(PATIENCE_S)
-        congestion_control(connection, name)
-        connection.connect((SERVER, UPLOAD if direction == "upload" else DOWNLOAD))
-        if direction == "upload":
-            traffic.send(connection)
-        else:
-            connection.sendall(name.ljust(CONGESTION_CONTROL_BYTES).encode())
-            traffic.read(connection, "download", address)
+    for address, direction, name, beginning in connections:
+        traffic.beginnings.append((beginning, partial(begin, traffic, address, direction, name)))
+    traffic.beginnings.sort(key=lambda beginning: beginning[0], reverse=True)
     traffic.measure(first, last)
 
 
