@@ -1,9 +1,10 @@
 """How cost, memory and fairness grow with users and with bottlenecks on a path: docs/scaling.md.
 
     make bench-growth
+    .venv/bin/python benches/growth.py --redraw     # fits and draws what the tables of the page say
 
-Every point is a process of its own, so that peak memory is that of one run. Between `<!-- measured:growth -->` and
-`<!-- end -->` the page is replaced. Times are CPU times of one thread; the largest point takes minutes.
+Every point is a process of its own, so that peak memory is that of one run. The tables of the page are what is kept of
+a measurement: laws and figures are made from them. Times are CPU times of one thread; the largest point takes minutes.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ import argparse
 import json
 import math
 import statistics
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
+from matplotlib.ticker import LogFormatterMathtext
 from measuring import ROOT, Json, build, machine, put_on_page, run, rustc
 
 from fairlane.results import plots
@@ -31,6 +36,15 @@ PACKETS, WARMUP, MEASURE = 2e6, 1.0, 2.0
 # From so many users on, both times are shorter, and too short to tell what is fair.
 MANY, SHORT = 1_000_000, 0.2
 PATH_USERS = 100
+# Laws of users are fitted from so many on: with fewer, state fits into caches, and the line would be too flat beyond.
+FITTED = 10_000
+# Up to so many users the law is drawn, dashed beyond those that were measured.
+BEYOND = 10_000_000
+
+USERS_MARK, PATH_MARK = "measured:growth", "measured:growth bottlenecks"
+
+Rows = dict[str, list[tuple[float, Json]]]
+"""By name of the scheme: users or bottlenecks, and the other columns."""
 
 
 def users_scenario(scheme: str, users: int, warmup: float, measure: float) -> Json:
@@ -133,9 +147,8 @@ def table(head: Sequence[str], rows: list[list[str]]) -> list[str]:
     return ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)]
 
 
-def text_of(by_users: dict[tuple[str, int], Json], by_path: dict[tuple[str, int], Json]) -> str:
-    """What was measured, as Markdown."""
-    lines = [f"{machine()}, {rustc()[0]}; one run a point for cost and memory.", ""]
+def users_text(by_users: dict[tuple[str, int], Json]) -> str:
+    """What users cost and get, as Markdown."""
     head = [
         "scheme",
         "users",
@@ -154,18 +167,11 @@ def text_of(by_users: dict[tuple[str, int], Json], by_path: dict[tuple[str, int]
         ]
         for (scheme, users), one in by_users.items()
     ]  # fmt: skip
-    lines += [*table(head, rows), ""]
-    lines += ["Laws by least squares of the logarithms, with the greatest ratio of a point to it:", ""]
-    laws: list[tuple[str, str, Callable[[Json], float]]] = [
-        ("CPU time of a packet in ns", "cost", lambda one: float(one["cost_ns"])),
-        ("peak memory in bytes, from 10 000 users on", "memory", lambda one: float(one["bytes"])),
-    ]
-    for scheme, label in SCHEMES.items():
-        for name, kind, value in laws:
-            least = 10_000 if kind == "memory" else 0
-            points = [(float(n), value(by_users[scheme, n])) for n in USERS if n >= least]
-            factor, exponent, off = power_law(points)
-            lines.append(f"- {label}, {name}: {factor:.3g} n^{exponent:.3f}, within a factor of {off:.2f}")
+    return "\n".join([f"{conditions()}; one run a point for cost and memory.", "", *table(head, rows)])
+
+
+def path_text(by_path: dict[tuple[str, int], Json]) -> str:
+    """What bottlenecks cost, and what users get over them, as Markdown."""
     head = [
         "scheme",
         "bottlenecks",
@@ -181,33 +187,105 @@ def text_of(by_users: dict[tuple[str, int], Json], by_path: dict[tuple[str, int]
         ]
         for (scheme, count), one in by_path.items()
     ]  # fmt: skip
-    lines += ["", "What users of all links and of one link get of their max-min share, which is the same:", ""]
-    lines += [*table([*head], rows), ""]
-    for scheme, label in SCHEMES.items():
-        factor, exponent, off = power_law([(float(n), float(by_path[scheme, n]["long"])) for n in BOTTLENECKS])
+    return "\n".join([f"{conditions()}; one run a point.", "", *table(head, rows)])
+
+
+def conditions() -> str:
+    """Machine, compiler and source of a measurement."""
+    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=7"]
+    commit = subprocess.run(git, check=True, capture_output=True, text=True).stdout.strip()
+    return f"{machine()}, {rustc()[0]}, commit {commit}"
+
+
+def read_table(page: Path, mark: str) -> tuple[str, Rows]:
+    """The line above a table of the page, and the table, with the digits that it shows."""
+    _, _, rest = page.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n")
+    above, head, _, *rows = [line for line in rest.partition("<!-- end -->")[0].splitlines() if line]
+    _, first, *names = cells_of(head)
+    found: Rows = {}
+    for row in rows:
+        scheme, count, *values = cells_of(row)
+        own = {name: None if value == "-" else float(value) for name, value in zip(names, values, strict=True)}
+        found.setdefault(scheme, []).append((float(count), own))
+    if not found:
+        raise ValueError(f"{page}: no rows of {first} between <!-- {mark} --> and <!-- end -->")
+    return above, found
+
+
+def cells_of(row: str) -> list[str]:
+    """Of a row in Markdown."""
+    return [cell.strip() for cell in row.strip().strip("|").split("|")]
+
+
+def column(rows: Sequence[tuple[float, Json]], name: str, least: float = 0) -> list[tuple[float, float]]:
+    """Pairs of users or bottlenecks, from `least` on, and what a column has."""
+    return [(count, float(one[name])) for count, one in rows if count >= least]
+
+
+def laws_text(by_users: Rows, by_path: Rows) -> str:
+    """The laws of the tables, as Markdown."""
+    lines = [
+        "Laws by least squares of the logarithms, with the greatest ratio of a point to it.",
+        "Those of users are fitted from 10 000 users on.",
+        "",
+    ]
+    for label, rows in by_users.items():
+        cost, memory = (power_law(column(rows, name, FITTED)) for name in ("ns per packet", "peak MB"))
+        beyond = cost[0] * BEYOND ** cost[1]
+        lines.append(
+            f"- {label}, CPU time of a packet in ns: {cost[0]:.3g} n^{cost[1]:.3f}, within a factor of {cost[2]:.2f}; "
+            f"{beyond:.0f} for ten million users"
+        )
+        lines.append(
+            f"- {label}, peak memory in bytes: {1e6 * memory[0]:.3g} n^{memory[1]:.3f}, within a factor of "
+            f"{memory[2]:.2f}; {memory[0] * BEYOND ** memory[1] / 1e3:.1f} GB for ten million users"
+        )
+    for label, rows in by_path.items():
+        factor, exponent, off = power_law(column(rows, "users of all links"))
         lines.append(
             f"- {label}, share of the users of all L links: {factor:.2f} L^{exponent:.2f}, within a factor of {off:.2f}"
         )
     return "\n".join(lines)
 
 
-def draw(by_users: dict[tuple[str, int], Json], by_path: dict[tuple[str, int], Json], out: Path) -> None:
-    """Two figures: cost against users, share against bottlenecks."""
+def draw(measured: str, by_users: Rows, by_path: Rows, out: Path) -> None:
+    """Two figures: cost against users, share against bottlenecks; points as measured, laws as lines."""
     out.mkdir(parents=True, exist_ok=True)
-    with plots.figure("CPU time per packet", f"one flow a user, 1 Mbit/s each; {machine()}") as (drawn, axes):
-        for number, (scheme, label) in enumerate(SCHEMES.items()):
-            style: Json = {"marker": plots.MARKERS[number], "color": plots.COLOURS[number], "label": label}
-            axes.plot(USERS, [by_users[scheme, n]["cost_ns"] for n in USERS], **style)
-        axes.set(xscale="log", xlabel="users", ylabel="ns", ylim=(0, None))
+    machine_name = measured.partition(", rustc")[0]
+    with plots.figure("CPU time per packet", f"one flow a user, 1 Mbit/s each; {machine_name}") as (drawn, axes):
+        for number, (label, rows) in enumerate(by_users.items()):
+            points = column(rows, "ns per packet")
+            axes.plot(*zip(*points, strict=True), **style(number, label))
+            draw_law(axes, power_law(column(rows, "ns per packet", FITTED)), (FITTED, points[-1][0], BEYOND), number)
+        plots.logarithmic(axes, "x", [10**power for power in range(2, 8)])
+        plots.logarithmic(axes, "y", [100, 200, 500, 1000, 2000])
+        axes.xaxis.set_major_formatter(LogFormatterMathtext())
+        axes.set(
+            xlabel="users; lines: laws from 10 000 on, dashed where nothing was measured", ylabel="ns", ylim=(90, 4000)
+        )
         plots.legend(drawn, axes)
         plots.save(drawn, out / "growth-cost")
     with plots.figure("Share of users who cross all links", "throughput over max-min share") as (drawn, axes):
-        for number, (scheme, label) in enumerate(SCHEMES.items()):
-            style = {"marker": plots.MARKERS[number], "color": plots.COLOURS[number], "label": label}
-            axes.plot(BOTTLENECKS, [by_path[scheme, n]["long"] for n in BOTTLENECKS], **style)
-        axes.set(xlabel="bottlenecks on the path", ylabel="share", ylim=(0, None))
+        for number, (label, rows) in enumerate(by_path.items()):
+            points = column(rows, "users of all links")
+            axes.plot(*zip(*points, strict=True), **style(number, label))
+            draw_law(axes, power_law(points), (1, points[-1][0]), number)
+        plots.logarithmic(axes, "x", BOTTLENECKS)
+        plots.logarithmic(axes, "y", [0.2, 0.5, 1, 2])
+        axes.set(xlabel="bottlenecks on the path; lines: laws", ylabel="share", ylim=(0.2, 2.2))
         plots.legend(drawn, axes)
         plots.save(drawn, out / "growth-share")
+
+
+def style(number: int, label: str) -> Json:
+    """Of measured points."""
+    return {"marker": plots.MARKERS[number], "color": plots.COLOURS[number], "label": label, "linestyle": "none"}
+
+
+def draw_law(axes: Any, law: tuple[float, float, float], places: Sequence[float], number: int) -> None:
+    """A line between two places, over what was measured, and dashed from the second to a third if there is one."""
+    for line, ends in zip(("-", "--"), pairwise(places), strict=False):
+        axes.plot(ends, [law[0] * x ** law[1] for x in ends], line, color=plots.COLOURS[number], linewidth=1.0)
 
 
 def main() -> None:
@@ -215,15 +293,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How cost, memory and fairness grow with users and bottlenecks.")
     parser.add_argument("--out", type=Path, default=ROOT / "docs/figures", help="folder of the figures")
     parser.add_argument("--page", type=Path, default=ROOT / "docs/scaling.md", help="page with the tables")
+    parser.add_argument(
+        "--redraw", action="store_true", help="measure nothing: laws and figures of the tables on the page"
+    )
     options = parser.parse_args()
 
-    program = build("measure")
-    by_users = {(scheme, n): measure_users(program, scheme, n) for scheme in SCHEMES for n in USERS}
-    by_path = {(scheme, n): measure_path(program, scheme, n) for scheme in SCHEMES for n in BOTTLENECKS}
-    text = text_of(by_users, by_path)
+    if not options.redraw:
+        program = build("measure")
+        by_users = {(scheme, n): measure_users(program, scheme, n) for scheme in SCHEMES for n in USERS}
+        put_on_page(options.page, USERS_MARK, users_text(by_users))
+        by_path = {(scheme, n): measure_path(program, scheme, n) for scheme in SCHEMES for n in BOTTLENECKS}
+        put_on_page(options.page, PATH_MARK, path_text(by_path))
+    measured, of_users = read_table(options.page, USERS_MARK)
+    _, of_paths = read_table(options.page, PATH_MARK)
+    text = laws_text(of_users, of_paths)
     print(text)
-    draw(by_users, by_path, options.out)
-    put_on_page(options.page, "measured:growth", text)
+    put_on_page(options.page, "growth laws", text)
+    draw(measured, of_users, of_paths, options.out)
 
 
 if __name__ == "__main__":
