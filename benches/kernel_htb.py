@@ -1,0 +1,116 @@
+"""The scheme `htb` beside the kernel's sch_htb on real packets: the table of docs/schemes/htb.md.
+
+`sudo .venv/bin/python benches/kernel_htb.py` needs `make node`, iperf3 and a kernel that has sch_htb: six minutes.
+What is expected follows from rates, quanta and ceilings by hand, as in `tests/python/test_lab.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from measuring import machine, put_on_page
+
+from fairlane import Scenario
+from fairlane.lab import compare
+from fairlane.results.intervals import Interval, interval
+
+PAGE = Path(__file__).parents[1] / "docs" / "schemes" / "htb.md"
+REPLICATIONS = 10
+TIMES = {"run.warmup": "1 s", "run.measure": "5 s"}
+PLANES = ("simulator", "kernel")
+# What a packet of 1500 bytes carries: 1470 of a datagram of the lab, 1448 of a segment.
+UDP, TCP = 1470 / 1500, 1448 / 1500
+
+Case = tuple[Scenario, Mapping[str, object], Sequence[float]]
+"""A scenario, keys to change, and goodput that follows by hand in Mbit/s."""
+
+
+def datagrams() -> Scenario:
+    """Four users with weights 1 to 4 on 20 Mbit/s; each sends 12 Mbit/s."""
+    source = {"kind": "cbr", "rate": "12 Mbit/s", "packet_size": "1500 B", "jitter": 0.1}
+    return users({f"weight {weight}": {"weight": weight, "sources": [source]} for weight in (1, 2, 3, 4)})
+
+
+def flows() -> Scenario:
+    """A user with eight flows and one with one on 20 Mbit/s."""
+    counts = {"8 flows": 8, "1 flow": 1}
+    return users({name: {"sources": [{"kind": "tcp", "flows": count}]} for name, count in counts.items()})
+
+
+def users(groups: Mapping[str, Mapping[str, Any]]) -> Scenario:
+    """A user a group, with a FIFO as leaf, as the kernel has it in the lab."""
+    return Scenario.from_dict(
+        {
+            "topology": {"bottleneck_rate": "20 Mbit/s", "access_rate": "50 Mbit/s"},
+            "queue": {"scheme": "htb", "leaf": "droptail", "limit": "20 packets"},
+            "tcp": {"profile": "linux"},
+            "groups": [{"name": name, "start_until": "0.1 s", **group} for name, group in groups.items()],
+        }
+    )
+
+
+def cases() -> dict[str, Case]:
+    """By what they show."""
+    packet = {"queue.quantum": "1500 B"}
+    return {
+        "rates 1 to 4 Mbit/s, quanta by rate": (datagrams(), {}, [UDP * rate for rate in (2, 4, 6, 8)]),
+        "the same, quanta of one packet": (datagrams(), packet, [UDP * rate for rate in (3.5, 4.5, 5.5, 6.5)]),
+        "the same, ceilings of 6 Mbit/s": (
+            datagrams(),
+            {**packet, "queue.ceil": "6 Mbit/s"},
+            [UDP * rate for rate in (11 / 3, 14 / 3, 17 / 3, 6)],
+        ),
+        "TCP, eight flows and one, rates of 1 Mbit/s": (flows(), packet, [TCP * 10, TCP * 10]),
+    }
+
+
+def goodputs(runs: Sequence[Mapping[str, Any]]) -> list[Interval]:
+    """Of each user, in Mbit/s."""
+    by_user = zip(*([group["goodput_bps"] / 1e6 for group in run["groups"]] for run in runs), strict=True)
+    return [interval(list(values)) for values in by_user]
+
+
+@click.command()
+@click.option("--replications", default=REPLICATIONS, show_default=True, help="Runs of each case on each plane.")
+def main(replications: int) -> None:
+    """Simulates, sends, and writes the table."""
+    rows = []
+    for name, (scenario, settings, expected) in cases().items():
+        with tempfile.TemporaryDirectory() as store:
+            found = compare(
+                scenario,
+                ["htb"],
+                planes=PLANES,
+                replications=replications,
+                settings={**TIMES, **settings},
+                store=store,
+            )
+        simulated, measured = (goodputs(one.result.runs) for one in found)
+        for group, rate, ours, kernels in zip(scenario.to_dict()["groups"], expected, simulated, measured, strict=True):
+            row = [name, group["name"], f"{rate:.2f}", str_of(ours), str_of(kernels)]
+            click.echo(" | ".join(row), err=True)
+            rows.append([*row, f"{100 * (kernels.mean / ours.mean - 1):+.1f} %"])
+    head = ["case", "user", "expected", "simulated", "kernel", "kernel over simulated"]
+    lines = ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)]
+    # What other work took from the kernel's runs; the simulator's do not depend on it.
+    load = os.getloadavg()[1]
+    made = (
+        f"Goodput in Mbit/s, means of {replications} runs of 5 s with 95 % intervals. "
+        f"Linux {platform.release().split('-')[0]}, {machine()}; load of the machine meanwhile {load:.0f}."
+    )
+    put_on_page(PAGE, "measured:htb kernel", "\n".join([made, "", *lines]))
+
+
+def str_of(mean: Interval) -> str:
+    """As the table shows it."""
+    return f"{mean.mean:.2f} ± {mean.slack:.2f}"
+
+
+if __name__ == "__main__":
+    main()
