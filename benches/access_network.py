@@ -1,11 +1,11 @@
 """What subscribers of an access network get, by scheme and case. Tables and figure of docs/access-networks.md.
 
-`python benches/access_network.py` simulates every case under every scheme and writes them: two minutes on two cores.
+`python benches/access_network.py` simulates every case under every scheme and writes them: ten minutes on two cores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,12 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "access-networks.md"
 FIGURE = ROOT / "docs" / "figures" / "access-networks.png"
 REPLICATIONS = 5
+MORE = {"failover": 20}
+"""Replications of cases whose intervals are too wide with five."""
 LEVELS = ("gateway", "site", "access_point")
+PLAN_BYTES = 24
+"""Of the shaper of a plan: a rate and the time when it may send again, 8 bytes each, the two ends of its queue, 4 each.
+Packets that wait are counted nowhere in the table."""
 
 NETWORK = {
     "topology.sites": 2,
@@ -41,6 +46,7 @@ ENTRIES: Mapping[str, Mapping[str, Any]] = {
     "`fq_codel`": {"queue": {**DROPTAIL, "scheme": "fq_codel"}},
     "tree": {"queue": DROPTAIL, "topology.gateway_queue": TREE},
     "tree, full rates": {"queue": DROPTAIL, "topology.gateway_queue": FULL},
+    "tree, FQ-CoDel elsewhere": {"queue": {**DROPTAIL, "scheme": "fq_codel"}, "topology.gateway_queue": TREE},
     "`abc`": {"queue": {**DROPTAIL, "scheme": "abc"}},
     "`csfq`": {"queue": {**DROPTAIL, "scheme": "csfq"}},
     "`hcsfq`": {"queue": {**DROPTAIL, "scheme": "hcsfq"}},
@@ -56,8 +62,47 @@ MEASURES = {
     "page object p95 (ms)": 0,
     "web delay p99 (ms)": 0,
     "video delay p99 (ms)": 0,
+    "upload delay p50 (ms)": 0,
+    "gateway busy": 3,
 }
 """Columns of the first table, with digits."""
+
+HOMES_MEASURES = {
+    "download p50": 2,
+    "upload p50": 2,
+    "game down p50 (ms)": 1,
+    "game down p99 (ms)": 1,
+    "game up p50 (ms)": 1,
+    "game up p99 (ms)": 1,
+    "told 250": 2,
+    "told 2.5": 2,
+    "gateway busy": 2,
+}
+"""Columns of the table of homes."""
+
+UNEVEN_MEASURES = {"one of six": 2, "one alone": 2, "gateway busy": 3}
+"""Columns of the table of the uneven network."""
+
+
+STATE_HEAD = (
+    "scheme",
+    "gateway down",
+    "site down",
+    "access point down",
+    "gateway up",
+    "meters at the gateway",
+    "plans at the gateway",
+    "meters at access points",
+    "plans at access points",
+    "token buckets a packet",
+    "mode changes a packet",
+)
+"""Columns of the table of state: bytes, but for the last two. Ports down and up, then the edge."""
+# The order is that in which `state` gives them: ports down, the gateway's port up, the edge of either way.
+
+Measure = Callable[[Mapping[str, Any]], dict[str, float]]
+Found = dict[tuple[str, ...], dict[str, Interval]]
+"""Means by the words at the head of their row."""
 
 
 def cases() -> dict[str, Scenario]:
@@ -75,11 +120,56 @@ def cases() -> dict[str, Scenario]:
     }
 
 
+def homes() -> dict[str, Scenario]:
+    """Twenty subscribers whom only their plans hold back; in ten homes somebody plays while others load and save."""
+
+    def home(name: str, direction: str, bulk: str, game: str) -> dict[str, Any]:
+        play = {"kind": "cbr", "application": game, "rate": "100 kbit/s", "packet_size": "200 B"}
+        sources = [{"kind": "tcp", "application": bulk}, play]
+        return {"name": name, "share": 0.5, "direction": direction, "rtt": "30 ms", "sources": sources}
+
+    def told(name: str, plan: str) -> dict[str, Any]:
+        bulk = {"kind": "tcp", "application": name}
+        return {"name": name, "share": 0.1, "rtt": "30 ms", "configured_plan": plan, "sources": [bulk]}
+
+    rates = {"gateway_rate": "1 Gbit/s", "site_rate": "600 Mbit/s", "access_point_rate": "300 Mbit/s"}
+    plans = {"plan": "25 Mbit/s", "plan_up": "5 Mbit/s", "access_rate": "300 Mbit/s"}
+    right = {
+        "name": "homes",
+        "run": {"warmup": "10 s", "measure": "20 s"},
+        "topology": {"kind": "access", "sites": 1, "access_points": 2, "subscribers": 10, **rates, **plans},
+        "tcp": {"profile": "linux"},
+        "groups": [home("loading", "down", "download", "game down"), home("saving", "up", "upload", "game up")],
+    }
+    wrong = {**right, "groups": [*right["groups"], told("told 250", "250 Mbit/s"), told("told 2.5", "2.5 Mbit/s")]}
+    return {"light load": Scenario.from_dict(right), "light load, plans wrong": Scenario.from_dict(wrong)}
+
+
+def uneven() -> Scenario:
+    """Six subscribers at one site and one at the other share a gateway that is full."""
+    counts = {"kind": "access", "sites": 2, "access_points": 1, "subscribers": 6}
+    rates = {"gateway_rate": "70 Mbit/s", "site_rate": "100 Mbit/s", "access_point_rate": "100 Mbit/s"}
+    bulk = {"kind": "tcp", "application": "bulk", "flows": 2}
+
+    def group(name: str, node: str, share: float) -> dict[str, Any]:
+        return {"name": name, "node": node, "share": share, "rtt": "30 ms", "sources": [bulk]}
+
+    return Scenario.from_dict(
+        {
+            "name": "uneven",
+            "run": {"warmup": "10 s", "measure": "20 s"},
+            "topology": {**counts, **rates, "plan": "25 Mbit/s", "plan_up": "5 Mbit/s"},
+            "tcp": {"profile": "linux"},
+            "groups": [group("six", "site1", 1.0), group("one", "site2", 1 / 6)],
+        }
+    )
+
+
 def measures(run: Mapping[str, Any]) -> dict[str, float]:
-    """Those of a run."""
+    """Those of a run of the network of the example."""
     groups = {group["name"]: group for group in run["groups"]}
-    share = {name: group["user_summary"]["share"] for name, group in groups.items()}
-    delay_ms = {one["name"]: 1e3 * one["one_way_delay"]["p99_s"] for one in run["access"]["applications"]}
+    share = shares(run)
+    delay = delays_ms(run)
     sites = [node["share"]["p5"] for node in run["access"]["nodes"] if node["level"] == "site"]
     return {
         "video p5": share["viewers"]["p5"],
@@ -88,32 +178,93 @@ def measures(run: Mapping[str, Any]) -> dict[str, float]:
         "heavy p50": share["heavy"]["p50"],
         "worst site p5": min(sites),
         "page object p95 (ms)": 1e3 * groups["surfers"]["transfer_times"]["p95_s"],
-        "web delay p99 (ms)": delay_ms["web"],
-        "video delay p99 (ms)": delay_ms["video"],
+        "web delay p99 (ms)": delay["web"]["p99_s"],
+        "video delay p99 (ms)": delay["video"]["p99_s"],
+        "upload delay p50 (ms)": delay["backup"]["p50_s"],
+        "gateway busy": gateway_busy(run),
     }
 
 
-def means(runs: Sequence[Mapping[str, Any]]) -> dict[str, Interval]:
+def homes_measures(run: Mapping[str, Any]) -> dict[str, float]:
+    """Those of a run of homes."""
+    share, delay = shares(run), delays_ms(run)
+    found = {"download p50": share["loading"]["p50"], "upload p50": share["saving"]["p50"]}
+    found |= {
+        f"{game} {key} (ms)": delay[game][f"{key}_s"] for game in ("game down", "game up") for key in ("p50", "p99")
+    }
+    found |= {name: share[name]["p50"] for name in ("told 250", "told 2.5") if name in share}
+    return {**found, "gateway busy": gateway_busy(run)}
+
+
+def uneven_measures(run: Mapping[str, Any]) -> dict[str, float]:
+    """Those of a run of the uneven network."""
+    share = shares(run)
+    return {"one of six": share["six"]["p50"], "one alone": share["one"]["p50"], "gateway busy": gateway_busy(run)}
+
+
+def shares(run: Mapping[str, Any]) -> dict[str, Any]:
+    """Percentiles of each group's throughput over its users' own max-min shares."""
+    return {group["name"]: group["user_summary"]["share"] for group in run["groups"]}
+
+
+def delays_ms(run: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """One-way delay of each application, in ms whatever its fields are called."""
+    return {
+        one["name"]: {key: 1e3 * value for key, value in one["one_way_delay"].items() if key.endswith("_s")}
+        for one in run["access"]["applications"]
+    }
+
+
+def gateway_busy(run: Mapping[str, Any]) -> float:
+    """Share of the time in which the gateway sends towards the subscribers."""
+    return next(float(link["utilisation"]) for link in run["links"] if link["name"] == "gateway/down")
+
+
+def means(found: Sequence[Mapping[str, float]]) -> dict[str, Interval]:
     """Of the replications."""
-    found = [measures(run) for run in runs]
-    return {name: interval([one[name] for one in found]) for name in MEASURES}
+    return {name: interval([one[name] for one in found]) for name in found[0]}
 
 
-def cells(found: Mapping[str, Interval]) -> list[str]:
+def cells(found: Mapping[str, Interval], digits: Mapping[str, int]) -> list[str]:
     """As the table shows them."""
-    return [f"{one.mean:.{MEASURES[name]}f} ± {one.slack:.{MEASURES[name]}f}" for name, one in found.items()]
+    return [
+        f"{found[name].mean:.{places}f} ± {found[name].slack:.{places}f}" if name in found else "–"
+        for name, places in digits.items()
+    ]
 
 
-def state(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Bytes at a port of each level down, and at the edge; token buckets and mode changes a packet at the gateway."""
-    run = runs[0]
-    links = {link["name"]: link for link in run["links"]}
-    names = {node["level"]: f"{node['name']}/down" for node in reversed(run["access"]["nodes"])}
-    readings = links[names["gateway"]]["readings"]
-    work = [readings.get(name) for name in ("buckets_per_packet", "mode_changes_per_packet")]
-    bytes_of_level = [links[names[level]]["state"]["bytes"] for level in LEVELS]
-    of_work = ["0" if value is None else f"{value:.1f}" for value in work]
-    return [*(f"{size:,}".replace(",", " ") for size in (*bytes_of_level, run["edge_state"]["bytes"])), *of_work]
+def state(scenario: Scenario, entry: str) -> list[str]:
+    """Bytes at ports of each level, of meters and plans by place; token buckets and mode changes a packet down.
+
+    What goes down meets the edge at the gateway, what goes up at the access points. Neither meets the other, so that
+    each can be run alone.
+    """
+    groups = scenario.to_dict()["groups"]
+    runs = {
+        way: fairlane.run(
+            Scenario.from_dict(
+                {**scenario.to_dict(), "groups": [one for one in groups if one.get("direction", "down") == way]}
+            ),
+            replications=1,
+        ).runs[0]
+        for way in ("down", "up")
+    }
+    has_tree = entry.startswith("tree")
+    ports, edges = [], []
+    for way, run in runs.items():
+        links = {link["name"]: link for link in run["links"]}
+        names = {node["level"]: f"{node['name']}/{way}" for node in reversed(run["access"]["nodes"])}
+        levels = LEVELS if way == "down" else ("gateway",)
+        ports += [links[names[level]]["state"]["bytes"] for level in levels]
+        users = sum(group["users"] for group in run["groups"])
+        edges += [run["edge_state"]["bytes"], 0 if has_tree else PLAN_BYTES * users]
+        if way == "down":
+            readings = links[names["gateway"]]["readings"]
+    sizes = [f"{size:,}".replace(",", " ") for size in (*ports, *edges)]
+    if not has_tree:
+        # The plan's, wherever it is kept.
+        return [*sizes, "1", "0"]
+    return [*sizes, *(f"{readings[name]:.1f}" for name in ("buckets_per_packet", "mode_changes_per_packet"))]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -121,11 +272,11 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *rows))
 
 
-def draw(found: Mapping[tuple[str, str], Mapping[str, Interval]]) -> None:
+def draw(found: Found) -> None:
     """A panel for each case: median shares of videos and heavy users under each scheme."""
     import matplotlib as mpl
 
-    names = list(dict.fromkeys(case for case, _ in found))
+    names = list(dict.fromkeys(case for case, *_ in found))
     with mpl.rc_context(plots.STYLE):
         drawn = plots.Drawn(figsize=(8.6, 3.6), layout="constrained")
         panels = drawn.subplots(1, len(names), sharey=True)
@@ -153,22 +304,44 @@ def draw(found: Mapping[tuple[str, str], Mapping[str, Interval]]) -> None:
 
 
 @click.command()
-@click.option("--replications", default=REPLICATIONS, show_default=True, help="Runs of each case.")
+@click.option("--replications", default=REPLICATIONS, show_default=True, help="Runs of each case; some have more.")
 def main(replications: int) -> None:
     """Simulates, and writes tables and figure."""
-    found: dict[tuple[str, str], dict[str, Interval]] = {}
-    states: dict[str, list[str]] = {}
-    for case, scenario in cases().items():
-        for entry, settings in ENTRIES.items():
-            runs = fairlane.run(scenario.changed(settings), replications=replications).runs
-            found[case, entry] = means(runs)
-            states.setdefault(entry, state(runs))
-            click.echo(f"{case}, {entry}: {' | '.join(cells(found[case, entry]))}", err=True)
-    rows = [[case, entry, *cells(own)] for (case, entry), own in found.items()]
-    put_on_page(PAGE, "access shares", table(["case", "scheme", *MEASURES], rows))
-    head = ["scheme", "gateway", "site", "access point", "edge", "token buckets a packet", "mode changes a packet"]
-    put_on_page(PAGE, "access state", table(head, [[entry, *own] for entry, own in states.items()]))
-    draw(found)
+
+    def found(
+        case: str, scenario: Scenario, settings: Mapping[str, Any], of: Measure, least: int
+    ) -> dict[str, Interval]:
+        runs = fairlane.run(scenario.changed(settings), replications=max(replications, least)).runs
+        click.echo(f"{case}, {settings['queue']['scheme']}", err=True)
+        return means([of(run) for run in runs])
+
+    network = cases()
+    shown: Found = {
+        (case, entry): found(case, scenario, settings, measures, MORE.get(case, 0))
+        for case, scenario in network.items()
+        for entry, settings in ENTRIES.items()
+    }
+    write("access shares", ["case", "scheme"], MEASURES, shown)
+    draw(shown)
+    states = [[entry, *state(network["normal load"].changed(own), entry)] for entry, own in ENTRIES.items()]
+    put_on_page(PAGE, "access state", table(STATE_HEAD, states))
+    light: Found = {
+        (case, entry): found(case, scenario, settings, homes_measures, 0)
+        for case, scenario in homes().items()
+        for entry, settings in ENTRIES.items()
+    }
+    write("access homes", ["case", "scheme"], HOMES_MEASURES, light)
+    rows: Found = {
+        (entry,): found("uneven", uneven(), settings, uneven_measures, 0)
+        for entry, settings in {**ENTRIES, "`wfq`": {"queue": {**DROPTAIL, "scheme": "wfq"}}}.items()
+    }
+    write("access uneven", ["scheme"], UNEVEN_MEASURES, rows)
+
+
+def write(mark: str, head: Sequence[str], digits: Mapping[str, int], found: Found) -> None:
+    """A table of the page."""
+    rows = [[*names, *cells(own, digits)] for names, own in found.items()]
+    put_on_page(PAGE, mark, table([*head, *digits], rows))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from fairlane import Scenario, run
 
 HOWTOS = ROOT / "docs" / "howto"
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"([\w-]+\.(?:py|toml))")
+_FILE = re.compile(r"([\w-]+\.(?:py|toml|json|csv))")
 
 
 class Page:
@@ -33,7 +33,7 @@ class Page:
             paragraph = self.text[: block.start()].rstrip("\n").rsplit("\n\n", 1)[-1]
             named = _FILE.search(paragraph)
             match block[1]:
-                case "toml" | "python" if named and paragraph.endswith(":"):
+                case "toml" | "python" | "json" | "text" if named and paragraph.endswith(":"):
                     self.files[named[1]] = block[2]
                 case "python":
                     self.code.append(block[2])
@@ -154,6 +154,30 @@ def test_teach_a_class(cli: Cli, here: Path) -> None:
     )
     assert means["abc", 16] == pytest.approx(0.7, abs=0.05)
     assert all(means["abc", flows] < 1.1 for flows in (1, 2, 4, 8, 16))
+
+
+def test_an_access_network_from_the_files_of_libreqos_to_the_map(cli: Cli, here: Path) -> None:
+    page = Page("access-network")
+    page.write(here)
+    assert list(page.files) == ["network.json", "ShapedDevices.csv", "provider.toml", "sweep.toml"]
+    done = cli("run", "provider.toml", "--out", "results/provider", "--set", "run.measure=1 s")
+    assert done.returncode == 0, done.stderr
+    # Nothing that the page leaves out is said of it: sources have started when it is measured.
+    assert "note:" not in done.stdout + done.stderr
+    assert cli("report", "results/provider").returncode == 0
+    html = (here / "results" / "report" / "run-provider.html").read_text(encoding="utf-8")
+    assert all(
+        text in html for text in ("Worst nodes", "Applications", "State and work", "Shares of the users", "Mill")
+    )
+
+
+@pytest.mark.long
+def test_all_commands_of_the_access_network(cli: Cli, here: Path) -> None:
+    page = Page("access-network")
+    page.write(here)
+    # Clusters have tests of their own.
+    assert page.commands.pop()[0][-2:] == ["--ray", "local"]
+    assert page.commands_that_fail(cli) == []
 
 
 RUN = {"warmup": "5 s", "measure": "15 s", "replications": 1, "seed": 1}
