@@ -1,5 +1,6 @@
 """Congestion controls written in Python, as their author uses them."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 import fairlane
 from conftest import EXAMPLES, Cli
+from fairlane.pairs.plan import plan
 from fairlane.simulate.external_control import CONTROLS
 from fairlane.simulate.replications import simulate
 from fairlane.store import Store
@@ -186,6 +188,65 @@ def test_errors_reach_python_as_scheme_errors_and_nothing_is_left(tmp_path: Path
     with pytest.raises(fairlane.SchemeError, match=r"on_ack: RuntimeError: as planned \(.*test_external_control"):
         fairlane.run(scenario("failing"), trace=tmp_path / "trace")
     assert not (tmp_path / "trace").exists()
+
+
+def test_pairs_of_ones_own_sender_are_simulated_again_and_the_others_stored(cli: Cli, workdir: Path) -> None:
+    options = ["--senders", "my-reno,reno", "--queues", "droptail", "--congestion-control-module", MODULE]
+    options += [f"--set={key}={value}" for key, value in {"run.warmup": "1 s", "run.measure": "2 s"}.items()]
+    document = cli.document("pairs", *options, "--set=tcp.whole_windows=false", "--replications", "2", "--store", "st")
+    (itself, mixed, built_in) = document["pairs"]
+    assert [(pair["row"], pair["column"]) for pair in (itself, mixed, built_in)] == [
+        ("my-reno", "my-reno"),
+        ("my-reno", "reno"),
+        ("reno", "reno"),
+    ]
+    # It is the built-in one in Python, and so are its pairs.
+    assert itself["share"] == mixed["share"] == built_in["share"]
+    assert len(list((workdir / "st" / "runs").glob("*.parquet"))) == 1
+
+
+def test_a_sweep_has_points_of_ones_own_control_and_stores_the_others(cli: Cli, workdir: Path) -> None:
+    (workdir / "own.toml").write_text(
+        """
+scenario = "short.toml"
+[set]
+tcp.profile = "linux"
+tcp.whole_windows = false
+[grid]
+tcp.congestion_control = ["my-reno", "reno"]
+[stop]
+min_replications = 2
+max_replications = 3
+[stop.relative_half_width]
+throughput_ratio = 0.0001
+"""
+    )
+    options = ["--congestion-control-module", MODULE, "--store", "st"]
+    ours, theirs = cli.document("sweep", "own.toml", *options)["points"]
+    assert ours["metrics"] == theirs["metrics"]
+    assert ours["replications"] == theirs["replications"] == 3
+    planned = cli.document("sweep", "own.toml", *options, "--dry-run")["points"]
+    assert [point["stored"] for point in planned] == [0, 3]
+    told = cli.error("sweep", "own.toml", *options, "--ray", "local")
+    assert told == "ray: my-reno is written in Python, which stays in this process"
+
+
+def test_pairs_ask_for_marks_for_a_control_of_ones_own_that_answers_them_all() -> None:
+    @fairlane.register_congestion_control("every-mark", marks="ect1")
+    class _EveryMark:
+        def __init__(self, connection: fairlane.Connection) -> None:
+            pass
+
+        def on_ack(self, ack: fairlane.Ack) -> None:
+            pass
+
+    CONTROLS.load(MODULE)
+    (point,) = [one for one in plan(["every-mark", "my-reno"], ["codel"], {}, {}).plan.points if one.index == 1]
+    sources = [group["sources"][0] for group in json.loads(point.scenario)["groups"]]
+    assert [(source["congestion_control"], source["ecn"]) for source in sources] == [
+        ("every-mark", True),
+        ("my-reno", False),
+    ]
 
 
 def test_runs_of_python_controls_are_neither_stored_nor_taken_from_the_store(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from fairlane.base.files import written_below
 from fairlane.base.folders import check_replaceable
 from fairlane.cli.options import NeedsAWord, given_options, json_option, options, path_option, ray_option
 from fairlane.cli.output import print_json
-from fairlane.cli.simulate import own_scheme_options
+from fairlane.cli.simulate import own_code_options
 from fairlane.evaluate import league_check
 from fairlane.evaluate import suite as suites
 from fairlane.simulate.replications import MOST_THREADS
@@ -39,7 +39,7 @@ EXIT_NOT_MET = 1
         help="Families or scenarios alone, such as cheats or pairs/*.",
     ),
     click.option("--require", multiple=True, metavar="CRITERION>=X", help="Exit with 1 unless every entry reaches it."),
-    own_scheme_options,
+    own_code_options,
     click.option("--replications", type=click.IntRange(min=1), metavar="N", help="Runs of every scenario."),
     click.option(
         "--threads", type=click.IntRange(1, MOST_THREADS), metavar="N", help="Simulator threads [default: all cores]."

@@ -12,6 +12,7 @@ from fairlane.base.files import written_below
 from fairlane.base.folders import check_replaceable
 from fairlane.cli.options import from_origin, options, parse_settings, path_option, run_options, split_names
 from fairlane.cli.output import print_json
+from fairlane.cli.simulate import own_code_options
 from fairlane.pairs.plan import QUEUES
 from fairlane.store import Store
 
@@ -20,7 +21,7 @@ DEFAULT_FOLDER = Path("results/pairs")
 
 @click.command()
 @options(
-    click.option("--senders", metavar="A,B", help="Congestion controls to pair [default: all]."),
+    click.option("--senders", metavar="A,B", help="Congestion controls to pair [default: all of the catalogue]."),
     click.option(
         "--queues",
         default=",".join(QUEUES),
@@ -29,6 +30,7 @@ DEFAULT_FOLDER = Path("results/pairs")
     ),
     click.option("--seed", type=int, metavar="N", help="Seed of all random streams."),
     path_option("--out", default=DEFAULT_FOLDER, help="Write tables, figure and pairs.json [default: results/pairs]."),
+    own_code_options,
     run_options,
 )
 def pairs(
@@ -42,7 +44,8 @@ def pairs(
 ) -> None:
     """Simulate every sender against every other; print and draw their shares.
 
-    What is stored is not simulated again: after an interruption or a kill the same command continues.
+    What is stored is not simulated again: after an interruption or a kill the same command continues. Runs of schemes
+    and congestion controls in Python are not stored.
     """
     check_replaceable(out, "--out", {"--store": Store(store).folder})
     with from_origin("--set"):

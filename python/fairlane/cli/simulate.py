@@ -72,10 +72,10 @@ scheme_lib_option = path_option(
     help="Load a library of schemes of your own; may be repeated.",
 )
 own_scheme_options = options(_modules(SCHEMES), scheme_lib_option)
+own_code_options = options(own_scheme_options, _modules(CONTROLS))
 simulation_options = options(
     click.option("--seed", type=int, metavar="N", help="Seed of all random streams."),
-    own_scheme_options,
-    _modules(CONTROLS),
+    own_code_options,
     run_options,
 )
 _scenario_options = options(
@@ -205,7 +205,7 @@ def compare(
 @click.option("--dry-run", is_flag=True, help="List the points with what is stored and what is missing.")
 @ray_option
 @path_option("--out", help="Write runs and points (Parquet, CSV) and sweep.json [default: results/NAME].")
-@scheme_lib_option
+@own_code_options
 @run_options
 def sweep(
     file: Path,
@@ -220,7 +220,8 @@ def sweep(
 ) -> None:
     """Simulate a scenario at many points, with replications.
 
-    What is stored is not simulated again: after an interruption or a kill the same command continues.
+    What is stored is not simulated again: after an interruption or a kill the same command continues. Runs of schemes
+    and congestion controls in Python are not stored.
     """
     if ray is not None and threads is not None:
         raise UserError(f"--threads: {threads} cannot be combined with --ray, which uses the CPUs of the cluster")

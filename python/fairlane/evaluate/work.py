@@ -116,7 +116,7 @@ def _runs(
                 index,
                 {"scheme": each.entry.label, "scenario": each.one.name},
                 each.canonical,
-                Identity.of(each.canonical),
+                Identity.within_process(each.canonical),
             )
             for index, each in enumerate(of_number)
         ]

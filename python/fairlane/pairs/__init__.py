@@ -25,7 +25,8 @@ def pairs(
     """Runs what the store lacks of every pair of senders under each scheme.
 
     Args:
-        senders: Congestion controls; all without.
+        senders: Congestion controls, also registered ones of your own, whose runs are not stored; all of the
+            catalogue without.
         queues: Schemes of the bottleneck; `["all"]` for every scheme.
         replications: Runs of each pair, in place of 5.
         seed: Seed of all random streams.

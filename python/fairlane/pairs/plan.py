@@ -11,6 +11,7 @@ from fairlane import _fairlane
 from fairlane.base.errors import UserError, check_kind
 from fairlane.base.text import quoted
 from fairlane.simulate.catalogue import answers_every_mark, congestion_controls
+from fairlane.simulate.external_control import asks_for_every_mark
 from fairlane.simulate.replications import replications as count
 from fairlane.simulate.run import queue_names
 from fairlane.simulate.scenario import Scenario, group, tcp
@@ -39,7 +40,7 @@ def plan(
     """Checks names and settings and makes the scenario of every pair.
 
     Args:
-        senders: Congestion controls; all if None.
+        senders: Congestion controls, also of the user's; all of the catalogue if None.
         queues: Schemes.
         given: Keys of the scenario; None leaves one as it is.
         settings: Further keys.
@@ -55,7 +56,7 @@ def plan(
         for scheme in schemes:
             scenario = _fairlane.with_queue(base, scheme)
             at = {"queue": scheme, ROW: row, COLUMN: column}
-            points.append(Point(len(points), at, scenario, Identity.of(scenario)))
+            points.append(Point(len(points), at, scenario, Identity.within_process(scenario)))
     return PlannedPairs(
         names, schemes, Plan("pairs", points, ["queue", ROW, COLUMN], Stop.after(count(points[0].scenario)))
     )
@@ -78,14 +79,17 @@ def _scenario(row: str, column: str) -> Scenario:
 
 def _flow(sender: str) -> dict[str, Any]:
     """Who answers every mark asks for marks; the others do not, as a Linux host by default."""
-    marks: dict[str, Any] = {"ecn": True} if answers_every_mark(sender) else {}
+    is_own = sender in _fairlane.registered_congestion_controls()
+    asks = asks_for_every_mark(sender) if is_own else answers_every_mark(sender)
+    marks: dict[str, Any] = {"ecn": True} if asks else {}
     return tcp(congestion_control=sender, **marks)
 
 
 def _sender_names(senders: Iterable[str] | None) -> list[str]:
-    known = [control["name"] for control in congestion_controls()]
+    catalogue = [control["name"] for control in congestion_controls()]
     if senders is None:
-        return known
+        return catalogue
+    known = catalogue + _fairlane.registered_congestion_controls()
     check_kind("senders", senders, (Iterable,), "a list of names of congestion controls")
     names = [senders] if isinstance(senders, str) else list(senders)
     for name in names:

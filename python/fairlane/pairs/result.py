@@ -131,7 +131,7 @@ class Pairs:
             write(draw(self.document()), stage / "pairs")
 
     def _pair(self, point: Point) -> Pair:
-        kept = self.swept.store.load(point.scenario)
+        kept = self.swept.store.kept(point.identity)
         runs = [json.loads(kept[number].run) for number in range(self.swept.work.at(point.identity).wanted)]
         rates = [[group["throughput_bps"] for group in run["groups"]] for run in runs]
         shares = [row / (row + column) for row, column in rates if row + column > 0]

@@ -30,6 +30,8 @@ Marks: TypeAlias = Literal["classic", "ect0", "ect1"]
 ECT(1)."""
 
 CONTROLS = Registry("congestion control", "register_congestion_control", "--congestion-control-module")
+_MARKS: dict[str, Marks] = {}
+"""What each that was registered asked for."""
 
 
 class CongestionControl(Protocol):
@@ -72,9 +74,15 @@ def register_congestion_control(name: str, *, marks: Marks = "classic") -> Calla
     def register(made: _Class) -> _Class:
         grows = _check_methods(name, made)
         CONTROLS.add(name, lambda: _fairlane.register_congestion_control(name, made, grows, marks))
+        _MARKS[name] = marks
         return made
 
     return register
+
+
+def asks_for_every_mark(name: str) -> bool:
+    """Whether a registered congestion control answers every mark, not one a round trip."""
+    return _MARKS[name] != "classic"
 
 
 def _check_methods(name: str, made: object) -> bool:

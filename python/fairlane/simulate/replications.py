@@ -186,8 +186,6 @@ class _Work:
     def save_or_say_why(self) -> str:
         if not self.finished:
             return "finished, nothing to keep"
-        if not any(self._identities):
-            return "finished, not kept: runs of code of your own never are"
         try:
             for index, scenario in enumerate(self.scenarios):
                 unsaved = {number: run for number, run in self._done[index].items() if number not in self._saved[index]}
@@ -195,8 +193,7 @@ class _Work:
                     self._store.add(scenario, unsaved)
         except OSError as error:
             return f"finished, but {self._store.folder} cannot keep them: {error.strerror}"
-        kept = self._store.kept_words
-        return kept if all(self._identities) else f"{kept}, but runs of code of your own are not kept"
+        return self._store.kept_words_of(identity is None for identity in self._identities)
 
     def runs(self) -> list[list[Kept]]:
         return [

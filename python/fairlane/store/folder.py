@@ -15,7 +15,7 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -37,7 +37,8 @@ class Store:
 
     Attributes:
         folder: The folder.
-        unsettled: What journals hold of a store that may only be read.
+        unsettled: What no file holds: runs in journals of a store that may only be read, and those of code of the
+            user's, which end with the process.
     """
 
     def __init__(self, folder: str | Path | None = None) -> None:
@@ -50,6 +51,13 @@ class Store:
     def kept_words(self) -> str:
         """What became of the runs of a command that was interrupted."""
         return f"finished and kept in {self.folder}; the same command continues from there"
+
+    def kept_words_of(self, own: Iterable[bool]) -> str:
+        """The same, of work each part of which may be decided by code of the user's."""
+        is_own = list(own)
+        if all(is_own):
+            return "finished, not kept: runs of code of your own never are"
+        return f"{self.kept_words}, but runs of code of your own are not kept" if any(is_own) else self.kept_words
 
     def load(self, scenario: str) -> dict[int, Kept]:
         """The stored runs of a canonical scenario by replication, with its name; a damaged file counts as none."""
@@ -143,11 +151,14 @@ class Writer:
         return self
 
     def keep(self, identity: Identity, replication: int, run: str, cost: Cost) -> None:
-        """Keeps a run (JSON), whatever the name of its scenario.
+        """Keeps a run (JSON), whatever the name of its scenario; of code of the user's as long as the store is open.
 
         Raises:
             OSError: It cannot be written; what was kept before is safe.
         """
+        if identity.is_own:
+            self._store.unsettled.setdefault(identity, {})[replication] = Kept(with_name(run, ""), cost)
+            return
         self._journal.append(identity, replication, with_name(run, ""), cost)
         if self._journal.bytes >= SETTLE_BYTES:
             self.settle()

@@ -46,6 +46,8 @@ COST_UNITS = {"cpu_seconds": "s"}
 
 MEASURED = "lab/"
 """How the engine of runs begins that were measured, not simulated."""
+OWN = "own/"
+"""How the engine of runs begins that code of the user's decides: no file may have them."""
 
 
 class DamagedError(Exception):
@@ -70,14 +72,24 @@ class Identity:
         """That of a canonical scenario under this engine.
 
         Raises:
-            UserError: One of its schemes is written in Python, which the scenario only names.
+            UserError: One of its schemes or congestion controls is written in Python, which the scenario only names.
         """
         if (external := external_part(scenario)) is not None:
             place, scheme = external
-            raise UserError(f'{place}: "{scheme}" is written in Python, its runs cannot be stored; use run or compare')
-        table = json.loads(scenario)
-        del table["name"], table["run"]["replications"]
-        return cls(_fairlane.engine_version(), json.dumps(table, sort_keys=True, ensure_ascii=False))
+            raise UserError(f'{place}: "{scheme}" is written in Python, its runs cannot be stored')
+        return cls(_fairlane.engine_version(), _decisive(scenario))
+
+    @classmethod
+    def within_process(cls, scenario: str) -> Identity:
+        """That of any canonical scenario; one that names code of the user's means the same in this process alone."""
+        if external_part(scenario) is None:
+            return cls.of(scenario)
+        return cls(f"{OWN}{_fairlane.engine_version()}", _decisive(scenario))
+
+    @property
+    def is_own(self) -> bool:
+        """Whether code of the user's decides its runs, which the same name may not mean tomorrow."""
+        return self.engine.startswith(OWN)
 
     @property
     def is_measured(self) -> bool:
@@ -138,6 +150,13 @@ class Kept:
     def named(self, scenario_name: str) -> Kept:
         """The same for a scenario of that name."""
         return Kept(with_name(self.run, scenario_name), self.cost)
+
+
+def _decisive(scenario: str) -> str:
+    """A canonical scenario without name and number of replications."""
+    table = json.loads(scenario)
+    del table["name"], table["run"]["replications"]
+    return json.dumps(table, sort_keys=True, ensure_ascii=False)
 
 
 def key(scenario: str) -> str:

@@ -149,7 +149,7 @@ def _plan(base: Scenario, name: str, table: Mapping[str, Any], replications: int
     for index, places in enumerate(itertools.product(*map(range, lengths))):
         at = {key: axis[key][place] for axis, place in zip(axes, places, strict=True) for key in axis}
         scenario = _scenario(base, {**fixed, **at, "run.replications": stop.most}, at)
-        points.append(Point(index, at, scenario, Identity.of(scenario)))
+        points.append(Point(index, at, scenario, Identity.within_process(scenario)))
     check_metrics(stop.targets, points[0].scenario)
     return Plan(name, points, varying, stop, len(base.expectations))
 

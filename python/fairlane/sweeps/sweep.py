@@ -9,7 +9,7 @@ from typing import Any
 from fairlane.base.errors import Interrupted, UserError, check_kind
 from fairlane.base.files import written_below
 from fairlane.base.progress import reporting
-from fairlane.simulate.external import SchemeLib, load_scheme_lib
+from fairlane.simulate.external import SchemeLib, external_part, load_scheme_lib
 from fairlane.simulate.replications import check_threads, cores, tell_of_expectations, tell_of_long_runs
 from fairlane.simulate.run import prepared
 from fairlane.simulate.scenario import Scenario
@@ -76,6 +76,9 @@ def sweep(
     check_threads(threads)
     if ray is not None and threads is not None:
         raise UserError(f"threads: {threads} cannot be combined with ray, which uses the CPUs of the cluster")
+    own = next((external_part(point.scenario) for point in plan.points if point.identity.is_own), None)
+    if ray is not None and own is not None:
+        raise UserError(f"ray: {own[1]} is written in Python, which stays in this process")
     tell_of_expectations(plan.unjudged, show=progress)
     where = Store(store)
     work = Work(plan, where)
@@ -99,5 +102,6 @@ def sweep(
     except KeyboardInterrupt:
         work.recount(where)
         at_least = "at least " if plan.stop.targets else ""
-        raise Interrupted(work.finished, work.total, where.kept_words, at_least) from None
+        kept = where.kept_words_of(point.identity.is_own for point in work.points)
+        raise Interrupted(work.finished, work.total, kept, at_least) from None
     return SweepResult(plan, where, work)
