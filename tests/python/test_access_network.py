@@ -10,6 +10,7 @@ import pytest
 
 import fairlane
 from fairlane import Scenario, ScenarioError, group, tcp
+from fairlane.report import access_map
 from fairlane.simulate.replications import Pace
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -155,6 +156,36 @@ def test_the_page_of_a_run_has_a_map_and_the_worst_nodes(tmp_path: Path) -> None
     html = page.read_text(encoding="utf-8")
     for text in ("Map of the network", "Worst nodes", "State and work", "site1.ap1", "gaming"):
         assert text in html, text
+
+
+def test_the_page_of_a_comparison_has_a_map_of_each_scheme(tmp_path: Path) -> None:
+    scenario = Scenario.from_toml(EXAMPLES / "access-network.toml").replace("run.measure", "1 s")
+    comparison = fairlane.compare(scenario, ["htb", "abc"], replications=1)
+    comparison.write(tmp_path / "compared")
+    folder = fairlane.report(tmp_path / "compared", out=tmp_path / "report").parent
+    html = (folder / "comparison-access-network.html").read_text(encoding="utf-8")
+    for text in ("Applications", "Worst nodes", "State and work", "Shares of the users", "Under htb the busiest link"):
+        assert text in html, text
+    picture = folder / "comparison-access-network-map.svg"
+    assert picture.stat().st_size < 300_000
+    documents = comparison.document()["results"]
+    (drawn,) = access_map.pictures(documents)
+    assert len(drawn.wide().axes) == 2 * 3 + 3  # a map for each quantity, and its legend
+    (alone,) = access_map.pictures({"abc": documents["abc"]})
+    assert len(alone.wide().axes) == 4 + 3  # both directions have the legend of their links
+    many = {f"{scheme}{number}": documents[scheme] for number in range(5) for scheme in documents}
+    (drawn,) = access_map.pictures(many)
+    assert "the first 8 of 10" in drawn.caption
+    assert len(drawn.narrow().axes) == 8 * 3 + 3
+
+
+def test_colours_and_legend_of_a_map_say_the_same() -> None:
+    # From good to bad, for what is bad when it is much and for what is bad when it is little.
+    assert access_map.DOWN.steps() == ["below 50 %", "50 to 80 %", "80 to 95 %", "at least 95 %"]
+    assert [access_map.DOWN.colour(use) for use in (0.49, 0.5, 0.8, 0.95)] == list(access_map.STEPS)
+    assert access_map.SHARE.steps() == ["at least 0.9", "0.7 to 0.9", "0.5 to 0.7", "below 0.5"]
+    assert [access_map.SHARE.colour(share) for share in (0.9, 0.89, 0.5, 0.49)] == list(access_map.STEPS)
+    assert access_map.SHARE.colour(None) == access_map.NOTHING
 
 
 def test_the_pace_says_how_long_the_slowest_run_will_take(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,8 +108,8 @@ def report(names: tuple[str, ...], settings: tuple[str, ...], **options: Any) ->
     """Write HTML pages and figures of results of your own, or of papers and their verdicts.
 
     A FILE is what `fairlane run`, `compare` or `sweep` wrote, such as results/my-scenario/result.json, or its folder,
-    results/my-sweep. Without a name: of all papers, from the store. The pages need no network; what is not stored yet
-    is named with its command.
+    results/my-sweep. Without a name: of all papers, from the store; beside --compare or --pairs of those that it has
+    results of. The pages need no network; what is not stored yet is named with its command.
     """
     check_needs({"threads": ["run"]})
     with from_origin("--set"):

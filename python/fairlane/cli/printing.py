@@ -18,8 +18,9 @@ from fairlane.papers.verdict_tables import MARKS
 from fairlane.papers.verdicts import QUICK, VerdictName
 from fairlane.results.intervals import format_interval
 from fairlane.results.notes import joined, notes_in
-from fairlane.results.tables import MOST_QUEUES, OVERVIEW_LEGEND, headline, mean, overview_table, summary_tables
-from fairlane.results.tables import Table as NamesAndNumbers
+from fairlane.results.table import Table as NamesAndNumbers
+from fairlane.results.table import mean
+from fairlane.results.tables import MOST_QUEUES, headline, overview_tables, summary_tables
 from fairlane.simulate.display import PARAMETER_HEADS, parameter_cells
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def print_result(result: Result) -> None:
     out = Terminal()
     summary = document["summary"]
     out.head(document["scenario"]["name"], headline(document["scenario"], summary))
-    _print_tables(out, summary_tables({result.queue: summary}))
+    _print_tables(out, summary_tables({result.queue: document}))
     _print_notes(out, notes_in(document))
     out.print(_performance(document))
 
@@ -74,10 +75,9 @@ def print_comparison(comparison: Comparison) -> None:
     out = Terminal()
     out.head(first["scenario"]["name"], headline(first["scenario"], first["summary"]))
     if len(documents) > MOST_QUEUES:
-        _print_tables(out, [overview_table(document["overview"])])
-        out.print(OVERVIEW_LEGEND)
+        _print_tables(out, overview_tables(document))
     else:
-        _print_tables(out, summary_tables({name: document["summary"] for name, document in documents.items()}))
+        _print_tables(out, summary_tables(documents))
     _print_notes(out, joined({name: notes_in(document) for name, document in documents.items()}))
 
 
@@ -87,6 +87,8 @@ def _print_tables(out: Terminal, tables: Iterable[NamesAndNumbers]) -> None:
         for row in table.rows:
             shown.add_row(*row)
         out.numbers(shown)
+        if table.note:
+            out.print(table.note)
 
 
 def print_schemes(schemes: Sequence[Scheme]) -> None:

@@ -35,7 +35,8 @@ def report(
 
     Args:
         names: Documents of `fairlane run`, `compare` or `sweep`, or their folders, such as `results/my-sweep`;
-            `abc2018` for a whole paper, `abc2018.fig4a` for one experiment; all papers without a name.
+            `abc2018` for a whole paper, `abc2018.fig4a` for one experiment. Without a name all papers; beside
+            `compare` or `pairs` those that the store has results of.
         out: Folder to write into; earlier reports in it go, other files stay.
         compare: A document of `fairlane compare`, to be shown beside papers.
         pairs: A document of `fairlane pairs`, to be shown as heat maps.
@@ -75,6 +76,9 @@ def report(
     collected = []
     if of_papers or not files:
         collected = collect(of_papers, wanted, run=run, threads=threads, progress=progress)
+    if not of_papers and (own or of_pairs):
+        # Nobody asked for papers: those of which nothing is there would be pages of nothing.
+        collected = [one for one in collected if one.was_simulated]
     with written_below(folder, "--out"):
         write(folder, collected, own, of_pairs, wanted, pdf=pdf, show_progress=progress)
     return folder / START_PAGE

@@ -1,143 +1,265 @@
-"""What the page of a run of an access network has besides: a map of the tree, applications, nodes, users."""
+"""The map of an access network: its tree, nodes as wide as the users below them, coloured by what these and links get.
+
+A row of maps for each scheme, a map for each quantity, all in one picture.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from fairlane.report.own_page import Head, Picture, Row, Table
+from fairlane.base.text import for_figure
+from fairlane.report.own_page import Picture
+from fairlane.results.access import LEVELS, is_access, longest_delay_s, node_shares
+from fairlane.results.table import Json, over_runs
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Json = Mapping[str, Any]
-FIRST_RUN = "Of the first replication."
-LEVELS = ("gateway", "site", "access_point")
-WORST = 20
-"""Nodes that the table names."""
-COLOURS = ((0.5, "#E8F1F7"), (0.8, "#9CC7E3"), (0.95, "#E69F00"), (2.0, "#D55E00"))
-"""Of a link that is busy for less than this part of the time."""
+STEPS = ("#DCEBF5", "#8FC1E3", "#F0B44C", "#E0682A")
+"""From good to bad: each darker than the one before, for those who do not tell hues apart."""
+NOTHING = "#D9D9D9"
+INK = "#14212D"
+"""Of names on these colours, which are the same on dark paper."""
+WIDE_IN, NARROW_IN = 9.0, 3.6
+PANEL_IN, TITLE_IN, LEGEND_IN = 1.25, 0.24, 0.62
+LEVELS_IN, GAP_IN = 0.85, 0.1
+"""Left of all maps, where their levels are named, and between two."""
+LETTER_IN, LINE_IN = 0.05, 0.11
+"""Room that a letter and a line of a name take."""
+MOST_SCHEMES = 8
+"""That have maps."""
+ROW = 0.94
+"""Height of a level, of 1."""
 
 
-def pictures(document: Json) -> list[Picture]:
-    """The map, if the document is of an access network."""
-    run = document["runs"][0]
-    if not run.get("access"):
+@dataclass(frozen=True)
+class Quantity:
+    """What a map is coloured by.
+
+    Attributes:
+        words: What it is.
+        scale: What its legend is called; quantities of one scale share it.
+        bounds: Between the colours, from good to bad.
+        unit: Of the bounds, in the legend.
+        factor: From the unit of a document to that.
+        of: Means over the runs by node; None where there is nothing to tell.
+    """
+
+    words: str
+    scale: str
+    bounds: Sequence[float]
+    unit: str
+    factor: float
+    of: Callable[[Json], list[float | None]]
+
+    @property
+    def falls(self) -> bool:
+        """Whether less is worse."""
+        return self.bounds[0] > self.bounds[-1]
+
+    def colour(self, value: float | None) -> str:
+        """That of a mean."""
+        if value is None:
+            return NOTHING
+        scaled = self.factor * value
+        return STEPS[sum((scaled < bound) if self.falls else (scaled >= bound) for bound in self.bounds)]
+
+    def steps(self) -> list[str]:
+        """What each colour stands for."""
+        unit = f" {self.unit}" if self.unit else ""
+        first, last = self.bounds[0], self.bounds[-1]
+        between = [f"{min(pair):g} to {max(pair):g}{unit}" for pair in pairwise(self.bounds)]
+        if self.falls:
+            return [f"at least {first:g}{unit}", *between, f"below {last:g}{unit}"]
+        return [f"below {first:g}{unit}", *between, f"at least {last:g}{unit}"]
+
+
+def _of_links(take: Callable[[Json], float | None], up: int) -> Callable[[Json], list[float | None]]:
+    def of(document: Json) -> list[float | None]:
+        nodes = document["runs"][0]["access"]["nodes"]
+        links = ([run["links"][2 * index + up] for run in document["runs"]] for index in range(len(nodes)))
+        means = (over_runs(document, map(take, of_node)) for of_node in links)
+        return [None if one is None else one["mean"] for one in means]
+
+    return of
+
+
+def _worst_shares(document: Json) -> list[float | None]:
+    shares = node_shares(document)
+    found = [shares.get(node["name"], {}).get("p5") for node in document["runs"][0]["access"]["nodes"]]
+    return [None if one is None else one["mean"] for one in found]
+
+
+def _utilisation(link: Json) -> float:
+    return float(link["utilisation"])
+
+
+DOWN = Quantity("link busy, to subscribers", "link busy", (50, 80, 95), "%", 100, _of_links(_utilisation, 0))
+UP = Quantity("link busy, from subscribers", "link busy", (50, 80, 95), "%", 100, _of_links(_utilisation, 1))
+SHARE = Quantity("share of the slowest 5 %", "share of the slowest 5 %", (0.9, 0.7, 0.5), "", 1, _worst_shares)
+DELAY = Quantity("queue p99, to subscribers", "queue p99", (2, 10, 50), "ms", 1e3, _of_links(longest_delay_s, 0))
+OF_ONE = (DOWN, UP, SHARE, DELAY)
+SIDE_BY_SIDE = (DOWN, SHARE, DELAY)
+
+
+def pictures(documents: Mapping[str, Json]) -> list[Picture]:
+    """The map, if the documents, by scheme, are of an access network; of many schemes that of the first."""
+    if not is_access(documents):
         return []
-    nodes = run["access"]["nodes"]
-    busiest = max(run["links"], key=lambda link: link["utilisation"])
+    shown = dict(list(documents.items())[:MOST_SCHEMES])
+    quantities = OF_ONE if len(shown) == 1 else SIDE_BY_SIDE
+    columns = 2 if len(shown) == 1 else len(quantities)
     return [
         Picture(
             stem="-map",
             title="Map of the network",
-            caption=f"Gateway, sites and access points, as wide as the users below them, coloured by how busy their "
-            f"links towards the subscribers are: below 50 %, below 80 %, below 95 %, and above. {FIRST_RUN}",
-            words=f"Tree of {len(nodes)} nodes. Busiest is {busiest['name']}, at {busiest['utilisation']:.0%}.",
-            wide=partial(_draw, run, 6.4),
-            narrow=partial(_draw, run, 3.5),
+            caption=_caption(len(shown), len(documents)),
+            words=_words(shown),
+            wide=partial(_draw, shown, quantities, WIDE_IN, columns),
+            narrow=partial(_draw, shown, quantities, NARROW_IN, 1),
         )
     ]
 
 
-def tables(document: Json) -> list[Table]:
-    """Applications, nodes and groups, if the document is of an access network."""
-    run = document["runs"][0]
-    if not run.get("access"):
-        return []
-    return [_applications(run), _nodes(run), _levels(run), _users(run)]
+def _caption(shown: int, total: int) -> str:
+    rows = "" if shown == 1 else " A row for each scheme"
+    left = f", the first {shown} of {total} in the order above" if shown < total else ""
+    return (
+        "Gateway, sites and access points, each as wide as the users below it; coloured by how busy its links are, by "
+        "what the 5 % of the users below it with the least get of their own max-min shares, and by the 99th percentile "
+        f"of the delay in its queue. Means over the replications.{rows}{left}{'.' if rows else ''}"
+    )
 
 
-def _draw(run: Json, width_in: float) -> Figure:
+def _words(documents: Mapping[str, Json]) -> str:
+    """The picture in words: what is busiest and where shares are smallest, by scheme."""
+    nodes = next(iter(documents.values()))["runs"][0]["access"]["nodes"]
+    sentences = [f"Tree of {len(nodes)} nodes."]
+    for scheme, document in documents.items():
+        busy = [(value or 0.0, node["name"]) for value, node in zip(DOWN.of(document), nodes, strict=True)]
+        shares = zip(SHARE.of(document), nodes, strict=True)
+        least = min(((value, node["name"]) for value, node in shares if value is not None), default=None)
+        use, busiest = max(busy)
+        worst = (
+            "" if least is None else f", the slowest 5 % have least below {least[1]}, {least[0]:.2f} of their shares"
+        )
+        sentences.append(f"Under {scheme} the busiest link to subscribers is that of {busiest}, at {use:.0%}{worst}.")
+    return " ".join(sentences)
+
+
+def _draw(documents: Mapping[str, Json], quantities: Sequence[Quantity], width_in: float, columns: int) -> Figure:
+    """Maps row by row, their legends below."""
+    import matplotlib as mpl
+
     from fairlane.results import plots
 
-    nodes, links = run["access"]["nodes"], run["links"]
-    with plots.figure("", "", (width_in, 2.6)) as (drawn, axes):
-        starts = {"": 0.0}
-        for index, node in enumerate(nodes):
-            at = starts.get(node["parent"] or "", 0.0)
-            starts[node["name"]] = at
-            starts[node["parent"] or ""] = at + node["users"]
-            busy = links[2 * index]["utilisation"]
-            colour = next(colour for below, colour in COLOURS if busy < below)
-            row = LEVELS.index(node["level"])
-            axes.barh(-row, node["users"], 0.9, left=at, color=colour, edgecolor="white", linewidth=0.5)
-            if node["level"] != "access_point":
-                axes.text(at + node["users"] / 2, -row, node["name"], ha="center", va="center", fontsize=7)
-        axes.set_yticks([-row for row in range(len(LEVELS))], [level.replace("_", " ") for level in LEVELS])
-        axes.set_xlabel("users")
-        axes.grid(visible=False)
+    maps = [(scheme, document, one) for scheme, document in documents.items() for one in quantities]
+    legends = list({one.scale: one for one in quantities}.values())
+    of_legends = len(legends) if columns > 1 else 1
+    rows, legend_rows = math.ceil(len(maps) / columns), math.ceil(len(legends) / of_legends)
+    height_in = PANEL_IN * rows + LEGEND_IN * legend_rows
+    map_in = (width_in - LEVELS_IN) / columns - GAP_IN
+
+    def axes_at(place: int, of: int, top_in: float, tall_in: float) -> Axes:
+        """The place in a row of so many."""
+        room_in = (width_in - LEVELS_IN) / of
+        left, bottom = LEVELS_IN + place * room_in, height_in - top_in - tall_in
+        return drawn.add_axes((left / width_in, bottom / height_in, (room_in - GAP_IN) / width_in, tall_in / height_in))
+
+    with mpl.rc_context(plots.STYLE):
+        drawn = plots.Drawn(figsize=(width_in, height_in))
+        for number, (scheme, document, quantity) in enumerate(maps):
+            row, column = divmod(number, columns)
+            axes = axes_at(column, columns, PANEL_IN * row + TITLE_IN, PANEL_IN - TITLE_IN)
+            _draw_map(axes, document, quantity, map_in)
+            _write_titles(axes, scheme if len(documents) > 1 else "", quantity.words)
+            names = [level.replace("_", " ") for level in LEVELS]
+            axes.set_yticks([-row for row in range(len(LEVELS))], names if column == 0 else [])
+        for number, quantity in enumerate(legends):
+            row, column = divmod(number, of_legends)
+            top_in = PANEL_IN * rows + LEGEND_IN * row + GAP_IN
+            _draw_legend(axes_at(column, of_legends, top_in, LEGEND_IN - GAP_IN), quantity)
     return drawn
 
 
-def _cells(values: Sequence[float | None], scale: float, digits: int) -> list[str]:
-    return ["–" if value is None else f"{scale * value:.{digits}f}" for value in values]
+def _write_titles(axes: Axes, scheme: str, quantity: str) -> None:
+    axes.set_title(quantity, loc="right" if scheme else "left", fontsize=8, color="0.35", pad=3)
+    if scheme:
+        axes.set_title(for_figure(scheme), loc="left", fontsize=8.5, fontweight="bold", pad=3)
 
 
-def _applications(run: Json) -> Table:
-    """A row for each application."""
-    rows = []
-    for one in run["access"]["applications"]:
-        delay = one["one_way_delay"] or {}
-        percentiles = [delay.get(key) for key in ("p50_s", "p95_s", "p99_s", "max_s")]
-        rows.append(Row([one["name"]], [f"{one['delivered_packets']}", *_cells(percentiles, 1e3, 1)]))
-    heads = [Head(text) for text in ("packets", "median (ms)", "p95 (ms)", "p99 (ms)", "longest (ms)")]
-    caption = f"One-way delay from host to receiver. {FIRST_RUN}"
-    return Table("applications", "Applications", caption, ["application"], heads, rows)
+def _draw_map(axes: Axes, document: Json, quantity: Quantity, room_in: float) -> None:
+    """A level is one row of bars, each below its parent."""
+    nodes = document["runs"][0]["access"]["nodes"]
+    at = _places(nodes)
+    total = max(nodes[0]["users"], 1)
+    for row, level in enumerate(LEVELS):
+        own = [index for index, node in enumerate(nodes) if node["level"] == level]
+        if not own:
+            continue
+        values = quantity.of(document)
+        spans = [(at[index], nodes[index]["users"]) for index in own]
+        # Where bars are narrow, what parts them must be so too, or be left out.
+        bar_points = 72 * room_in / len(own)
+        line = min(0.8, bar_points / 8) if bar_points > 2 else 0
+        colours = [quantity.colour(values[index]) for index in own]
+        axes.broken_barh(spans, (-row - ROW / 2, ROW), facecolors=colours, edgecolor="white", linewidth=line)
+        for index in own:
+            _write_name(axes, nodes[index], at[index], -row, room_in * nodes[index]["users"] / total)
+    axes.set(xlim=(0, total), ylim=(-len(LEVELS) + 0.5, 0.5), xticks=[])
+    axes.grid(visible=False)
+    axes.tick_params(length=0, labelsize=8)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
 
 
-def _nodes(run: Json) -> Table:
-    """The nodes with the worst shares below them."""
-    links = run["links"]
-    found = [(node["share"]["p5"], index, node) for index, node in enumerate(run["access"]["nodes"]) if node["share"]]
-    rows = []
-    for _, index, node in sorted(found, key=lambda one: one[:2])[:WORST]:
-        delays = [
-            max((one["p99_s"] for one in link["delay"]), default=None) for link in links[2 * index : 2 * index + 2]
-        ]
-        busy = [link["utilisation"] for link in links[2 * index : 2 * index + 2]]
-        shares = [node["share"][key] for key in ("p5", "p50")]
-        cells = [f"{node['users']}", *_cells(shares, 1, 2), *_cells(busy, 100, 0), *_cells(delays, 1e3, 2)]
-        rows.append(Row([node["name"]], cells))
-    texts = (
-        "users",
-        "share p5",
-        "share p50",
-        "down busy (%)",
-        "up busy (%)",
-        "queue down p99 (ms)",
-        "queue up p99 (ms)",
+def _places(nodes: Sequence[Json]) -> list[float]:
+    """Where each node begins: below its parent, behind those before it."""
+    free: dict[str, float] = {}
+    places = []
+    for node in nodes:
+        parent = node["parent"] or ""
+        at = free.get(parent, 0.0)
+        free[node["name"]], free[parent] = at, at + node["users"]
+        places.append(at)
+    return places
+
+
+def _write_name(axes: Axes, node: Json, at: float, row: float, room_in: float) -> None:
+    """The name of a node where there is room, that of its parent left out: across, or upright."""
+    name = for_figure(node["name"].removeprefix(f"{node['parent']}."))
+    length_in = LETTER_IN * len(name) + 0.02
+    upright = length_in > room_in
+    if upright and (room_in < LINE_IN or length_in > (PANEL_IN - TITLE_IN) / len(LEVELS)):
+        return
+    middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 6.5, "color": INK}
+    axes.text(at + node["users"] / 2, row, name, rotation=90 if upright else 0, **middle)
+
+
+def _draw_legend(axes: Axes, quantity: Quantity) -> None:
+    """Swatches with what they stand for."""
+    from matplotlib.patches import Patch
+
+    axes.axis("off")
+    swatches = [Patch(facecolor=colour, label=text) for colour, text in zip(STEPS, quantity.steps(), strict=True)]
+    axes.legend(
+        handles=swatches,
+        title=quantity.scale,
+        loc="upper left",
+        ncols=2,
+        fontsize=7,
+        title_fontsize=7.5,
+        alignment="left",
+        frameon=False,
+        borderaxespad=0,
+        handlelength=1.2,
+        handleheight=1.0,
+        columnspacing=1.0,
+        borderpad=0,
     )
-    caption = f"Throughput of the users below a node over their own max-min shares, the worst first. {FIRST_RUN}"
-    return Table("nodes", "Worst nodes", caption, ["node"], [Head(text) for text in texts], rows)
-
-
-def _levels(run: Json) -> Table:
-    """State and work at gateway, sites and access points."""
-    rows = []
-    for level in LEVELS:
-        own = [index for index, node in enumerate(run["access"]["nodes"]) if node["level"] == level]
-        links = [link for index in own for link in run["links"][2 * index : 2 * index + 2]]
-        states = [link["state"]["bytes"] for link in links]
-        packets = sum(link["accounting"]["departed"] for link in links)
-        drops = sum(link["accounting"]["dropped"] for link in links)
-        cells = [f"{len(links)}", f"{max(states, default=0)}", f"{sum(states)}", f"{packets}", f"{drops}"]
-        rows.append(Row([level.replace("_", " ")], cells))
-    rows.append(Row(["edge"], ["–", "–", f"{run['edge_state']['bytes']}", "–", "–"]))
-    texts = ("ports", "most state of a port (B)", "state of all (B)", "packets sent", "packets dropped")
-    caption = f"State is that at the end, packets those of the whole run. {FIRST_RUN}"
-    return Table("levels", "State and work", caption, ["level"], [Head(text) for text in texts], rows)
-
-
-def _users(run: Json) -> Table:
-    """Percentiles of the shares of each group."""
-    keys = ("p1", "p5", "p50", "p95", "mean")
-    rows = []
-    for group in run["groups"]:
-        share = (group.get("user_summary") or {}).get("share") or {}
-        worst = ((group.get("user_summary") or {}).get("worst") or [{}])[0]
-        cells = [f"{group['users']}", *_cells([share.get(key) for key in keys], 1, 2), str(worst.get("node") or "–")]
-        rows.append(Row([group["name"]], cells))
-    heads = [Head(text) for text in ("users", *keys, "worst user is at")]
-    caption = f"Throughput of a user over its own max-min share. {FIRST_RUN}"
-    return Table("user-shares", "Shares of the users", caption, ["group"], heads, rows)

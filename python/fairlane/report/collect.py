@@ -61,6 +61,11 @@ class Collected:
     reproduction: Reproduction | None
     wanted: Wanted
 
+    @property
+    def was_simulated(self) -> bool:
+        """Whether there is a run of it; some experiments need none."""
+        return self.reproduction is not None and any(self.reproduction.cpu_seconds.values())
+
 
 def collect(names: Sequence[str], wanted: Wanted, *, run: bool, threads: int | None, progress: bool) -> list[Collected]:
     """Reads what is stored about papers and experiments, all without a name.

@@ -125,17 +125,6 @@ def _measures(summary: Json) -> list[Measure]:
         )
         for index, group in enumerate(summary["groups"])
     ]
-    paths = [
-        Measure(
-            words,
-            unit,
-            "",
-            lambda summary, index=index, of=of: of(summary["groups"][index]["path"]),  # type: ignore[misc]
-            group["name"],
-        )
-        for index, group in enumerate(summary["groups"])
-        for words, unit, of in _OF_PATH
-    ]
     applications = [
         Measure(
             figure.words,
@@ -160,27 +149,8 @@ def _measures(summary: Json) -> list[Measure]:
         Measure("99% delay", "ms", "", lambda summary: _delay(summary, "p99_s")),
         Measure("dropped", "% of arrivals", "", _dropped),
         *groups,
-        *paths,
         *applications,
     ]
-
-
-def _time(name: str, quantity: str) -> Callable[[Json], Estimate | None]:
-    return lambda path: _estimate(path[name][quantity], 1e3) if path[name] else None
-
-
-def _share(name: str) -> Callable[[Json], Estimate | None]:
-    return lambda path: _estimate(path[name], 100)
-
-
-_OF_PATH = (
-    ("mean one-way delay", "ms", _time("one_way_delay", "mean_s")),
-    ("99% one-way delay", "ms", _time("one_way_delay", "p99_s")),
-    ("99% RTT", "ms", _time("rtt", "p99_s")),
-    ("lost", "% of packets", _share("lost_share")),
-    ("marked", "% of packets", _share("marked_share")),
-)
-"""What the packets of a group met from host to receiver: name, unit, where."""
 
 
 def _estimate(estimate: Json | None, factor: float = 1.0) -> Estimate | None:

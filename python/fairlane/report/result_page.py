@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fairlane.report import access_map, comparison, figures
+from fairlane.report import access_map, comparison, figures, own_tables
 from fairlane.report.comparison import ComparisonView, Measure
 from fairlane.report.own_page import Head, OwnPage, Picture, Row, Table, stem_of
 from fairlane.results import figures as drawings
@@ -59,8 +59,8 @@ def of_comparison(document: Json, stem: str = "") -> OwnPage:
         title="Schemes side by side" if stem else f"{view.name}: schemes side by side",
         lead=f"{len(view.schemes)} schemes on the scenario {view.name}.",
         notes=view.notes,
-        pictures=[side_by_side, *_pictures(results)],
-        tables=[link, *_by_group(view)],
+        pictures=[side_by_side, *access_map.pictures(_in_order(results, view)), *_pictures(results)],
+        tables=[link, *_by_group(view), *own_tables.tables(_in_order(results, view))],
         facts=view.facts,
     )
 
@@ -77,14 +77,19 @@ def of_result(document: Json) -> OwnPage:
         title=view.name,
         lead=f"The scenario {view.name} under {scheme}.",
         notes=view.notes,
-        pictures=[*access_map.pictures(document), *_pictures({scheme: document})],
+        pictures=[*access_map.pictures({scheme: document}), *_pictures({scheme: document})],
         tables=[
             Table("numbers", "Numbers", OF_THE_LINK, ["measure"], [Head("value")], numbers),
             _of_groups(view, scheme),
-            *access_map.tables(document),
+            *own_tables.tables({scheme: document}),
         ],
         facts=view.facts,
     )
+
+
+def _in_order(results: Mapping[str, Json], view: ComparisonView) -> dict[str, Json]:
+    """The results in the order of the page: the fairest first."""
+    return {scheme: results[scheme] for scheme in view.schemes}
 
 
 def _measures(view: ComparisonView, *, grouped: bool) -> list[int]:

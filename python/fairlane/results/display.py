@@ -7,21 +7,15 @@ from typing import Any
 
 from fairlane.base import html
 from fairlane.results.notes import joined, notes_in
-from fairlane.results.tables import (
-    MOST_QUEUES,
-    OVERVIEW_LEGEND,
-    Table,
-    headline,
-    overview_table,
-    summary_tables,
-)
+from fairlane.results.table import Table
+from fairlane.results.tables import MOST_QUEUES, headline, overview_tables, summary_tables
 
 
 def result_html(document: Mapping[str, Any], queue: str) -> str:
     """Groups, shares, delays, links and notes of one scenario."""
     scenario, summary = document["scenario"], document["summary"]
     head = html.paragraph(headline(scenario, summary), scenario["name"])
-    return html.block(head, *tables(summary_tables({queue: summary})), *notes(notes_in(document)))
+    return html.block(head, *tables(summary_tables({queue: document})), *notes(notes_in(document)))
 
 
 def comparison_html(document: Mapping[str, Any]) -> str:
@@ -30,15 +24,23 @@ def comparison_html(document: Mapping[str, Any]) -> str:
     first = next(iter(documents.values()))
     parts = [html.paragraph(headline(first["scenario"], first["summary"]), first["scenario"]["name"])]
     if len(documents) > MOST_QUEUES:
-        parts += [*tables([overview_table(document["overview"])]), html.paragraph(OVERVIEW_LEGEND, kind="quiet")]
+        parts += tables(overview_tables(document))
     else:
-        parts += tables(summary_tables({name: one["summary"] for name, one in documents.items()}))
+        parts += tables(summary_tables(documents))
     return html.block(*parts, *notes(joined({name: notes_in(one) for name, one in documents.items()})))
 
 
 def tables(found: Iterable[Table]) -> Sequence[str]:
-    """Tables of names and numbers."""
-    return [html.table(table.heads, table.rows, table.keys) for table in found]
+    """Tables of names and numbers, and what their rows are."""
+    return [
+        part
+        for table in found
+        for part in (
+            html.table(table.heads, table.rows, table.keys),
+            html.paragraph(table.note, kind="quiet") if table.note else "",
+        )
+        if part
+    ]
 
 
 def notes(lines: Iterable[str]) -> Sequence[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fairlane.base.text import name
+from fairlane.results.access import access_tables, applications, is_access, user_shares, worst_nodes
 from fairlane.results.applications import FIGURES
-from fairlane.results.intervals import format_interval
+from fairlane.results.links import MANY_LINKS, OF_AN_OVERVIEW, busiest, link_tables, of_how_many
+from fairlane.results.paths import path_tables
+from fairlane.results.table import Json, Table, mean
 
 if TYPE_CHECKING:
     from fairlane.results.documents import Overview
@@ -18,25 +20,6 @@ TRANSFER_COLUMNS = ("transfers", "mean time (s)", "p95 time (s)", "mean slowdown
 
 #: More queues than that are compared in one table.
 MOST_QUEUES = 3
-
-
-@dataclass
-class Table:
-    """A table.
-
-    Attributes:
-        heads: Of the columns, each in one or several lines.
-        keys: So many columns say what a row is about.
-        rows: Cells.
-    """
-
-    heads: Sequence[str | tuple[str, ...]]
-    keys: int = 1
-    rows: list[list[str]] = field(default_factory=list)
-
-    def add_row(self, *cells: str) -> None:
-        """Adds a row."""
-        self.rows.append(list(cells))
 
 
 def headline(scenario: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
@@ -54,10 +37,20 @@ OVERVIEW_LEGEND = (
 )
 
 
+def overview_tables(document: Json) -> list[Table]:
+    """A comparison of many queues in brief; of an access network, its users, applications and nodes as well."""
+    documents = document["results"]
+    tables = [overview_table(document["overview"]), user_shares(documents)]
+    if is_access(documents):
+        tables += [applications(documents), worst_nodes(documents)]
+    return [table for table in tables if table.rows]
+
+
 def overview_table(overview: Overview) -> Table:
-    """A row for max-min shares and for each queue, and a further one for each link but the first."""
+    """A row for max-min shares and each queue, and a further one for each link but the first; of many the busiest."""
     rows = [overview["max_min"], *overview["queues"]]
-    has_links = len(rows[0]["links"]) > 1
+    shown = _links_of_overview(overview)
+    has_links = len(shown) > 1
     delays = [(row["queue"], link["name"], delay) for row in rows for link in row["links"] for delay in link["delay"]]
     classes = list(dict.fromkeys(delay["traffic_class"] for _, _, delay in delays))
     of_class = {(queue, link, delay["traffic_class"]): delay for queue, link, delay in delays}
@@ -81,8 +74,11 @@ def overview_table(overview: Overview) -> Table:
         ("edge", "(B/user)"),
     ]
     table = Table(heads, keys=2 if has_links else 1)
+    table.note = OVERVIEW_LEGEND
+    if len(shown) < len(rows[0]["links"]):
+        table.note += f"; {of_how_many(len(shown), len(rows[0]['links']))}"
     for row in rows:
-        for index, link in enumerate(row["links"]):
+        for index, link in enumerate(row["links"][place] for place in shown):
             throughputs = [mean(group["throughput_bps"], 1e-6) for group in row["groups"]]
             delays_of_users = (group["one_way_delay"] for group in row["groups"])
             one_way = [mean(delay and delay["p99_s"], 1e3) for delay in delays_of_users]
@@ -104,47 +100,53 @@ def overview_table(overview: Overview) -> Table:
     return table
 
 
-def summary_tables(summaries: Mapping[str, Mapping[str, Any]]) -> list[Table]:
-    """Groups, shares, paths, transfers, applications, links, delays and drops, with rows for each queue."""
+def _links_of_overview(overview: Overview) -> list[int]:
+    """Places of the links that the table has: all, or those that are used most under any queue."""
+    links = overview["max_min"]["links"]
+    if len(links) <= MANY_LINKS:
+        return list(range(len(links)))
+    use = {
+        link["name"]: max(row["links"][place]["utilisation"]["mean"] for row in overview["queues"])
+        for place, link in enumerate(links)
+    }
+    places = {link["name"]: place for place, link in enumerate(links)}
+    return [places[found] for found in busiest(use, OF_AN_OVERVIEW)]
+
+
+def summary_tables(documents: Mapping[str, Json]) -> list[Table]:
+    """Groups, shares, paths, transfers, applications, links, delays and drops, with rows for each queue.
+
+    Of an access network its users, applications, nodes and levels, too.
+
+    Args:
+        documents: Result documents by queue.
+    """
+    summaries = {queue: document["summary"] for queue, document in documents.items()}
     rates = ("throughput/user (Mbit/s)", "goodput/user (Mbit/s)")
     groups = Table(["queue", "group", "users", *rates, "over max-min share"], keys=2)
     shares = Table(["queue", "throughput ratio", "Jain index: users", "TCP flows", "users, normalised"])
-    times = (f"{name} {quantity} (ms)" for name in ("one-way", "RTT") for quantity in ("mean", "p99"))
-    paths = Table(["queue", "group", *times, "lost (%)", "marked (%)"], keys=2)
     transfers = Table(["queue", "group", *TRANSFER_COLUMNS], keys=2)
-    links = Table(["queue", "link", "utilisation (%)", "queue (packets)"], keys=2)
-    delays = Table(["queue", "link", "class", "mean delay (ms)", "p99 delay (ms)"], keys=3)
-    drops = Table(["queue", "link", "reason", "drops (packets)", "share of arrivals (%)"], keys=3)
     for queue, summary in summaries.items():
         for group in summary["groups"]:
             means = (mean(group[key], 1e-6) for key in ("throughput_bps", "goodput_bps"))
             normalised = mean(group["normalised_throughput"])
             groups.add_row(queue, group["name"], str(group["users"]), *means, normalised)
-            paths.add_row(queue, group["name"], *_path(group["path"]))
             if group["transfers_completed"]:
                 keys = ("s_completed", "_mean_s", "_p95_s", "_slowdown_mean", "_slowdown_p99")
                 transfers.add_row(queue, group["name"], *(mean(group[f"transfer{key}"]) for key in keys))
         jain = (mean(summary[f"jain_index{of}"]) for of in ("", "_flows", "_normalised"))
         shares.add_row(queue, mean(summary["throughput_ratio"]), *jain)
-        for link in summary["links"]:
-            name = link["name"]
-            links.add_row(queue, name, mean(link["utilisation"], 100), mean(link["queue_mean_packets"]))
-            for delay in link["delay"]:
-                means = (mean(delay[key], 1e3) for key in ("mean_s", "p99_s"))
-                delays.add_row(queue, name, delay["traffic_class"], *means)
-            for drop in link["drops"]:
-                share = mean(drop["share_of_arrivals"], 100)
-                drops.add_row(queue, name, drop["reason"], mean(drop["packets"]), share)
-    applications = (_application_table(kind, summaries) for kind in FIGURES)
-    return [table for table in (groups, shares, paths, transfers, *applications, links, delays, drops) if table.rows]
-
-
-def mean(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:
-    """A mean with its half width, in a unit that is `factor` of those of the document; empty if there is none."""
-    if estimate is None:
-        return ""
-    half_width = estimate["half_width"]
-    return format_interval(factor * estimate["mean"], None if half_width is None else factor * half_width)
+    of_applications = (_application_table(kind, summaries) for kind in FIGURES)
+    tables = [
+        groups,
+        shares,
+        *path_tables(documents),
+        transfers,
+        *of_applications,
+        *access_tables(documents),
+        *link_tables(documents),
+    ]
+    return [table for table in tables if table.rows]
 
 
 def _whole(estimate: PointEstimate | None) -> str:
@@ -162,12 +164,3 @@ def _application_table(kind: str, summaries: Mapping[str, Mapping[str, Any]]) ->
             if any(figure.name in found for figure in figures):
                 table.add_row(queue, group["name"], *(mean(found.get(f.name), f.factor) for f in figures))
     return table
-
-
-def _path(path: Mapping[str, Any]) -> Iterator[str]:
-    """What packets met from host to receiver."""
-    for times in (path["one_way_delay"], path["rtt"]):
-        for quantity in ("mean_s", "p99_s"):
-            yield mean(times and times[quantity], 1e3)
-    for share in ("lost_share", "marked_share"):
-        yield mean(path[share], 100)

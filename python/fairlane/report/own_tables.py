@@ -1,0 +1,46 @@
+"""Tables of results as pages show them: those of the terminal, with more rows, and schemes below each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fairlane.report.own_page import Head, Row, Table
+from fairlane.results.access import access_tables
+from fairlane.results.links import busiest_links
+from fairlane.results.paths import path_tables
+from fairlane.results.table import Json
+from fairlane.results.table import Table as Found
+
+MOST = 50
+"""Rows for nodes, links, users, flows under a scheme."""
+QUEUE = "queue"
+MEANS = "Means ± half width of the 95% interval"
+
+
+def tables(documents: Mapping[str, Json]) -> list[Table]:
+    """Delays of groups, users and flows, and what there is of access networks, by scheme."""
+    found = [*path_tables(documents, MOST), *access_tables(documents, MOST)]
+    if len(next(iter(documents.values()))["summary"]["links"]) > 1:
+        found.append(busiest_links(documents, MOST))
+    return [_of_page(table, list(documents)) for table in found if table.rows]
+
+
+def _of_page(table: Found, schemes: Sequence[str]) -> Table:
+    """Rows of the same subject follow each other, one for each scheme; a single scheme is not told in each row."""
+    heads = [" ".join(head) if isinstance(head, tuple) else head for head in table.heads]
+    subjects = [index for index in range(table.keys) if heads[index] != QUEUE]
+    rows = table.rows
+    keys = subjects
+    if QUEUE in heads:
+        queue = heads.index(QUEUE)
+        order = {key: place for place, key in enumerate(dict.fromkeys(tuple(row[i] for i in subjects) for row in rows))}
+        rows = sorted(rows, key=lambda row: (order[tuple(row[i] for i in subjects)], schemes.index(row[queue])))
+        keys = [*subjects, queue] if len(schemes) > 1 else subjects
+    return Table(
+        stem=table.title.lower().replace(" ", "-"),
+        title=table.title,
+        caption=f"{MEANS}{f': {table.note}' if table.note else ''}.",
+        keys=["scheme" if heads[index] == QUEUE else heads[index] for index in keys],
+        heads=[Head(head) for head in heads[table.keys :]],
+        rows=[Row([row[i] for i in keys], [cell or "–" for cell in row[table.keys :]]) for row in rows],
+    )

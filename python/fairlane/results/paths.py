@@ -1,0 +1,123 @@
+"""What packets met from host to receiver, as tables: of groups, and of users and flows if a scenario asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fairlane.results.table import Json, Table, mean, over_runs
+
+MOST_ROWS = 10
+"""Of the users and of the flows under a queue, in the terminal and in notebooks."""
+QUANTITIES = ("mean_s", "p50_s", "p95_s", "p99_s")
+_TIMES = {"one_way_delay": "one-way", "rtt": "RTT"}
+_SHARES = ("lost_share", "marked_share")
+
+
+class _Who(NamedTuple):
+    """A user or a flow: what says which it is, its throughput, and what its packets met."""
+
+    keys: Sequence[str]
+    throughput_bps: Json | None
+    path: Json
+
+    @property
+    def slowness(self) -> float:
+        """Its 99th percentile of the one-way delay; none is least."""
+        delay = self.path["one_way_delay"]
+        return float(delay["p99_s"]["mean"]) if delay else -1.0
+
+
+def path_tables(documents: Mapping[str, Json], most: int = MOST_ROWS) -> list[Table]:
+    """One-way delay, loss and marks, and RTT: of groups, users, and flows, with rows for each queue.
+
+    Args:
+        documents: Result documents by queue.
+        most: Of more users or flows those with the longest delays are named.
+    """
+    groups = {queue: list(_groups(document)) for queue, document in documents.items()}
+    users = {queue: list(_users(document)) for queue, document in documents.items()}
+    flows = {queue: list(_flows(document)) for queue, document in documents.items()}
+    return [
+        *_both(groups, ["group"], "groups", 0),
+        *_both(users, ["group", "user"], "users", most),
+        *_both(flows, ["group", "flow", "transport"], "flows", most),
+    ]
+
+
+def _both(found: Mapping[str, Sequence[_Who]], keys: Sequence[str], what: str, most: int) -> Iterator[Table]:
+    """The table of one-way delays and that of RTTs."""
+    with_rates = what != "groups"
+    note = ""
+    shown = dict(found)
+    if most and any(len(every) > most for every in found.values()):
+        shown = {queue: sorted(every, key=lambda one: -one.slowness)[:most] for queue, every in found.items()}
+        total = max(map(len, found.values()))
+        each = "" if len(found) == 1 else " under each queue"
+        note = (
+            f"{most} of {total} {what}{each}, by p99 one-way delay, the longest first; --json has all, {what}.parquet"
+        )
+    for name, words in _TIMES.items():
+        heads = [f"{words} mean (ms)", "p50 (ms)", "p95 (ms)", "p99 (ms)"]
+        if name == "one_way_delay":
+            rate = ["throughput (Mbit/s)"] if with_rates else []
+            heads = [*rate, *heads, "lost (%)", "marked (%)"]
+        title = f"{'One-way delay' if name == 'one_way_delay' else 'RTT'} by {what.removesuffix('s')}"
+        table = Table(["queue", *keys, *heads], 1 + len(keys), title, note)
+        for queue, every in shown.items():
+            for one in every:
+                if name == "one_way_delay" or one.path[name]:
+                    table.add_row(queue, *one.keys, *_cells(one, name, with_rate=with_rates))
+        yield table
+
+
+def _cells(one: _Who, name: str, *, with_rate: bool) -> Iterator[str]:
+    is_delay = name == "one_way_delay"
+    if is_delay and with_rate:
+        yield mean(one.throughput_bps, 1e-6)
+    times = one.path[name]
+    for quantity in QUANTITIES:
+        yield mean(times and times[quantity], 1e3)
+    if is_delay:
+        for share in _SHARES:
+            yield mean(one.path[share], 100)
+
+
+def _groups(document: Json) -> Iterator[_Who]:
+    for group in document["summary"]["groups"]:
+        yield _Who([group["name"]], None, group["path"])
+
+
+def _users(document: Json) -> Iterator[_Who]:
+    for group in document["summary"]["groups"]:
+        for user, path in enumerate(group["user_paths"]):
+            rates = group["user_throughput_bps"]
+            yield _Who([group["name"], str(user)], rates[user] if rates else None, path)
+
+
+def _flows(document: Json) -> Iterator[_Who]:
+    """Flows that last as long as the run, numbered as in flows.parquet; the summary has none of them."""
+    runs = [list(_flows_of(run)) for run in document["runs"]]
+    for same in zip(*runs, strict=True):
+        group, number, transport = same[0][:3]
+        rate = over_runs(document, (rate for *_, rate, _ in same))
+        yield _Who([group, str(number), transport], rate, _over_runs(document, [path for *_, path in same]))
+
+
+def _flows_of(run: Json) -> Iterator[tuple[str, int, str, float | None, Json]]:
+    for group in run["groups"]:
+        tcp, udp = group.get("tcp") or {}, group.get("udp") or {}
+        of_tcp, of_udp = tcp.get("flow_paths") or [], udp.get("flow_paths") or []
+        for number, path in enumerate(of_tcp):
+            yield group["name"], number, "TCP", tcp["flow_throughput_bps"][number], path
+        for number, path in enumerate(of_udp, len(of_tcp)):
+            yield group["name"], number, "UDP", None, path
+
+
+def _over_runs(document: Json, paths: Sequence[Json]) -> dict[str, Any]:
+    """A path as a summary has it."""
+    summary: dict[str, Any] = {share: over_runs(document, (path[share] for path in paths)) for share in _SHARES}
+    for name in _TIMES:
+        found = [path[name] for path in paths if path.get(name)]
+        summary[name] = {key: over_runs(document, (one[key] for one in found)) for key in QUANTITIES} if found else None
+    return summary

@@ -1,0 +1,48 @@
+"""A table of names and numbers as the terminal, notebooks and pages show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairlane.results.intervals import PointEstimate, format_interval, interval
+
+Json = Mapping[str, Any]
+
+
+@dataclass
+class Table:
+    """A table.
+
+    Attributes:
+        heads: Of the columns, each in one or several lines.
+        keys: So many columns say what a row is about.
+        title: What a page calls it.
+        note: What its rows are, below them, if that does not go without saying.
+        rows: Cells.
+    """
+
+    heads: Sequence[str | tuple[str, ...]]
+    keys: int = 1
+    title: str = ""
+    note: str = ""
+    rows: list[list[str]] = field(default_factory=list)
+
+    def add_row(self, *cells: str) -> None:
+        """Adds a row."""
+        self.rows.append(list(cells))
+
+
+def mean(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:
+    """A mean with its half width, in a unit that is `factor` of those of the document; empty if there is none."""
+    if estimate is None:
+        return ""
+    half_width = estimate["half_width"]
+    return format_interval(factor * estimate["mean"], None if half_width is None else factor * half_width)
+
+
+def over_runs(document: Json, values: Iterable[float | None]) -> PointEstimate | None:
+    """The mean of what runs of a result document have and its summary has not; None if none of them has it."""
+    samples = [value for value in values if value is not None]
+    return interval(samples, document["summary"]["confidence"]).document() if samples else None
