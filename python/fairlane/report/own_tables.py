@@ -39,8 +39,15 @@ def _of_page(table: Found, schemes: Sequence[str]) -> Table:
     return Table(
         stem=table.title.lower().replace(" ", "-"),
         title=table.title,
-        caption=f"{MEANS}{f': {table.note}' if table.note else ''}.",
+        caption=_caption(table),
         keys=["scheme" if heads[index] == QUEUE else heads[index] for index in keys],
         heads=[Head(head) for head in heads[table.keys :]],
         rows=[Row([row[i] for i in keys], [cell or "–" for cell in row[table.keys :]]) for row in rows],
     )
+
+
+def _caption(table: Found) -> str:
+    """What the rows are, and what the numbers are if they have intervals."""
+    has_intervals = any("±" in cell for row in table.rows for cell in row)
+    sentences = [MEANS if has_intervals else "", table.note[:1].upper() + table.note[1:]]
+    return "".join(f"{sentence}. " for sentence in sentences if sentence).rstrip()
