@@ -97,6 +97,38 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
     std::fs::remove_file(elsewhere).unwrap();
     assert_eq!(code, Some(1));
     assert!(findings(&report, "missing")[0].starts_with("pin path: node.pin_path: /tmp/fairlane: is not on"));
+    // Packets without an Ethernet header have no room for a tag; pins of another network namespace.
+    lab.run("n", "ip tuntap add tun0 mode tun");
+    let tun = lab.config("n", "[[ports]]\ninterface = \"tun0\"\narrivals = \"trusted\"\ncarrier = \"802.1ad\"\n");
+    lab.wire(("s", "in0", "10.8.0.1"), ("c", "c1", "10.8.0.2"));
+    lab.wire(("s", "out0", "10.9.0.1"), ("c", "c2", "10.9.0.2"));
+    for (config, at, why) in [
+        (&tun, "n", "has no Ethernet header, its carrier can be \"none\" only"),
+        (&good, "s", "belongs to another network namespace"),
+    ] {
+        if at == "s" {
+            lab.config("n", TWO_PORTS);
+            lab.node_ok("n", "attach", config);
+            let status = lab.node("s", "status", config);
+            assert!(!status.status.success() && stderr(&status).contains(why), "{status:?}");
+        }
+        let output = lab.command(at, NODE).args(["check", "--json"]).arg(config).output().unwrap();
+        let report: Json = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&report["ok"], output.status.code()), (&json!(false), Some(1)), "{report}");
+        assert!(findings(&report, "missing").iter().any(|text| text.contains(why)), "{why}: {report}");
+        let attach = lab.node(at, "attach", config);
+        assert!(!attach.status.success() && stderr(&attach).contains(why), "{why}: {attach:?}");
+    }
+    // Another node at the same interfaces: both would meter.
+    let second = lab.config("second", TWO_PORTS);
+    let (report, code) = check(&lab, &second);
+    assert!(
+        code == Some(0) && findings(&report, "warning").iter().any(|text| text.contains("another node")),
+        "{report}"
+    );
+    let first = lab.node("n", "check", &good);
+    assert!(!String::from_utf8_lossy(&first.stdout).contains("another node"), "{first:?}");
+    lab.node_ok("n", "detach", &good);
     // What works but is not meant: warnings only.
     lab.run("n", "tc qdisc del dev out0 root");
     lab.run("n", "ip link set out0 down");
@@ -194,6 +226,53 @@ fn one_missing_interface_blocks_nobody_and_one_made_anew_is_metered_again() {
     assert_eq!(metered(), before + 10);
     lab.node_ok("n", "detach", &config);
     assert_eq!(lab.pins(), Vec::<std::path::PathBuf>::new());
+}
+
+/// Waits until a port is attached.
+fn wait_for(lab: &Lab, config: &Path, interface: &str) {
+    let until = Instant::now() + Duration::from_secs(15);
+    while !lab.status("n", config)["ports"].as_array().unwrap().iter().any(|port| port["interface"] == interface) {
+        assert!(Instant::now() < until, "{interface} is not attached");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_follower_follows_what_others_load_and_goes_on_when_the_file_is_wrong() {
+    skip_unless_live!();
+    let lab = Lab::one_node();
+    let config = lab.config("n", TWO_PORTS);
+    let mut follower = Follower::start(&lab, &config);
+    assert_eq!(follower.line(), "attached: 2 ports\n");
+    // Another process loads a port that is not there yet, then it comes.
+    let port = |name: &str| format!("[[ports]]\ninterface = \"{name}\"\narrivals = \"meter\"\n");
+    lab.config("n", &format!("{TWO_PORTS}{}", port("late0")));
+    lab.node_ok("n", "attach", &config);
+    lab.run("n", "ip link add late0 type veth peer name late1");
+    assert!(follower.line().starts_with("late0: attached, index "));
+    wait_for(&lab, &config, "late0");
+    // The file is unreadable when a port comes back: what was right before is attached, and the file when it is right.
+    std::fs::write(&config, "[[ports").unwrap();
+    lab.run("n", "ip link del late0");
+    assert_eq!(follower.line(), "late0: gone\n");
+    lab.run("n", "ip link add late0 type veth peer name late1");
+    assert!(follower.line().starts_with("late0: attached, index "));
+    lab.config("n", &format!("{TWO_PORTS}{}{}", port("late0"), port("late1")));
+    assert!(follower.line().starts_with("late1: attached, index "));
+    // SIGHUP loads the file.
+    lab.config("n", TWO_PORTS);
+    let children = format!("/proc/{0}/task/{0}/children", follower.child.id());
+    let tool = std::fs::read_to_string(children).unwrap();
+    Command::new("kill").args(["-HUP", tool.trim()]).status().unwrap();
+    let until = Instant::now() + Duration::from_secs(15);
+    while lab.status("n", &config)["ports"].as_array().unwrap().len() != 2 {
+        assert!(Instant::now() < until, "the file is not loaded");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // A detach by another process ends it.
+    lab.node_ok("n", "detach", &config);
+    assert_eq!(follower.line(), "detached\n");
+    assert!(follower.child.wait().unwrap().success());
 }
 
 /// Whether a frame that comes in at `interface`, from its peer, is metered.

@@ -1,6 +1,6 @@
 //! `check`: is the configuration right, and would `attach` work on this machine?
 
-use super::{Outcome, print_out};
+use super::{Outcome, counted, print_out};
 use clap::Args;
 use fairlane_node::config::NodeConfig;
 use fairlane_node::subscribers;
@@ -68,5 +68,5 @@ fn line(finding: &fairlane_node::kernel::Finding) -> String {
 }
 
 fn size(config: &NodeConfig) -> String {
-    format!("{} ports, {} users", config.ports.len(), config.users.len())
+    format!("{}, {}", counted(config.ports.len(), "port"), counted(config.users.len(), "user"))
 }

@@ -1,6 +1,6 @@
 //! `detach`: the machine is as it was before `attach`.
 
-use super::{Outcome, print_out};
+use super::{Outcome, counted, print_out};
 use clap::Args;
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel;
@@ -18,6 +18,6 @@ impl Detach {
     pub fn run(self) -> Outcome {
         let config = NodeConfig::load(&self.config)?;
         let ports = kernel::detach(Path::new(&config.node.pin_path))?;
-        Ok(print_out(&format!("detached: {ports} ports\n"))?)
+        Ok(print_out(&format!("detached: {}\n", counted(ports, "port")))?)
     }
 }

@@ -7,6 +7,8 @@ pub mod check;
 pub mod detach;
 #[cfg(feature = "ebpf")]
 pub mod export;
+#[cfg(feature = "ebpf")]
+mod follow;
 pub mod forward;
 pub mod man;
 pub mod p4_commands;
@@ -54,6 +56,23 @@ fn label(names: &fairlane_node::names::Names, user: &fairlane_node::kernel::User
     if name == key { key } else { format!("{name} ({key})") }
 }
 
+/// Head of the column of marked packets, which is there if a port marks.
+#[cfg(feature = "ebpf")]
+fn marked_title(snapshot: &fairlane_node::kernel::Snapshot) -> String {
+    if marks(snapshot) { format!(" {:>9}", "marked") } else { String::new() }
+}
+
+/// Packets that a port marked in place of dropping them, in that column.
+#[cfg(feature = "ebpf")]
+fn marked(snapshot: &fairlane_node::kernel::Snapshot, port: &fairlane_node::kernel::PortView) -> String {
+    if marks(snapshot) { format!(" {:>9}", port.state.marked) } else { String::new() }
+}
+
+#[cfg(feature = "ebpf")]
+fn marks(snapshot: &fairlane_node::kernel::Snapshot) -> bool {
+    snapshot.ports.iter().any(|port| port.record.marks_ecn != 0)
+}
+
 /// Ports of a configuration that are not attached, since their interfaces are not there.
 #[cfg(feature = "ebpf")]
 fn absent<'a>(
@@ -62,6 +81,11 @@ fn absent<'a>(
 ) -> Vec<&'a str> {
     let is_there = |name: &&str| snapshot.ports.iter().any(|port| port.interface == *name);
     config.ports.iter().map(|port| port.interface.as_str()).filter(|name| !is_there(name)).collect()
+}
+
+/// How many of something there are: `1 port`, `2 ports`.
+fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Reads a time such as "10 s".

@@ -1,6 +1,6 @@
 //! `status`: what is attached, and what it has done.
 
-use super::{Outcome, absent, attached, attached_without_users, label, print_out};
+use super::{Outcome, absent, attached, attached_without_users, counted, label, marked, marked_title, print_out};
 use clap::Args;
 use fairlane_node::kernel::Snapshot;
 use fairlane_node::names::Names;
@@ -64,10 +64,12 @@ fn to_json(snapshot: &Snapshot, absent: &[&str], all_users: Option<usize>, names
                 "queue_units": port.state.queue,
                 "drop_threshold_units": port.state.threshold,
                 "queue": port.record.queue_in_words(port.state.queue),
+                "queue_seconds": port.record.delay_s(port.state.queue),
                 "accepted": port.state.accepted,
                 "accepted_bytes": port.state.accepted_bytes,
                 "dropped": port.state.dropped,
                 "overlimit": port.state.overlimit,
+                "marked": port.state.marked,
                 "unlabelled": port.state.unlabelled,
             })
         })
@@ -94,20 +96,28 @@ fn to_json(snapshot: &Snapshot, absent: &[&str], all_users: Option<usize>, names
 
 fn ports_table(snapshot: &Snapshot, absent: &[&str]) -> String {
     let mut text = format!(
-        "{:<16} {:>10} {:>16} {:>16} {:>12} {:>10} {:>10}\n",
-        "port", "average", "queue", "threshold", "accepted", "dropped", "overlimit"
+        "{:<16} {:>10} {:>16} {:>16} {:>12} {:>10} {:>10}{}\n",
+        "port",
+        "average",
+        "queue",
+        "threshold",
+        "accepted",
+        "dropped",
+        "overlimit",
+        marked_title(snapshot)
     );
     for port in &snapshot.ports {
         let (state, words) = (&port.state, |units| port.record.queue_in_words(units));
         text += &format!(
-            "{:<16} {:>10.3} {:>16} {:>16} {:>12} {:>10} {:>10}\n",
+            "{:<16} {:>10.3} {:>16} {:>16} {:>12} {:>10} {:>10}{}\n",
             port.interface,
             state.average().to_f64(),
             words(state.queue),
             words(state.threshold),
             state.accepted,
             state.dropped,
-            state.overlimit
+            state.overlimit,
+            marked(snapshot, port)
         );
     }
     for interface in absent {
@@ -130,7 +140,7 @@ fn users_table(snapshot: &Snapshot, all_users: usize, names: &Names) -> String {
         );
     }
     if all_users > snapshot.users.len() {
-        text += &format!("and {} users more\n", all_users - snapshot.users.len());
+        text += &format!("and {} more\n", counted(all_users - snapshot.users.len(), "user"));
     }
     text
 }

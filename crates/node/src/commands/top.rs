@@ -1,6 +1,6 @@
 //! `top`: users and ports on the terminal, drawn anew at an interval. Ctrl-C ends it.
 
-use super::{Outcome, attached, label};
+use super::{Outcome, attached, counted, label, marked, marked_title};
 use clap::Args;
 use fairlane_node::kernel::Snapshot;
 use fairlane_node::names::Names;
@@ -62,19 +62,27 @@ impl Top {
 /// Two tables: ports, and the fastest users.
 fn view(before: &Snapshot, now: &Snapshot, elapsed: Duration, most_users: usize, names: &Names) -> String {
     let mut text = format!(
-        "{:<16} {:>14} {:>14} {:>9} {:>12} {:>9} {:>9}\n",
-        "port", "queue", "threshold", "average", "accepted", "dropped", "overlimit"
+        "{:<16} {:>14} {:>14} {:>9} {:>12} {:>9} {:>9}{}\n",
+        "port",
+        "queue",
+        "threshold",
+        "average",
+        "accepted",
+        "dropped",
+        "overlimit",
+        marked_title(now)
     );
     for port in &now.ports {
         text += &format!(
-            "{:<16} {:>14} {:>14} {:>9.3} {:>12} {:>9} {:>9}\n",
+            "{:<16} {:>14} {:>14} {:>9.3} {:>12} {:>9} {:>9}{}\n",
             port.interface,
             port.record.queue_in_words(port.state.queue),
             port.record.queue_in_words(port.state.threshold),
             port.state.average().to_f64(),
             port.state.accepted,
             port.state.dropped,
-            port.state.overlimit
+            port.state.overlimit,
+            marked(now, port)
         );
     }
     let earlier: HashMap<UserKey, u64> = before.users.iter().map(|user| (user.key, user.state.bytes)).collect();
@@ -99,7 +107,7 @@ fn view(before: &Snapshot, now: &Snapshot, elapsed: Duration, most_users: usize,
         );
     }
     if users.len() > most_users {
-        text += &format!("and {} users more\n", users.len() - most_users);
+        text += &format!("and {} more\n", counted(users.len() - most_users, "user"));
     }
     text
 }

@@ -57,6 +57,23 @@ params! {
     }
 }
 
+impl NodeParams {
+    /// Folders are the same from wherever the tool is run.
+    fn check(&self) -> Result<(), ConfigError> {
+        let usual = Self::default();
+        let paths = [
+            ("node.pin_path", &self.pin_path, usual.pin_path),
+            ("node.state_path", &self.state_path, usual.state_path),
+        ];
+        match paths.into_iter().find(|(_, path, _)| !Path::new(path).is_absolute()) {
+            Some((key, path, usual)) => {
+                Err(ConfigError::new(key, format!("\"{path}\" is not an absolute path such as \"{usual}\"")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// The configuration of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeConfig {
@@ -107,7 +124,7 @@ const RENAMED: [(&str, &str); 21] = [
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file cannot be read.
-    #[error("{path}: {source}")]
+    #[error("{path}: {}", in_words(.source))]
     Read {
         /// The file.
         path: PathBuf,
@@ -157,6 +174,7 @@ impl NodeConfig {
         refuse_renamed(json, &RENAMED)?;
         let mut root = Table::new("", json)?;
         let node: NodeParams = section(&mut root, "node")?;
+        node.check()?;
         let users_table: UserTableParams = section(&mut root, "users_table")?;
         let (scheme, abc_marker, csfq_marker) = read_marker(&mut root)?;
         match scheme {
@@ -242,6 +260,16 @@ fn read_marker(root: &mut Table<'_>) -> Result<(NodeScheme, AbcMarkerParams, Csf
     Ok((scheme, abc, csfq))
 }
 
+/// An error of the system without its number.
+#[must_use]
+pub fn in_words(error: &std::io::Error) -> String {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        return "there is no such file".into();
+    }
+    let text = error.to_string();
+    text.split(" (os error ").next().unwrap_or_default().into()
+}
+
 /// Reads a TOML file.
 ///
 /// # Errors
@@ -322,6 +350,12 @@ mod tests {
     #[test]
     fn mistakes_are_told_in_one_line_with_key_value_and_what_is_allowed() {
         let cases = [
+            (
+                "/node/pin_path",
+                json!(""),
+                "node.pin_path: \"\" is not an absolute path such as \"/sys/fs/bpf/fairlane\"",
+            ),
+            ("/node/pin_path", json!("fairlane"), "node.pin_path: \"fairlane\" is not an absolute path"),
             (
                 "/ports/1/queue/q_base",
                 json!("5 ms"),
@@ -432,6 +466,7 @@ mod tests {
         let message = NodeConfig::load(&path).unwrap_err().to_string();
         std::fs::remove_file(&path).unwrap();
         assert!(message.starts_with(&format!("{}: line 2: ", path.display())) && !message.contains('\n'), "{message}");
-        assert!(NodeConfig::load(&path).unwrap_err().to_string().starts_with(&format!("{}: ", path.display())));
+        let missing = NodeConfig::load(&path).unwrap_err().to_string();
+        assert_eq!(missing, format!("{}: there is no such file", path.display()));
     }
 }

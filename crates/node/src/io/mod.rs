@@ -265,6 +265,25 @@ pub fn note_signals() {
     }
 }
 
+/// From now on SIGHUP does not end the process: there is something to read where this leads. For processes of one thread.
+///
+/// # Errors
+/// The system refuses.
+pub fn hangups() -> Result<OwnedFd> {
+    // SAFETY: all zeros is a valid value of this plain structure, which outlives the calls; the result is checked before it
+    // is owned.
+    unsafe {
+        let mut signals: libc::sigset_t = zeroed();
+        libc::sigaddset(&raw mut signals, libc::SIGHUP);
+        let blocked = libc::sigprocmask(libc::SIG_BLOCK, &raw const signals, ptr::null_mut());
+        let descriptor = libc::signalfd(-1, &raw const signals, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if blocked < 0 || descriptor < 0 {
+            return Err(Error::last_os_error());
+        }
+        Ok(OwnedFd::from_raw_fd(descriptor))
+    }
+}
+
 /// What a signal has asked for, an end first.
 #[must_use]
 #[inline]

@@ -6,7 +6,7 @@
 
 use super::links::{Framing, links};
 use super::lock::Lock;
-use super::programs::{Mode, PINNED, Programs, ZERO, check_pinned, open_pinned, read_ports};
+use super::programs::{Mode, PINNED, Programs, ZERO, check_pinned, open_pinned, read, read_ports};
 use super::tcx::{self, Side};
 use super::users::{UserTable, unfit};
 use super::{KernelError, clsact, hook};
@@ -19,6 +19,7 @@ use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use zerocopy::IntoBytes;
 
 /// `BPF_FS_MAGIC` of linux/magic.h.
 const BPF_FS: i64 = 0xcafe_4a11;
@@ -156,6 +157,9 @@ pub(super) fn check_pin_path(folder: &Path) -> Result<(), KernelError> {
     let wrong = |problem: &str| Err(KernelError::PinPath { path: folder.into(), problem: problem.into() });
     let existing = if folder.exists() { Some(folder) } else { folder.parent().filter(|parent| parent.exists()) };
     let Some(existing) = existing else { return wrong("there is no such folder, nor the one above it") };
+    if !existing.is_dir() {
+        return wrong("is no folder");
+    }
     let is_private = is_private_mount(existing).unwrap_or(false);
     let way_out = "run it as `nsenter --net=/run/netns/NAME fairlane-node ...` in place of `ip netns exec`";
     match rustix::fs::statfs(existing).map(|stat| stat.f_type) {
@@ -249,15 +253,35 @@ fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<
     let places = Places::of_table(programs.handle("users")?.max_entries(), programs.handle("addresses")?.max_entries());
     let mut record = NodeRecord::new(config, start_ns, netns()?, places).map_err(|error| unfit("marker", &error))?;
     record.generation = before.next_generation();
-    if !is_new && before.netns != record.netns {
+    if !is_new {
+        keeps_node(config, &before, &record)?;
+    }
+    programs.write("config", &ZERO, &record)?;
+    Ok(is_new)
+}
+
+/// What is attached with the pins of this configuration can become what it says; so it can if nothing is.
+pub(super) fn check_node(config: &NodeConfig, folder: &Path) -> Result<(), KernelError> {
+    let record = NodeRecord::new(config, 1, netns()?, Places::of(config)).map_err(|error| unfit("marker", &error))?;
+    if !folder.join("config").exists() {
+        return Ok(());
+    }
+    check_pinned(folder)?;
+    let before: NodeRecord = read(&open_pinned(folder, "config")?, "config", ZERO.as_bytes())?.unwrap_or_default();
+    if before.start_ns == 0 { Ok(()) } else { keeps_node(config, &before, &record) }
+}
+
+/// The node that was attached before is of this namespace, and its labels mean the same.
+fn keeps_node(config: &NodeConfig, before: &NodeRecord, record: &NodeRecord) -> Result<(), KernelError> {
+    if before.netns != record.netns {
         let problem = "belongs to another network namespace; give each its own".into();
         return Err(KernelError::PinPath { path: config.node.pin_path.clone().into(), problem });
     }
-    if !is_new && before.scheme != record.scheme {
+    if before.scheme != record.scheme {
         let (from, to) = (before.scheme().into(), record.scheme().into());
         return Err(KernelError::NeedsDetach { key: "marker.scheme", from, to });
     }
-    if !is_new && before.log2_memory != record.log2_memory {
+    if before.log2_memory != record.log2_memory {
         let from = memory_in_words(before.log2_memory);
         let (key, to) = match config.scheme {
             NodeScheme::Abc => ("marker.memory", config.abc_marker.memory),
@@ -265,8 +289,7 @@ fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<
         };
         return Err(KernelError::NeedsDetach { key, from, to: to.to_string() });
     }
-    programs.write("config", &ZERO, &record)?;
-    Ok(is_new)
+    Ok(())
 }
 
 /// The memory in words, from its logarithm in Q31 of nanoseconds.
@@ -283,9 +306,14 @@ fn fill_users(programs: &Programs, config: &NodeConfig, is_new: bool) -> Result<
             programs.write("users", &(place + 1), &received)?;
         }
     }
-    let default = RuleRecord::new(0, &config.default_user, config).map_err(|error| unfit("default_user", &error))?;
+    let default = default_rule(config)?;
     programs.write("default_rule", &ZERO, &default)?;
     UserTable::of(programs, is_new)?.fill(config)
+}
+
+/// The rule of who has none.
+pub(super) fn default_rule(config: &NodeConfig) -> Result<RuleRecord, KernelError> {
+    RuleRecord::new(0, &config.default_user, config).map_err(|error| unfit("default_user", &error))
 }
 
 fn fill_ports(
@@ -305,10 +333,8 @@ fn fill_ports(
         let known = before.iter().find(|record| record.ifindex == *index);
         let made = make_clsact(&port.interface, *index)?;
         let made_clsact = made || known.is_some_and(|record| record.made_clsact != 0);
-        let record = PortRecord::new(config, port, *index, made_clsact);
-        let mut record = record.map_err(|error| unfit(&port.interface, &error))?;
         let framing = links.iter().find(|link| link.index == *index).map_or(Framing::Ethernet, |link| link.framing);
-        record.is_layer3 = is_layer3(port, framing)?.into();
+        let record = record_of(config, port, *index, framing, made_clsact)?;
         let place = PortRecord::place(*index);
         if !known.is_some_and(|known| record.keeps_state_of(known)) {
             programs.write("port_states", &place, &PortState::initial())?;
@@ -317,6 +343,18 @@ fn fill_ports(
         records.push(record);
     }
     Ok(records)
+}
+
+/// The record of a port whose packets begin with `framing`.
+pub(super) fn record_of(
+    config: &NodeConfig,
+    port: &Port,
+    index: u32,
+    framing: Framing,
+    made_clsact: bool,
+) -> Result<PortRecord, KernelError> {
+    let record = PortRecord::new(config, port, index, made_clsact).map_err(|error| unfit(&port.interface, &error))?;
+    Ok(PortRecord { is_layer3: is_layer3(port, framing)?.into(), ..record })
 }
 
 /// Whether the packets of a port begin with their IP header.

@@ -1,12 +1,14 @@
 //! What `attach` needs, tried, one thing after another.
 
-use super::attach::{check_pin_path, places_there, same_place};
+use super::attach::{check_node, check_pin_path, default_rule, places_there, record_of, same_place};
 use super::links::{Link, links, root_qdiscs};
 use super::programs::{Mode, Programs};
-use super::tcx;
-use crate::config::{Arrivals, BacklogSource, Carrier, MeterOf, NodeConfig, Port, QueueScheme, Who};
+use super::tcx::{self, Side};
+use super::users::unfit;
+use super::{KernelError, hook};
+use crate::config::{Arrivals, BacklogSource, Carrier, MeterOf, NodeConfig, Port, QueueScheme, User, Who};
 use crate::io::aggregating_offloads;
-use crate::records::Places;
+use crate::records::{Places, RuleRecord};
 use fairlane_schemes::base::units::Threshold;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -69,7 +71,11 @@ pub fn check(config: Option<&NodeConfig>) -> Vec<Finding> {
         None => findings.push(Finding::of("BPF file system", has_bpf_file_system())),
         Some(config) => {
             let folder = Path::new(&config.node.pin_path);
-            findings.push(Finding::of("pin path", check_pin_path(folder).err().map(|error| error.to_string())));
+            let problem = |checked: Result<(), KernelError>| checked.err().map(|error| error.to_string());
+            findings.push(Finding::of("pin path", problem(check_pin_path(folder))));
+            if let Some(text) = problem(check_node(config, folder)) {
+                findings.push(Finding::new("what is attached", State::Missing, text));
+            }
             findings.push(users_table(config, folder));
             findings.extend(ports(config));
         }
@@ -92,11 +98,21 @@ fn users_table(config: &NodeConfig, folder: &Path) -> Finding {
             Err(error) => return Finding::new(what, State::Missing, error.to_string()),
         }
     }
+    if let Some(text) = unfit_user(config) {
+        return Finding::new(what, State::Missing, text);
+    }
     if let Some(text) = too_small(config) {
         return Finding::new(what, State::Warning, text);
     }
     let (users, addresses) = (config.users.len(), places.addresses);
     Finding::new(what, State::Ok, format!("{users} users of {}, room for {addresses} addresses", places.configured))
+}
+
+/// Says so if the integer arithmetic cannot hold a parameter of a user.
+fn unfit_user(config: &NodeConfig) -> Option<String> {
+    let of = |user: &User| RuleRecord::new(0, &user.params, config).map_err(|error| unfit("users", &error)).map(drop);
+    let all = default_rule(config).and_then(|_| config.users.iter().try_for_each(of));
+    all.err().map(|error| error.to_string())
 }
 
 /// Says so if a prefix has more addresses with a meter each than the table has places, and no limit of its own.
@@ -132,6 +148,10 @@ fn ports(config: &NodeConfig) -> Vec<Finding> {
             continue;
         };
         indices.push((port.interface.clone(), link.index));
+        if let Some(text) = port_problem(config, port, link) {
+            findings.push(Finding::new(what, State::Missing, text));
+            continue;
+        }
         let problems = port_warnings(config, port, link, qdiscs.get(&link.index).map(String::as_str));
         if problems.is_empty() {
             findings.push(Finding::new(what, State::Ok, ""));
@@ -141,6 +161,16 @@ fn ports(config: &NodeConfig) -> Vec<Finding> {
     }
     findings.extend(same_place(&indices).map(|error| Finding::new("ports", State::Missing, error.to_string())));
     findings
+}
+
+/// Why `attach` would fail for a port.
+fn port_problem(config: &NodeConfig, port: &Port, link: &Link) -> Option<String> {
+    let record = match record_of(config, port, link.index, link.framing, false) {
+        Ok(record) => record,
+        Err(error) => return Some(error.to_string()),
+    };
+    let is_taken = || link.has_xdp && !hook::has_link(Path::new(&config.node.pin_path), link.index, Side::Unwrap);
+    (record.has_unwrap() && is_taken()).then(|| "another program is at XDP, which carrier \"shim\" needs".into())
 }
 
 /// Qdiscs that keep no backlog of their own: the AQM would see an empty queue.
@@ -155,6 +185,13 @@ fn port_warnings(config: &NodeConfig, port: &Port, link: &Link, qdisc: Option<&s
     let mut texts = Vec::new();
     if !link.is_up {
         texts.push("the interface is down".into());
+    }
+    if hook::has_another_node(Path::new(&config.node.pin_path), link.index) {
+        texts.push(
+            "programs of another node are attached as well, with pins in another folder: both meter, label and drop its \
+             packets; detach one of them"
+                .into(),
+        );
     }
     let manages = port.queue.scheme != QueueScheme::DropTail;
     if manages

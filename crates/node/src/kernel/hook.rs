@@ -9,7 +9,9 @@
 use super::tcx::{self, Side};
 use super::{KernelError, clsact};
 use crate::records::PortRecord;
-use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcHook, TcHookBuilder};
+use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::{Link, TC_EGRESS, TC_INGRESS, TcHook, TcHookBuilder};
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -66,6 +68,29 @@ pub(super) fn remove(path: &Path) -> Result<(), KernelError> {
 
 fn pin_of(folder: &Path, index: u32, side: Side) -> PathBuf {
     folder.join(format!("{LINK}{index}-{}", side.name()))
+}
+
+/// Whether there is a link of ours at a side of a port.
+pub(super) fn has_link(folder: &Path, index: u32, side: Side) -> bool {
+    pin_of(folder, index, side).exists()
+}
+
+/// Whether the programs of another node, with pins elsewhere, are at a port as well. Unknown, hence no, without
+/// CAP_SYS_ADMIN, which names of programs need.
+pub(super) fn has_another_node(folder: &Path, index: u32) -> bool {
+    let others: HashSet<u32> =
+        [Side::Ingress, Side::Egress].iter().flat_map(|side| others_at(folder, index, *side)).collect();
+    !others.is_empty()
+        && ProgInfoIter::default()
+            .any(|program| others.contains(&program.id) && program.name.to_string_lossy().starts_with("fairlane_"))
+}
+
+/// The programs at a side of a port that no link of ours holds.
+fn others_at(folder: &Path, index: u32, side: Side) -> Vec<u32> {
+    let ours = Link::open(pin_of(folder, index, side)).and_then(|link| link.info()).ok().map(|info| info.id);
+    super::messages::take();
+    let all = tcx::programs_at(index, side).unwrap_or_default();
+    all.into_iter().filter(|(_, link)| Some(*link) != ours).map(|(program, _)| program).collect()
 }
 
 /// `ENOLINK`: the link has lost its interface.

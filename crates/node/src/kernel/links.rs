@@ -2,12 +2,13 @@
 
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkLayerType, LinkMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkLayerType, LinkMessage, LinkXdp};
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::collections::HashMap;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 /// `RTNLGRP_LINK` of linux/rtnetlink.h.
@@ -43,6 +44,8 @@ pub struct Link {
     pub framing: Framing,
     /// Segments that one packet may become on its way out.
     pub gso_max_segs: Option<u32>,
+    /// Whether there is a program at XDP.
+    pub has_xdp: bool,
 }
 
 impl Link {
@@ -63,6 +66,9 @@ impl Link {
             match attribute {
                 LinkAttribute::IfName(name) => link.name.clone_from(name),
                 LinkAttribute::Mtu(mtu) => link.mtu = Some(*mtu),
+                LinkAttribute::Xdp(parts) => {
+                    link.has_xdp = parts.iter().any(|part| matches!(part, LinkXdp::ProgId(_)));
+                }
                 LinkAttribute::GsoMaxSegs(segments) => link.gso_max_segs = Some(*segments),
                 _ => {}
             }
@@ -176,16 +182,19 @@ impl LinkEvents {
         Ok(Self { socket })
     }
 
-    /// What has happened, waiting for it for `patience` at most, or without end.
+    /// What has happened, waiting for it, or for something to read from one of `others`, for `patience` at most, or without
+    /// end.
     ///
     /// # Errors
     /// The socket fails.
-    pub fn next(&self, patience: Option<Duration>) -> io::Result<Vec<LinkEvent>> {
+    pub fn next(&self, others: &[BorrowedFd<'_>], patience: Option<Duration>) -> io::Result<Vec<LinkEvent>> {
         let patience = patience.map(|patience| rustix::time::Timespec {
             tv_sec: patience.as_secs().cast_signed(),
             tv_nsec: patience.subsec_nanos().into(),
         });
-        match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], patience.as_ref()) {
+        let others = others.iter().map(|other| PollFd::from_borrowed_fd(*other, PollFlags::IN));
+        let mut all: Vec<_> = std::iter::once(PollFd::new(&self.socket, PollFlags::IN)).chain(others).collect();
+        match poll(&mut all, patience.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

@@ -12,6 +12,7 @@ mod hook;
 mod links;
 mod lock;
 mod messages;
+mod pin_watch;
 mod programs;
 mod redirect;
 mod snapshot;
@@ -22,6 +23,7 @@ pub use attach::{Attached, Ports, attach, configure, detach, is_attached, ports_
 pub use check::{Finding, State, check, warnings};
 pub use flood::Flood;
 pub use links::{Link, LinkEvent, LinkEvents, links, root_qdiscs};
+pub use pin_watch::PinWatch;
 pub use programs::{Mode, Outcome, Programs, Unwrapped, empty_ns, empty_unwrap_ns};
 pub use redirect::Redirect;
 pub use snapshot::{PortView, Snapshot, UserView};

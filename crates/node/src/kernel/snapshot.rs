@@ -24,6 +24,8 @@ pub struct Snapshot {
     pub ingress: IngressStats,
     /// Places of the table.
     pub places: Places,
+    /// How many of them configured users have; 0 if users were not read.
+    pub configured: u32,
     /// Addresses that have meters, and the search for silent ones.
     pub pool: PoolRecord,
 }
@@ -57,7 +59,7 @@ impl Snapshot {
     /// The kernel refuses, or the node is in another network namespace.
     pub fn read(folder: &Path) -> Result<Option<Self>, KernelError> {
         let Some(mut snapshot) = Self::without_users(folder)? else { return Ok(None) };
-        snapshot.users = read_users(&open_pinned(folder, "users")?, &snapshot)?;
+        (snapshot.users, snapshot.configured) = read_users(&open_pinned(folder, "users")?, &snapshot)?;
         Ok(Some(snapshot))
     }
 
@@ -70,8 +72,14 @@ impl Snapshot {
             return Ok(None);
         }
         let node: NodeRecord = read(&open_pinned(folder, "config")?, "config", ZERO.as_bytes())?.unwrap_or_default();
-        let names =
-            if netns()? == node.netns { socket(AddressFamily::INET, SocketType::DGRAM, None).ok() } else { None };
+        if netns()? != node.netns {
+            let problem =
+                "belongs to another network namespace; `nsenter --net=/run/netns/NAME fairlane-node ...` looks \
+                           from there"
+                    .into();
+            return Err(KernelError::PinPath { path: folder.into(), problem });
+        }
+        let names = socket(AddressFamily::INET, SocketType::DGRAM, None).ok();
         let map = open_pinned(folder, "ports")?;
         let states = open_pinned(folder, "port_states")?;
         let mut ports = Vec::new();
@@ -86,18 +94,20 @@ impl Snapshot {
         let pool = read(&open_pinned(folder, "pools")?, "pools", ZERO.as_bytes())?.unwrap_or_default();
         let all = open_pinned(folder, "users")?.max_entries();
         let places = Places::of_table(all, open_pinned(folder, "addresses")?.max_entries());
-        Ok(Some(Self { node, ports, users: Vec::new(), ingress, places, pool }))
+        Ok(Some(Self { node, ports, users: Vec::new(), ingress, places, configured: 0, pool }))
     }
 }
 
-/// Everybody who has sent or received, and the default user.
-fn read_users(map: &MapHandle, snapshot: &Snapshot) -> Result<Vec<UserView>, KernelError> {
+/// Everybody who has sent or received, and the default user; and how many configured users there are.
+fn read_users(map: &MapHandle, snapshot: &Snapshot) -> Result<(Vec<UserView>, u32), KernelError> {
+    let mut configured = 0;
     let end = snapshot.places.first_address() + snapshot.pool.fresh;
     let mut users = Vec::new();
     read_all(map, "users", |place: u32, state: UserState| {
         if place >= end {
             return ControlFlow::Break(());
         }
+        configured += u32::from(snapshot.places.is_of_user(place) && state.key.kind() != Kind::Free);
         let is_there = state.key.kind() != Kind::Free && state.last_ns != 0;
         if is_there || state.key == UserKey::DEFAULT {
             users.push(UserView { key: state.key, state });
@@ -105,5 +115,5 @@ fn read_users(map: &MapHandle, snapshot: &Snapshot) -> Result<Vec<UserView>, Ker
         ControlFlow::Continue(())
     })?;
     users.sort_by_key(|user| user.key);
-    Ok(users)
+    Ok((users, configured))
 }

@@ -6,7 +6,7 @@
 
 use libbpf_sys::{
     BPF_TCX_EGRESS, BPF_TCX_INGRESS, BPF_XDP, XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE, bpf_attach_type, bpf_link_create,
-    bpf_link_create_opts, bpf_link_update, bpf_obj_get, bpf_obj_pin, bpf_prog_query,
+    bpf_link_create_opts, bpf_link_update, bpf_obj_get, bpf_obj_pin, bpf_prog_query, bpf_prog_query_opts,
 };
 use std::ffi::CString;
 use std::io;
@@ -66,6 +66,26 @@ pub(super) fn is_there() -> bool {
     let (mut flags, mut count) = (0, 0);
     // SAFETY: a null list with room for none; the two numbers live through the call.
     unsafe { bpf_prog_query(LOOPBACK, BPF_TCX_INGRESS, 0, &mut flags, ptr::null_mut(), &mut count) == 0 }
+}
+
+/// Most programs at a hook that are told of (`BPF_MPROG_MAX` of the kernel).
+const MOST_PROGRAMS: usize = 64;
+
+/// The programs at a hook of TCX and the links that hold them, both by their numbers.
+pub(super) fn programs_at(index: u32, side: Side) -> io::Result<Vec<(u32, u32)>> {
+    let (mut programs, mut links) = ([0u32; MOST_PROGRAMS], [0u32; MOST_PROGRAMS]);
+    let mut options = bpf_prog_query_opts {
+        sz: size_of::<bpf_prog_query_opts>() as _,
+        prog_ids: programs.as_mut_ptr(),
+        link_ids: links.as_mut_ptr(),
+        ..Default::default()
+    };
+    options.__bindgen_anon_1.count = MOST_PROGRAMS as u32;
+    // SAFETY: the options are complete; both lists have room for as many as they say and live through the call.
+    result(unsafe { bpf_prog_query_opts(index.cast_signed(), side.kind(), &mut options) })?;
+    // SAFETY: both fields of the union are the same number.
+    let count = unsafe { options.__bindgen_anon_1.count } as usize;
+    Ok(programs.into_iter().zip(links).take(count).collect())
 }
 
 /// Puts a program at a hook. It is gone when the last descriptor and pin of the link are.

@@ -98,6 +98,12 @@ impl Places {
         Self { configured: all.saturating_sub(addresses + Place::First as u32) / 2, addresses }
     }
 
+    /// Whether a place is the first of the two of a configured user.
+    #[must_use]
+    pub fn is_of_user(self, place: u32) -> bool {
+        (Place::First as u32..self.first_address()).contains(&place) && place.is_multiple_of(2)
+    }
+
     /// The places of configured users, one of each two.
     pub fn of_users(self) -> impl Iterator<Item = u32> {
         (Place::First as u32..self.first_address()).step_by(2)
@@ -215,6 +221,9 @@ impl RuleRecord {
     }
 }
 
+/// Of a port that has none in the configuration.
+pub(super) const UNKNOWN_RATE: BitRate = BitRate(1);
+
 impl PortRecord {
     /// Places of ports in the maps.
     pub const PLACES: u32 = 1024;
@@ -229,7 +238,7 @@ impl PortRecord {
         let metered = config.ports.iter().filter(|port| port.params.arrivals == Arrivals::Meter).count() as u32;
         // Nobody can take the places of another port.
         let address_limit = port.params.address_limit.unwrap_or(config.users_table.limit.div_ceil(metered.max(1)));
-        let rate = port.params.rate.unwrap_or(BitRate(1));
+        let rate = port.params.rate.unwrap_or(UNKNOWN_RATE);
         let is_virtual = port.queue.backlog == BacklogSource::Virtual;
         let named = port.thresholds();
         let queue_unit = match named[0].1 {
@@ -275,9 +284,14 @@ impl PortRecord {
                 Some(AverageOver::Bytes) => 0,
                 Some(AverageOver::Packets) | None => PACKET_WEIGHT.into(),
             },
-            ns_per_byte_q20: (8e9 * 1_048_576.0 / rate.as_f64()).round() as u64,
+            ns_per_byte_q20: Self::ns_per_byte_q20(rate),
             csfq,
         })
+    }
+
+    /// How long a byte takes.
+    pub(super) fn ns_per_byte_q20(rate: BitRate) -> u64 {
+        (8e9 * 1_048_576.0 / rate.as_f64()).round() as u64
     }
 
     /// The place of the interface with `index`.

@@ -1,5 +1,6 @@
 //! What the records say, in words and in physical units.
 
+use super::configured::UNKNOWN_RATE;
 use super::maps::{IngressStats, Kind, NodeRecord, PortRecord, PortState, Unit, UserKey, UserState};
 use crate::config::{Arrivals, Carrier, NodeScheme, QueueScheme, UserIs};
 use fairlane_schemes::base::config::ConfigValue;
@@ -67,6 +68,31 @@ impl PortRecord {
             units as f64
         } else {
             units as f64 * 1e-9
+        }
+    }
+
+    /// A queue of `units` of the record in packets, if that is its unit.
+    #[must_use]
+    pub fn packets(&self, units: i64) -> Option<f64> {
+        (self.unit == Unit::Packets as u32).then(|| self.queue_in_units(units))
+    }
+
+    /// A queue of `units` of the record in bytes, if that is its unit.
+    #[must_use]
+    pub fn bytes(&self, units: i64) -> Option<f64> {
+        (self.unit == Unit::Bytes as u32).then(|| self.queue_in_units(units))
+    }
+
+    /// How long the link takes for a queue of `units` of the record, if its rate is known and the unit is not packets.
+    #[must_use]
+    pub fn delay_s(&self, units: i64) -> Option<f64> {
+        let is_known = self.ns_per_byte_q20 != Self::ns_per_byte_q20(UNKNOWN_RATE);
+        match self.unit {
+            unit if unit == Unit::Virtual as u32 => Some(self.queue_in_units(units)),
+            unit if unit == Unit::Bytes as u32 && is_known => {
+                Some(units as f64 * self.ns_per_byte_q20 as f64 / 1_048_576e9)
+            }
+            _ => None,
         }
     }
 }

@@ -1,0 +1,220 @@
+//! `attach --follow`: stays, and keeps what is attached equal to the interfaces that are there and to the configuration.
+//!
+//! Something happens: an interface comes, goes or is made anew (rtnetlink), the configuration is loaded again (SIGHUP, as
+//! `systemctl reload` sends it), or pins go away (inotify), with which it ends if that was a detach. A file that has changed
+//! since it was read is read again with the next thing that happens to any interface: another process may have loaded it.
+
+use super::attach::{attach, ports_in_words};
+use super::{Outcome, print_out};
+use fairlane_node::config::NodeConfig;
+use fairlane_node::io::hangups;
+use fairlane_node::kernel::{self, Attached, KernelError, LinkEvent, LinkEvents, PinWatch, Ports};
+use rustix::io::Errno;
+use sd_notify::NotifyState;
+use std::error::Error;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Interfaces come in several steps: so long it waits for the next one before it acts.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// Before it tries again what did not work: first, and at most; each time twice as long.
+const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+
+/// What tells that something happens. To be opened before anything is looked at, so that nothing is missed.
+pub(super) struct Sources {
+    links: LinkEvents,
+    hangups: OwnedFd,
+}
+
+impl Sources {
+    pub(super) fn open() -> Result<Self, Box<dyn Error>> {
+        Ok(Self { links: LinkEvents::listen()?, hangups: hangups()? })
+    }
+}
+
+/// By what a file tells that it is not as it was. None of a file that is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp(Option<(u64, u64, u64, i64, i64)>);
+
+impl Stamp {
+    pub(super) fn of(path: &Path) -> Self {
+        let of = |file: std::fs::Metadata| (file.dev(), file.ino(), file.size(), file.ctime(), file.ctime_nsec());
+        Self(std::fs::metadata(path).ok().map(of))
+    }
+}
+
+/// Keeps what is attached equal to what is there.
+pub(super) struct Follower {
+    path: PathBuf,
+    /// Of the file when it was read last and could be attached.
+    stamp: Stamp,
+    /// The configuration that is attached, without subscribers.
+    config: NodeConfig,
+    attached: Attached,
+    /// Whether to attach even if all interfaces are those of before: something happened to one that its index does not show.
+    is_stale: bool,
+    /// Whether the file is to be loaded even then: somebody asked for it, or it could not be loaded when it should have been.
+    is_pending: bool,
+    /// What is wrong, told once.
+    problem: Option<String>,
+}
+
+impl Follower {
+    pub(super) fn new(path: PathBuf, stamp: Stamp, config: NodeConfig, attached: Attached) -> Self {
+        Self { path, stamp, config, attached, is_stale: false, is_pending: false, problem: None }
+    }
+
+    /// Ends by a signal, which leaves everything attached, or after a detach.
+    pub(super) fn follow(mut self, sources: &Sources) -> Outcome {
+        let pins = PinWatch::of(Path::new(&self.config.node.pin_path))?;
+        self.notify(true);
+        let mut patience = None;
+        while kernel::is_attached(&self.config) {
+            if !self.wait(sources, &pins, patience)? {
+                continue;
+            }
+            if !kernel::is_attached(&self.config) {
+                break;
+            }
+            patience = match self.catch_up() {
+                Ok(()) => self.is_well(),
+                Err(error) => self.is_wrong(&error.to_string(), patience),
+            };
+        }
+        let _ = print_out("detached\n");
+        Ok(())
+    }
+
+    /// Waits until something happens, or as long as the patience lasts. Says whether there may be anything to do.
+    fn wait(&mut self, sources: &Sources, pins: &PinWatch, patience: Option<Duration>) -> std::io::Result<bool> {
+        let others = [sources.hangups.as_fd(), pins.as_fd()];
+        let events = sources.links.next(&others, patience)?;
+        let is_asked = is_hung_up(&sources.hangups)?;
+        self.is_pending |= is_asked;
+        let has_changed = !events.is_empty() && Stamp::of(&self.path) != self.stamp;
+        if !self.note(&events) && !is_asked && !pins.has_news() && !has_changed && patience.is_none() {
+            return Ok(false);
+        }
+        let until = Instant::now() + SETTLE;
+        while let Some(rest) = until.checked_duration_since(Instant::now()) {
+            self.note(&sources.links.next(&[], Some(rest))?);
+        }
+        Ok(true)
+    }
+
+    /// Whether events can concern a port.
+    fn note(&mut self, events: &[LinkEvent]) -> bool {
+        let mut is_news = false;
+        for event in events {
+            let link = match event {
+                LinkEvent::Present(link) | LinkEvent::Gone(link) => Some(link),
+                LinkEvent::Lost => None,
+            };
+            let concerns = link.is_none_or(|link| {
+                self.attached.present.iter().any(|(name, index)| *name == link.name || *index == link.index)
+                    || self.attached.absent.contains(&link.name)
+            });
+            // One that is made anew may get the index of the old one.
+            self.is_stale |= concerns && !matches!(event, LinkEvent::Present(_));
+            is_news |= concerns;
+        }
+        is_news
+    }
+
+    /// Attaches the configuration that the file says now to the interfaces that are there now. If that cannot be, those
+    /// that are there have what was right before.
+    fn catch_up(&mut self) -> Outcome {
+        let stamp = Stamp::of(&self.path);
+        match self.load() {
+            Ok(()) => {
+                self.stamp = stamp;
+                self.is_pending = false;
+                Ok(())
+            }
+            Err(problem) => {
+                self.is_pending |= self.is_stale;
+                match self.bring(self.config.clone()) {
+                    Err(other) if other.to_string() != problem.to_string() => Err(format!("{problem}; {other}").into()),
+                    _ => Err(problem),
+                }
+            }
+        }
+    }
+
+    fn load(&mut self) -> Outcome {
+        let config = NodeConfig::load(&self.path)?;
+        self.is_stale |= self.is_pending;
+        self.bring(config)
+    }
+
+    /// Attaches a configuration if that is necessary.
+    fn bring(&mut self, config: NodeConfig) -> Outcome {
+        let (from, to) = (&self.config.node.pin_path, &config.node.pin_path);
+        if from != to {
+            return Err(KernelError::NeedsDetach { key: "node.pin_path", from: from.into(), to: to.into() }.into());
+        }
+        let Ports { present, absent } = kernel::ports_of(&config)?;
+        if self.is_stale || present != self.attached.present || absent != self.attached.absent {
+            // Also if it fails half-way.
+            self.is_stale = true;
+            let (attached, _) = attach(&config, &self.path)?;
+            let _ = print_out(&changes(&self.attached, &attached));
+            self.attached = attached;
+            self.is_stale = false;
+        }
+        self.config = config;
+        Ok(())
+    }
+
+    /// Nothing is left to do.
+    fn is_well(&mut self) -> Option<Duration> {
+        self.problem = None;
+        self.notify(false);
+        None
+    }
+
+    /// Tells what is wrong, unless it is what was told last. Returns when to try again.
+    fn is_wrong(&mut self, problem: &str, patience: Option<Duration>) -> Option<Duration> {
+        if self.problem.as_deref() != Some(problem) {
+            eprintln!("warning: {problem}; going on with the configuration before, and trying again");
+            self.problem = Some(problem.into());
+        }
+        self.notify(false);
+        Some(patience.map_or(RETRY[0], |patience| (patience * 2).min(RETRY[1])))
+    }
+
+    /// Tells systemd how it stands.
+    fn notify(&self, is_ready: bool) {
+        let mut status = format!("{} attached", ports_in_words(&self.attached));
+        if !self.attached.absent.is_empty() {
+            status += &format!(", absent: {}", self.attached.absent.join(", "));
+        }
+        if let Some(problem) = &self.problem {
+            status += &format!("; {problem}");
+        }
+        let states = [NotifyState::Status(&status), NotifyState::Ready];
+        // Without systemd there is nobody to tell.
+        let _ = sd_notify::notify(&states[..if is_ready { 2 } else { 1 }]);
+    }
+}
+
+/// Whether SIGHUP came since it was asked last.
+fn is_hung_up(hangups: &OwnedFd) -> std::io::Result<bool> {
+    // One `signalfd_siginfo`: signals of a kind that come meanwhile are one.
+    match rustix::io::read(hangups, &mut [0u8; 128][..]) {
+        Ok(bytes) => Ok(bytes > 0),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A line for each port that came or went.
+fn changes(before: &Attached, now: &Attached) -> String {
+    let came = now.present.iter().filter(|port| !before.present.contains(port));
+    let went = now.absent.iter().filter(|name| !before.absent.contains(name));
+    let came = came.map(|(name, index)| format!("{name}: attached, index {index}\n"));
+    came.chain(went.map(|name| format!("{name}: gone\n"))).collect()
+}
