@@ -89,6 +89,12 @@ VALUES = {
         '{start_until = "0 s", rtt = "90 ms", access_delay = "1 ms"}',
         ["groups[0].rtt", "access_delay"],
     ),
+    "spread RTTs below the route's": (
+        "groups[0]",
+        '{start_until = "0 s", rtt = "20 ms", rtt_spread = 0.6}',
+        ["groups[0].rtt_spread", "0.6", "20 ms", "0.5"],
+    ),
+    "a spread of nothing": ("groups[0].rtt_spread", "0.1", ["groups[0].rtt_spread", "0.1", "rtt"]),
     "RTTs of other users": ("groups[0].user_rtts", '["20 ms", "30 ms"]', ["groups[0].user_rtts", "2 values", "1 user"]),
     "superscript for a number": ("groups[²].users", "1", ["groups[²].users"]),
     "4000 digits": ("groups[0].users", 4000 * "9", ["groups[0].users", "out of range"]),

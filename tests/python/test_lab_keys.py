@@ -73,6 +73,7 @@ OTHER_VALUES: dict[str, Any] = {
     "groups[].access_jitter": {"deviation": "1 ms"},
     "groups[].access_detour": {"delay": "1 ms", "from": "1 s"},
     "groups[].rtt": "40 ms",
+    "groups[].rtt_spread": 0.1,
     "groups[].user_rtts": ["40 ms"],
     "groups[].sources[tcp].stop": "3 s",
     "groups[].sources[cbr].stop": "3 s",

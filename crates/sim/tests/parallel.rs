@@ -63,6 +63,9 @@ fn lasting_source() -> impl Strategy<Value = Json> {
     ]
 }
 
+/// In place of a delay: each user draws one.
+const SPREAD: &str = "spread";
+
 /// Users, route, delay and rate of the access link, and sources of a group.
 type Drawn = ((u32, Vec<usize>, &'static str, u32), Vec<Json>);
 
@@ -70,7 +73,8 @@ type Drawn = ((u32, Vec<usize>, &'static str, u32), Vec<Json>);
 fn network(sources: BoxedStrategy<Json>) -> impl Strategy<Value = Json> {
     let route = prop::collection::vec(0usize..100, 1..4);
     let access = prop_oneof![Just(1u32), Just(20)];
-    let group = (1u32..5, route, prop_oneof![Just("0.1 ms"), Just("2 ms"), Just("7 ms")], access);
+    let delay = prop_oneof![Just("0.1 ms"), Just("2 ms"), Just("7 ms"), Just(SPREAD)];
+    let group = (1u32..5, route, delay, access);
     let groups = prop::collection::vec((group, prop::collection::vec(sources, 1..3)), 2..8);
     (prop::collection::vec(link(), 2..8), groups, 0u64..1000, any::<[bool; 2]>()).prop_map(
         |(links, groups, seed, [series, detail])| {
@@ -89,8 +93,15 @@ fn network(sources: BoxedStrategy<Json>) -> impl Strategy<Value = Json> {
                         names.push(name);
                     }
                 }
-                json!({"name": format!("g{number}"), "users": users, "route": names, "sources": sources,
-                    "access_delay": delay, "access_rate": format!("{access} Mbit/s"), "start_until": "0.3 s"})
+                let mut group = json!({"name": format!("g{number}"), "users": users, "route": names, "sources": sources,
+                    "access_rate": format!("{access} Mbit/s"), "start_until": "0.3 s"});
+                if *delay == SPREAD {
+                    // Three links of 10 ms leave 40 ms of it, and access links are 0 to 40 ms long.
+                    (group["rtt"], group["rtt_spread"]) = ("100 ms".into(), 0.4.into());
+                } else {
+                    group["access_delay"] = (*delay).into();
+                }
+                group
             };
             let groups: Vec<Json> = groups.iter().enumerate().map(group).collect();
             let mut probes = json!({"detail": if detail { "flow" } else { "group" }});

@@ -290,6 +290,67 @@ fn round_trip_times_set_the_delay_of_access_links() {
 }
 
 #[test]
+fn spread_round_trip_times_are_drawn_for_each_user_and_change_no_other_draw() {
+    let group = |more: Json| {
+        let mut group = json!({"users": 400, "rtt": "40 ms", "start_until": "1 s",
+            "sources": [{"kind": "tcp", "transfer": "1000 B"}]});
+        group.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        group
+    };
+    for kind in ["one_sided_dumbbell", "two_sided_dumbbell", "parking_lot"] {
+        let topology = json!({"kind": kind, "bottleneck_rate": "1 Tbit/s", "access_rate": "1 Tbit/s",
+            "bottleneck_delay": "1 ms"});
+        let mut topology = topology;
+        if kind != "one_sided_dumbbell" {
+            topology["receiver_rate"] = "1 Tbit/s".into();
+        }
+        let transfers = |more: Json| {
+            let record = run(&scenario(&topology, &group(more), &json!({"warmup": "0 s", "measure": "2 s"})));
+            record.groups[0].transfers.clone()
+        };
+        let (alike, spread) = (transfers(json!({})), transfers(json!({"rtt_spread": 0.2})));
+        assert_eq!(transfers(json!({"rtt_spread": 0.0})), alike);
+        assert!(alike.iter().zip(&spread).all(|(one, other)| one.start_s == other.start_s));
+        // Three halves of a round trip, which is 32 to 48 ms; transmissions take no microsecond.
+        let rtts = spread.iter().map(|transfer| (transfer.finish_s.unwrap() - transfer.start_s) / 1.5);
+        let rtts: Vec<f64> = rtts.collect();
+        assert!(rtts.iter().all(|rtt| (0.032..0.048 + 1e-5).contains(rtt)));
+        // The mean of n that are uniform over a width w deviates by w / sqrt(12 n), four of which are allowed; half of the
+        // draws are in each half of the range, give or take four deviations of sqrt(n) / 2.
+        let mean = rtts.iter().sum::<f64>() / 400.0;
+        assert!((mean - 0.04).abs() < 4.0 * 0.016 / (12.0f64 * 400.0).sqrt(), "{mean}");
+        let early = rtts.iter().filter(|&&rtt| rtt < 0.04).count();
+        assert!(early.abs_diff(200) < 40, "{early}");
+    }
+}
+
+#[test]
+fn an_access_network_spreads_round_trip_times_by_as_much_as_the_way_leaves() {
+    let spread = |more: Json| {
+        let mut group = json!({"start_until": "0 s", "sources": [{"kind": "tcp"}]});
+        group.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let topology = json!({"kind": "access", "sites": 2, "access_points": 2});
+        let read = Scenario::read(&scenario(&topology, &group, &json!({})));
+        read.map(|scenario| (scenario.groups[0].params.rtt_spread, scenario.groups[0].access_spread))
+            .map_err(|error| error.to_string())
+    };
+    // Gateway, site and access point: 5 + 0.5 + 1 ms, there and back 13 ms.
+    assert_eq!(spread(json!({"rtt": "30 ms"})), Ok((Some(0.1), Time::from_millis(3))));
+    assert_eq!(spread(json!({"rtt": "30 ms", "rtt_spread": 0.0})), Ok((Some(0.0), Time::ZERO)));
+    // 1 of 14 ms is 0.0714.
+    assert_eq!(spread(json!({"rtt": "14 ms"})), Ok((Some(0.071), Time::from_micros(994))));
+    assert_eq!(spread(json!({"access_delay": "2 ms"})), Ok((Some(0.1), Time::from_micros(1700))));
+    assert_eq!(spread(json!({"rtt": "13 ms"})), Ok((Some(0.0), Time::ZERO)));
+    // Packets to a neighbour cross two access points only: 2 ms one way.
+    assert_eq!(spread(json!({"rtt": "5 ms", "direction": "local"})), Ok((Some(0.1), Time::from_micros(500))));
+    let error = spread(json!({"rtt": "14 ms", "rtt_spread": 0.1})).unwrap_err();
+    assert_eq!(
+        error,
+        "groups[0].rtt_spread: 0.1 is out of range, with a round-trip time of 14 ms it must be from 0 to 0.071, for there and back take 13 ms without access link"
+    );
+}
+
+#[test]
 fn the_first_segment_takes_the_round_trip_time_of_its_user() {
     // SYN and SYN-ACK take one RTT, the segment half of one: 15, 60 and 150 ms. Transmissions on links of 1 Tbit/s take
     // no microsecond.
@@ -383,6 +444,19 @@ fn what_makes_no_sense_is_refused_with_key_value_and_range() {
         (
             of_group(json!({"user_rtts": ["50 ms", "1 ms"], "users": 2})),
             "groups[0].user_rtts[1]: \"1 ms\" is out of range, it must be from 10 ms, there and back without access link, to 3600 s",
+        ),
+        (
+            of_group(json!({"rtt": "20 ms", "rtt_spread": 0.6})),
+            "groups[0].rtt_spread: 0.6 is out of range, with a round-trip time of 20 ms it must be from 0 to 0.5, for there and back take 10 ms without access link",
+        ),
+        (
+            of_group(json!({"rtt": "20 ms", "rtt_spread": 1.5})),
+            "groups[0].rtt_spread: 1.5 is out of range, it must be from 0.0 to 1.0",
+        ),
+        (of_group(json!({"rtt_spread": 0.1})), "groups[0].rtt_spread: 0.1 has no effect without rtt"),
+        (
+            of_group(json!({"user_rtts": ["50 ms"], "rtt_spread": 0.1})),
+            "groups[0].rtt_spread: 0.1 has no effect without rtt",
         ),
         (
             of_source(json!({"kind": "tcp", "stop": "10 s"})),

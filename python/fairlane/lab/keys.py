@@ -125,6 +125,7 @@ KEYS: dict[str, Honoured | Refused] = {
     "groups[].access_jitter": NO_IMPAIRMENT,
     "groups[].access_detour": NO_IMPAIRMENT,
     "groups[].rtt": Refused("the lab takes access_delay"),
+    "groups[].rtt_spread": Refused("the lab takes access_delay"),
     "groups[].user_rtts": Refused("the lab takes access_delay"),
     "groups[].receiver_rate": NOT_A_DUMBBELL,
     "groups[].receiver_delay": NOT_A_DUMBBELL,

@@ -259,6 +259,7 @@ def group(
     access_jitter: Table | None = None,
     access_detour: Table | None = None,
     rtt: str | None = None,
+    rtt_spread: float | None = None,
     user_rtts: Sequence[str] | None = None,
     receiver_rate: str | None = None,
     receiver_delay: str | None = None,
@@ -289,7 +290,9 @@ def group(
         access_jitter: How their delay varies on the way up, such as `{"deviation": "5 ms"}`.
         access_detour: A longer route on the way up for a time, such as `{"delay": "50 ms", "from": "20 s"}`.
         rtt: Round-trip time of the users without queues, such as `"40 ms"`, in place of `access_delay`.
-        user_rtts: The same for each user.
+        rtt_spread: By which part of it the time of a user may differ, such as 0.1; each user's is drawn. On access
+            networks 0.1 unless given.
+        user_rtts: The time of each user, in place of `rtt`.
         receiver_rate: Rate of the receivers' access links, in place of the topology's.
         receiver_delay: Delay of the receivers' access links, in place of the topology's.
         route: Names of the links that the packets cross, in order; all links if left out.
@@ -315,6 +318,7 @@ def group(
         access_jitter=access_jitter,
         access_detour=access_detour,
         rtt=rtt,
+        rtt_spread=rtt_spread,
         user_rtts=None if user_rtts is None else list(user_rtts),
         receiver_rate=receiver_rate,
         receiver_delay=receiver_delay,

@@ -1,7 +1,7 @@
 //! What happens next: one event for each entity, and always the earliest at hand.
 //!
 //! Entities are numbered: the control entry first, then links, impairments, hosts, sources, web sources, video players, flows. That is also the
-//! order of events at equal times; of a host, a packet comes before an acknowledgement. Links, shared lines and the calendar, few and
+//! order of events at equal times; of a host, a packet comes before an acknowledgement. Links, shared lines and calendars, few and
 //! always busy, have their events in the small [`RankedEventSet`], all others in the [`EventSet`].
 
 use crate::engine::event::Event;
@@ -18,7 +18,8 @@ const FIRST_LINK: u32 = 1;
 /// The events of all entities of a network.
 #[derive(Clone, Debug)]
 pub struct Agenda {
-    /// Links, then shared lines up, then shared lines down, then the calendar if hosts use it.
+    /// Links, then shared lines up, then shared lines down, then the calendars of packets and of acknowledgements, if hosts
+    /// use them.
     busy: RankedEventSet,
     /// The others, by number.
     others: EventSet,
@@ -28,10 +29,11 @@ pub struct Agenda {
     sources: u32,
     webs: u32,
     flows: u32,
-    // First slot of shared lines in `busy`, and that of the calendar; links have the slots before.
+    // First slot of shared lines in `busy`, and those of the calendars; links have the slots before.
     shared_up: u32,
     shared_down: u32,
     calendar: u32,
+    ack_calendar: u32,
 }
 
 /// The order of an entity's event among those due at the same time; one more for an acknowledgement.
@@ -64,8 +66,10 @@ impl Agenda {
         }
         others.set(CONTROL, warmup);
         let calendar = shared_down + down;
-        let busy = RankedEventSet::new(calendar as usize + usize::from(network.hosts.has_calendar()));
-        Self { busy, others, impairments, hosts, sources, webs, flows, shared_up, shared_down, calendar }
+        let (of_packets, of_acks) = network.hosts.calendars();
+        let ack_calendar = calendar + u32::from(of_packets);
+        let busy = RankedEventSet::new((ack_calendar + u32::from(of_acks)) as usize);
+        Self { busy, others, impairments, hosts, sources, webs, flows, shared_up, shared_down, calendar, ack_calendar }
     }
 
     /// The earliest event and when it is due; [`Time::NEVER`] if there is none.
@@ -114,8 +118,10 @@ impl Agenda {
             Event::SharedUp(slot - self.shared_up)
         } else if slot < self.calendar {
             Event::SharedDown(slot - self.shared_down)
-        } else {
+        } else if slot < self.ack_calendar {
             Event::Calendar
+        } else {
+            Event::AckCalendar
         }
     }
 
@@ -164,11 +170,18 @@ impl Agenda {
         self.busy.set(self.shared_down + line, time, rank(self.hosts + user) + 1);
     }
 
-    /// The first of the calendar is another.
+    /// The first packet of the calendar is another.
     #[inline]
     pub fn set_calendar(&mut self, hosts: &Hosts) {
         let (time, user) = hosts.next_of_calendar();
         self.busy.set(self.calendar, time, rank(self.hosts + user));
+    }
+
+    /// The first acknowledgement of the calendar is another.
+    #[inline]
+    pub fn set_ack_calendar(&mut self, hosts: &Hosts) {
+        let (time, user) = hosts.next_of_ack_calendar();
+        self.busy.set(self.ack_calendar, time, rank(self.hosts + user) + 1);
     }
 
     /// What is first in the lines of a host is another.
@@ -194,7 +207,7 @@ impl Agenda {
         match next {
             NextOf::Nobody => {}
             NextOf::SharedLine(line) => self.set_shared_down(line, hosts),
-            NextOf::Calendar => unreachable!("acknowledgements do not go into the calendar"),
+            NextOf::Calendar => self.set_ack_calendar(hosts),
             NextOf::Host => self.others.set_earlier(self.hosts + user, hosts.next_event(user)),
         }
     }

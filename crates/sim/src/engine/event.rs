@@ -15,7 +15,10 @@ pub enum Event {
     Calendar,
     /// An acknowledgement of a shared line reaches its host.
     SharedDown(u32),
-    /// A packet reaches the edge node from this host, or an acknowledgement the host; in no shared line.
+    /// An acknowledgement of the calendar reaches its host.
+    AckCalendar,
+    /// A packet reaches the edge node from this host, or an acknowledgement the host; in no shared line
+    /// and no calendar.
     Host(u32),
     /// A source that does not react sends.
     Source(u32),

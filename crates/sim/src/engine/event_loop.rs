@@ -199,6 +199,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                 self.agenda.set_shared_down(line, &self.network.hosts);
                 self.on_ack(ack, now);
             }
+            Event::AckCalendar => self.on_ack_calendar(now),
             Event::Host(user) => self.on_host(user, now),
             Event::Impairment(number) => self.on_impairment(number, now),
             Event::Source(source) => self.on_source(source, now),
@@ -238,7 +239,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.network.restart();
     }
 
-    /// What is in no shared line. A packet reaches the edge node from a host, or an acknowledgement reaches the host.
+    /// What is in no shared line and no calendar. A packet reaches the edge node from a host, or an acknowledgement reaches the host.
     fn on_host(&mut self, user: u32, now: Time) {
         if let Some(packet) = self.network.hosts.packet_at_edge(user, now) {
             self.agenda.set_host(user, &self.network.hosts);
@@ -259,6 +260,17 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         let packet = self.network.hosts.packet_of_calendar();
         self.agenda.set_calendar(&self.network.hosts);
         self.forward(packet, now);
+    }
+
+    /// An acknowledgement of the calendar reaches its host.
+    #[inline(never)]
+    fn on_ack_calendar(&mut self, now: Time) {
+        if self.prefetches {
+            self.network.fetch_for_ack_calendar();
+        }
+        let ack = self.network.hosts.ack_of_calendar();
+        self.agenda.set_ack_calendar(&self.network.hosts);
+        self.on_ack(ack, now);
     }
 
     /// An acknowledgement reaches its sender.
@@ -457,9 +469,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             return self.on_chunk(player, now);
         }
         let (span, bytes) = ((flow.start, flow.finish), flow.transfer_bytes);
-        let wire_bytes = params.transfer_wire_bytes(bytes);
+        let (wire_bytes, longer) = (params.transfer_wire_bytes(bytes), self.network.hosts.longer(packet.user));
         if let Some(probe) = self.network.transfer_probe(packet.user) {
-            probe.complete(packet.user, span, bytes, wire_bytes);
+            probe.complete((packet.user, longer), span, bytes, wire_bytes);
         }
     }
 

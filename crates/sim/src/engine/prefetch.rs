@@ -1,7 +1,7 @@
 //! Fetches what events that are due soon will touch.
 //!
 //! With many flows their state is beyond the caches, and an event waits for each line that it fetches. What comes next
-//! in a shared line, in the calendar or on a link is known, so its lines are requested some events before: that costs an
+//! in a shared line, in a calendar or on a link is known, so its lines are requested some events before: that costs an
 //! instruction each, and the wait is over, or shorter, when the event comes. What these lines point to is asked for later,
 //! when they have come. All of it stands apart from the loop, which small networks do not leave for it.
 
@@ -53,16 +53,27 @@ impl Network {
     #[cold]
     #[inline(never)]
     pub fn fetch_for_acks(&self, line: u32) {
-        if let Some(ack) = self.hosts.upcoming_ack(line, 2 * PLACES_AHEAD) {
+        self.fetch_for_upcoming_acks(|places| self.hosts.upcoming_ack(line, places));
+    }
+
+    /// The same of the calendar.
+    #[inline]
+    pub fn fetch_for_ack_calendar(&self) {
+        self.fetch_for_upcoming_acks(|places| self.hosts.upcoming_ack_of_calendar(places));
+    }
+
+    #[inline]
+    fn fetch_for_upcoming_acks<'a>(&self, upcoming: impl Fn(usize) -> Option<&'a FlowAck>) {
+        if let Some(ack) = upcoming(2 * PLACES_AHEAD) {
             fetch(ack);
         }
-        if let Some(ack) = self.hosts.upcoming_ack(line, PLACES_AHEAD) {
+        if let Some(ack) = upcoming(PLACES_AHEAD) {
             self.fetch_for_ack(ack);
         }
-        if let Some(ack) = self.hosts.upcoming_ack(line, FEWER_PLACES_AHEAD) {
+        if let Some(ack) = upcoming(FEWER_PLACES_AHEAD) {
             self.flows[ack.flow as usize].sender.fetch();
         }
-        if let Some(ack) = self.hosts.upcoming_ack(line, FEWEST_PLACES_AHEAD) {
+        if let Some(ack) = upcoming(FEWEST_PLACES_AHEAD) {
             self.flows[ack.flow as usize].sender.fetch_records();
         }
     }

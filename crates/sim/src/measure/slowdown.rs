@@ -27,23 +27,23 @@ use fairlane_schemes::port::DelayHistogram;
 pub struct Ideal {
     /// The first user of the group.
     pub first_user: u32,
-    /// From the sender of each user to its receiver; one value if it is the same for all.
+    /// From the sender of each user to its receiver, at least; one value if it is the same for all.
     pub one_way: Vec<Time>,
     /// Rate of the slowest link.
     pub rate: BitRate,
 }
 
 impl Ideal {
-    /// The time alone of `wire_bytes` of a user. Rule 1.
+    /// The time alone of `wire_bytes` of a user whose way is `longer` than those of its group are at least. Rule 1.
     #[must_use]
-    pub fn time(&self, user: u32, wire_bytes: u64) -> Time {
+    pub fn time(&self, (user, longer): (u32, Time), wire_bytes: u64) -> Time {
         let index = ((user - self.first_user) as usize).min(self.one_way.len() - 1);
-        Time(3 * self.one_way[index].0) + self.rate.time_of(wire_bytes)
+        Time(3 * (self.one_way[index] + longer).0) + self.rate.time_of(wire_bytes)
     }
 
-    /// The slowdown of a transfer of `wire_bytes` that took `time`. Rule 2.
+    /// The slowdown of a transfer of `wire_bytes` of such a user that took `time`. Rule 2.
     #[must_use]
-    pub fn slowdown(&self, user: u32, wire_bytes: u64, time: Time) -> f64 {
+    pub fn slowdown(&self, user: (u32, Time), wire_bytes: u64, time: Time) -> f64 {
         time.0 as f64 / self.time(user, wire_bytes).0 as f64
     }
 }
@@ -100,11 +100,13 @@ mod tests {
         // 10 ms and 40 ms one way; 12 500 B at 10 Mbit/s take 10 ms: 3 * 10 + 10 = 40 ms, 3 * 40 + 10 = 130 ms.
         let one_way = vec![Time::from_millis(10), Time::from_millis(40)];
         let ideal = Ideal { first_user: 7, one_way, rate: BitRate(10_000_000) };
-        assert_eq!(ideal.time(7, 12_500), Time::from_millis(40));
-        assert_eq!(ideal.time(8, 12_500), Time::from_millis(130));
-        assert_eq!(ideal.slowdown(8, 12_500, Time::from_millis(260)), 2.0);
+        assert_eq!(ideal.time((7, Time::ZERO), 12_500), Time::from_millis(40));
+        assert_eq!(ideal.time((8, Time::ZERO), 12_500), Time::from_millis(130));
+        assert_eq!(ideal.slowdown((8, Time::ZERO), 12_500, Time::from_millis(260)), 2.0);
+        // A way of 15 ms in place of 10: 3 * 15 + 10.
+        assert_eq!(ideal.time((7, Time::from_millis(5)), 12_500), Time::from_millis(55));
         let alike = Ideal { one_way: vec![Time::from_millis(10)], ..ideal };
-        assert_eq!(alike.time(11, 12_500), Time::from_millis(40));
+        assert_eq!(alike.time((11, Time::ZERO), 12_500), Time::from_millis(40));
     }
 
     #[test]

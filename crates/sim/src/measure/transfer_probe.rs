@@ -106,8 +106,8 @@ impl TransferProbe {
     }
 
     /// The last byte of a transfer that `user` started at `start` was received at `now`: `bytes` of payload, and with
-    /// headers `wire_bytes`.
-    pub fn complete(&mut self, user: u32, (start, now): (Time, Time), bytes: u64, wire_bytes: u64) {
+    /// headers `wire_bytes`. The user comes with how much longer its way is than those of its group are at least.
+    pub fn complete(&mut self, user: (u32, Time), (start, now): (Time, Time), bytes: u64, wire_bytes: u64) {
         if start < self.measured_from {
             return;
         }
@@ -136,10 +136,10 @@ mod tests {
         let mut probe = TransferProbe::new(Time::from_secs(10), &begins, &[Bytes(1000)], ideal);
         let at = |ms| Time::from_secs(10) + Time::from_millis(ms);
         probe.start(Time::from_secs(9), 500); // before the measurement
-        probe.complete(0, (Time::from_secs(9), at(1)), 500, 500);
+        probe.complete((0, Time::ZERO), (Time::from_secs(9), at(1)), 500, 500);
         for (ms, bytes) in [(40, 999), (50, 1000), (499, 5000), (500, 1), (2000, 1001)] {
             probe.start(at(0), bytes);
-            probe.complete(0, (at(0), at(ms)), bytes, bytes);
+            probe.complete((0, Time::ZERO), (at(0), at(ms)), bytes, bytes);
         }
         probe.start(at(0), 7); // does not end
         probe.refuse(at(0));

@@ -332,7 +332,7 @@ impl Builder<'_> {
                 }
             }
         }
-        self.add_hosts(group);
+        self.add_hosts(index, group);
         let mut starts = self.stream(RandomStream::Start, index);
         for _ in 0..group.params.users {
             self.add_user(group_index, group, (first_params, &first_hops), &mut starts);
@@ -350,7 +350,7 @@ impl Builder<'_> {
         let place = self.placements.iter().find(|place| place.group == index);
         let access = place.map_or(topology.access.access_rate, |place| place.most(topology));
         Ideal {
-            // On an access network, users of a group do not follow one another, and all have the same delay.
+            // On an access network, users of a group do not follow one another, and all have the same least delay.
             first_user: if topology.tree.is_some() { 0 } else { first_user },
             one_way: group.access_delays.iter().map(|&delay| delay + route).collect(),
             rate: self.scenario.slowest_link(group).min(access),
@@ -370,8 +370,8 @@ impl Builder<'_> {
         Some(self.network.impairments.len() as u32 - 1)
     }
 
-    /// The hosts of a group; those whose access links are alike follow one another in one go.
-    fn add_hosts(&mut self, group: &GroupConfig) {
+    /// The hosts of a group's users at a place; those whose access links are alike follow one another in one go.
+    fn add_hosts(&mut self, index: usize, group: &GroupConfig) {
         let access = &self.scenario.topology.access;
         let way_back = self.way_back(group);
         let users = if let [_] = group.access_delays[..] { group.params.users as usize } else { 1 };
@@ -382,9 +382,21 @@ impl Builder<'_> {
                 delay_down: delay,
                 limit: access.access_limit,
                 way_back,
+                are_longer: false,
             };
-            self.network.hosts.add(users, host);
+            if group.access_spread > Time::ZERO {
+                let longer = self.draw_longer(index, users, group.access_spread);
+                self.network.hosts.add_longer(&longer, host);
+            } else {
+                self.network.hosts.add(users, host);
+            }
         }
+    }
+
+    /// How much longer than the shortest the access links of users at a place are: uniformly up to `most`.
+    fn draw_longer(&self, index: usize, users: usize, most: Time) -> Vec<Time> {
+        let mut rng = self.stream(RandomStream::Rtt, index);
+        (0..users).map(|_| Time((rng.open01() * most.0 as f64) as u64)).collect()
     }
 
     fn add_user(&mut self, group_index: usize, group: &GroupConfig, firsts: (u32, &[u16]), starts: &mut Rng) {

@@ -8,6 +8,9 @@
 //! What is in step with other hosts stands in a shared line that all share whose access links are alike
 //! ([`crate::network::shared_line`]): the first packets that an idle access link gets, and acknowledgements that need
 //! not wait for it. The rest stands in the host's own lines. So a host with fast links seldom has an event of its own.
+//!
+//! Hosts whose access links have a delay each of its own are in step with nobody. What they send and get stands in two
+//! calendars ([`crate::network::calendar`]), each of which has one event for all of them.
 
 use crate::measure::path_probe::Loss;
 use crate::network::calendar::Calendar;
@@ -34,6 +37,8 @@ pub struct HostParams {
     pub limit: QueueLimit,
     /// How acknowledgements come back to the access link; over the shared reverse bottleneck without.
     pub way_back: Option<WayBack>,
+    /// Whether the access links are longer than that, each by a time of its own.
+    pub are_longer: bool,
 }
 
 /// Shared lines up of access links that are alike: for the packet that finds its link idle, and for the one behind it.
@@ -87,7 +92,7 @@ pub enum NextOf {
     Nobody,
     /// That of a shared line, by number.
     SharedLine(u32),
-    /// That of the calendar.
+    /// That of the calendar of its direction.
     Calendar,
     /// That of the host itself.
     Host,
@@ -127,6 +132,8 @@ struct Access {
     first_up: u32,
     /// Shared lines up that may be used.
     usable_up: u16,
+    /// Whether packets up go by [`Hosts::send_apart`].
+    apart: bool,
     /// Most packets that may wait, if what is in no shared line goes into the calendar.
     calendar_limit: Option<u16>,
 }
@@ -142,6 +149,10 @@ pub struct Hosts {
     shared_down: Vec<SharedLine<FlowAck>>,
     /// Packets up that are in no shared line, of hosts that use it.
     calendar: Option<Box<Calendar<SimPacket>>>,
+    /// Acknowledgements for hosts whose access links have a delay of their own.
+    ack_calendar: Option<Box<Calendar<FlowAck>>>,
+    /// How much longer than [`HostParams`] say each access link is, up and down alike; empty if none is.
+    longer: Vec<Time>,
     /// Packets that may wait at access links whose edge nodes are elsewhere; empty if there are none.
     over: Vec<WatchedDelayLine>,
     packets: DelayLines<SimPacket>,
@@ -165,6 +176,8 @@ impl Hosts {
             shared_up: Vec::new(),
             shared_down: Vec::new(),
             calendar: None,
+            ack_calendar: None,
+            longer: Vec::new(),
             over: Vec::new(),
             packets: DelayLines::default(),
             acks: DelayLines::default(),
@@ -193,34 +206,66 @@ impl Hosts {
         self.hosts.resize(self.hosts.len() + count, host);
     }
 
+    /// Adds a host for each of these times, by which its access link is longer than `params` say.
+    pub fn add_longer(&mut self, longer: &[Time], params: HostParams) {
+        self.longer.resize(self.hosts.len(), Time::ZERO);
+        self.longer.extend_from_slice(longer);
+        self.add(longer.len(), HostParams { are_longer: true, ..params });
+    }
+
+    /// How much longer than its [`HostParams`] say the access link of a user is, one way.
+    #[must_use]
+    #[inline]
+    pub fn longer(&self, user: u32) -> Time {
+        self.longer.get(user as usize).copied().unwrap_or(Time::ZERO)
+    }
+
     /// The access links of these parameters, new if there are none yet.
     fn access_of(&mut self, params: HostParams) -> u16 {
         if let Some(same) = self.access.iter().position(|access| access.params == params) {
             return same as u16;
         }
         let rate = Serialiser::new(params.rate);
-        // A buffer in bytes counts all that wait, so they stay in the lines of their hosts.
-        let usable_up = if matches!(params.limit, QueueLimit::Packets(_)) { UP_LINES as u16 } else { 1 };
+        let usable_up = match params.limit {
+            _ if params.are_longer => 0,
+            QueueLimit::Packets(_) => UP_LINES as u16,
+            // A buffer in bytes counts all that wait, so they stay in the lines of their hosts.
+            QueueLimit::Bytes(_) => 1,
+        };
         let alike = self.access.iter().find(|access| HostParams { limit: params.limit, ..access.params } == params);
         let (first_down, first_up) = alike.map_or_else(
             || (self.shared_down.len() as u32, self.shared_up.len() as u32),
             |alike| (alike.first_down, alike.first_up),
         );
-        let more_down = if params.way_back.is_some() { DOWN_LINES - 1 } else { 0 };
+        let more_down = if params.way_back.is_some() && !params.are_longer { DOWN_LINES - 1 } else { 0 };
         if alike.is_none() {
             self.shared_up.extend((0..UP_LINES).map(|_| SharedLine::default()));
             self.shared_down.extend((0..=more_down).map(|_| SharedLine::default()));
         }
-        // One bottleneck that all share needs few lines and no calendar.
+        // One bottleneck that all share needs few lines and no calendar, if the access links are alike.
+        let needs_calendar = params.are_longer || params.way_back.is_some();
         let calendar_limit = match params.limit {
-            QueueLimit::Packets(limit @ 0..=MOST_WAITING) if params.way_back.is_some() => Some(limit as u16),
+            QueueLimit::Packets(limit @ 0..=MOST_WAITING) if needs_calendar => Some(limit as u16),
             _ => None,
         };
         if calendar_limit.is_some() {
             self.calendar.get_or_insert_default();
         }
-        let (up, down) = (rate.clone(), rate);
-        self.access.push(Access { params, up, down, first_down, more_down, first_up, usable_up, calendar_limit });
+        if params.are_longer {
+            self.ack_calendar.get_or_insert_default();
+        }
+        let (up, down, apart) = (rate.clone(), rate, params.are_longer || calendar_limit.is_some());
+        self.access.push(Access {
+            params,
+            up,
+            down,
+            first_down,
+            more_down,
+            first_up,
+            usable_up,
+            apart,
+            calendar_limit,
+        });
         (self.access.len() - 1) as u16
     }
 
@@ -267,11 +312,19 @@ impl Hosts {
     // Always: the packet is made by the caller, and goes from there to its place in the line.
     #[inline(always)]
     pub fn send(&mut self, user: u32, packet: SimPacket, now: Time) -> NextOf {
+        let host = &self.hosts[user as usize];
+        if self.access[usize::from(host.access)].apart {
+            return self.send_apart(user, packet, now);
+        }
+        self.send_by_lines(user, packet, Time::ZERO, now)
+    }
+
+    /// As [`Hosts::send`], with shared lines and the line of the host; the access link is `longer` than its parameters say.
+    #[inline(always)]
+    fn send_by_lines(&mut self, user: u32, packet: SimPacket, longer: Time, now: Time) -> NextOf {
         let host = &mut self.hosts[user as usize];
         let access = &mut self.access[usize::from(host.access)];
-        if access.calendar_limit.is_some() {
-            return self.send_by_calendar(user, packet, now);
-        }
+        let delay_up = access.params.delay_up + longer;
         self.arrived += 1;
         if host.up_busy_until <= now {
             host.burst = 0;
@@ -279,7 +332,7 @@ impl Hosts {
         let behind = &self.shared_up[access.first_up as usize + 1];
         if !has_room(
             (&mut host.up, host.burst),
-            &access.params,
+            (&access.params, delay_up),
             (&self.packets, behind),
             (user, packet.wire_bytes),
             now,
@@ -289,7 +342,7 @@ impl Hosts {
             return NextOf::Nobody;
         }
         host.up_busy_until = host.up_busy_until.max(now) + access.up.time_of(u64::from(packet.wire_bytes));
-        let (arrival, position) = (host.up_busy_until + access.params.delay_up, host.burst);
+        let (arrival, position) = (host.up_busy_until + delay_up, host.burst);
         host.burst = position.saturating_add(1);
         if position < access.usable_up {
             let number = access.first_up + u32::from(position);
@@ -302,27 +355,39 @@ impl Hosts {
         NextOf::Host
     }
 
-    /// As [`Hosts::send`], where access links that are busy have the calendar.
+    /// As [`Hosts::send`], where access links that are busy have the calendar, or have a delay each of its own.
+    #[inline(never)]
+    fn send_apart(&mut self, user: u32, packet: SimPacket, now: Time) -> NextOf {
+        let (access, longer) = (self.hosts[user as usize].access, self.longer(user));
+        match self.access[usize::from(access)].calendar_limit {
+            Some(_) => self.send_by_calendar(user, packet, longer, now),
+            // A buffer in bytes, or a very long one: all of it is in the line of the host.
+            None => self.send_by_lines(user, packet, longer, now),
+        }
+    }
+
+    /// As [`Hosts::send_by_lines`], with the calendar in place of the line of the host.
     ///
     /// No list tells what waits: packets have the same length from the second since the link was idle on, so that the number
     /// follows from when the last transmission ends. The first one of another length goes into the line of the host, and so
     /// do all behind it until the link is idle.
-    #[inline(never)]
-    fn send_by_calendar(&mut self, user: u32, packet: SimPacket, now: Time) -> NextOf {
+    #[inline]
+    fn send_by_calendar(&mut self, user: u32, packet: SimPacket, longer: Time, now: Time) -> NextOf {
         let host = &mut self.hosts[user as usize];
         let access = &mut self.access[usize::from(host.access)];
+        let delay_up = access.params.delay_up + longer;
         let calendar = self.calendar.as_mut().expect("made with the access link");
         self.arrived += 1;
         if host.up_busy_until <= now {
             (host.burst, host.apart) = (0, 0);
         }
-        if !has_room_by_length(host, access, &self.packets, now) {
+        if !has_room_by_length(host, (access, delay_up), &self.packets, now) {
             self.dropped += 1;
             self.losses.push(Loss { user, flow: packet.flow, at: now });
             return NextOf::Nobody;
         }
         host.up_busy_until = host.up_busy_until.max(now) + access.up.time_of(u64::from(packet.wire_bytes));
-        let (arrival, position) = (host.up_busy_until + access.params.delay_up, host.burst);
+        let (arrival, position) = (host.up_busy_until + delay_up, host.burst);
         host.burst = position.saturating_add(1);
         if position <= 1 {
             host.bytes = packet.wire_bytes;
@@ -348,8 +413,10 @@ impl Hosts {
     /// dropped. Here is remembered only what may wait, for the buffer: it has no event.
     pub fn send_over(&mut self, user: u32, packet: &SimPacket, now: Time) -> Option<Time> {
         self.over.resize(self.hosts.len(), WatchedDelayLine::EMPTY);
+        let longer = self.longer(user);
         let (host, over) = (&mut self.hosts[user as usize], &mut self.over[user as usize]);
         let access = &mut self.access[usize::from(host.access)];
+        let delay_up = access.params.delay_up + longer;
         self.arrived += 1;
         if host.up_busy_until <= now {
             host.burst = 0;
@@ -358,13 +425,14 @@ impl Hosts {
             self.packets.pop_watched(over);
         }
         let behind = &self.shared_up[access.first_up as usize + 1];
-        if !has_room((over, host.burst), &access.params, (&self.packets, behind), (user, packet.wire_bytes), now) {
+        let params = (&access.params, delay_up);
+        if !has_room((over, host.burst), params, (&self.packets, behind), (user, packet.wire_bytes), now) {
             self.dropped += 1;
             self.losses.push(Loss { user, flow: packet.flow, at: now });
             return None;
         }
         host.up_busy_until = host.up_busy_until.max(now) + access.up.time_of(u64::from(packet.wire_bytes));
-        let arrival = host.up_busy_until + access.params.delay_up;
+        let arrival = host.up_busy_until + delay_up;
         // The first of a burst is in transmission already.
         if host.burst > 0 {
             self.packets.push_watched(over, arrival, *packet);
@@ -406,10 +474,30 @@ impl Hosts {
         self.calendar.as_ref()?.upcoming(places)
     }
 
-    /// Whether some hosts use the calendar.
+    /// When the next acknowledgement of the calendar reaches its host, and which.
     #[must_use]
-    pub fn has_calendar(&self) -> bool {
-        self.calendar.is_some()
+    #[inline]
+    pub fn next_of_ack_calendar(&self) -> (Time, u32) {
+        self.ack_calendar.as_ref().map_or((Time::NEVER, 0), |calendar| calendar.first())
+    }
+
+    /// The acknowledgement of the calendar that reaches its host. There must be one.
+    #[inline]
+    pub fn ack_of_calendar(&mut self) -> FlowAck {
+        self.ack_calendar.as_mut().expect("an arrival was announced").pop()
+    }
+
+    /// The acknowledgement that comes `places` behind the first of the calendar, if that is known.
+    #[must_use]
+    #[inline]
+    pub fn upcoming_ack_of_calendar(&self, places: usize) -> Option<&FlowAck> {
+        self.ack_calendar.as_ref()?.upcoming(places).map(|(_, ack)| ack)
+    }
+
+    /// Whether some hosts use the calendar of packets, and that of acknowledgements.
+    #[must_use]
+    pub fn calendars(&self) -> (bool, bool) {
+        (self.calendar.is_some(), self.ack_calendar.is_some())
     }
 
     /// Sends an acknowledgement of a packet of `packet_bytes` that was at the end of its route at `now`; says when it
@@ -428,6 +516,9 @@ impl Hosts {
         };
         host.down_busy_until = host.down_busy_until.max(at_edge) + down.time_of(u64::from(wire_bytes));
         let at_host = host.down_busy_until + params.delay_down;
+        if params.are_longer {
+            return self.acknowledge_longer(ack, AckTimes { sent, at_edge, at_host }, now);
+        }
         let (number, more) = (*first_down, *more_down);
         let line = &mut self.shared_down[number as usize];
         let next = if line.keeps_order(at_host, ack.user) {
@@ -436,6 +527,22 @@ impl Hosts {
             self.acknowledge_out_of_step(ack, at_host, number + 1..number + 1 + more)
         };
         (AckTimes { sent, at_edge, at_host }, next)
+    }
+
+    /// To a host whose access link is longer than these times say.
+    #[inline(never)]
+    fn acknowledge_longer(&mut self, ack: FlowAck, times: AckTimes, now: Time) -> (AckTimes, NextOf) {
+        let at_host = times.at_host + self.longer(ack.user);
+        let calendar = self.ack_calendar.as_mut().expect("made with the access link");
+        let next = if !calendar.reaches(at_host, now) {
+            self.acks.push(&mut self.hosts[ack.user as usize].down, at_host, ack);
+            NextOf::Host
+        } else if calendar.push(at_host, ack.user, ack) {
+            NextOf::Calendar
+        } else {
+            NextOf::Nobody
+        };
+        (AckTimes { at_host, ..times }, next)
     }
 
     /// Into the first of these shared lines whose order it keeps; into that of its host if there is none.
@@ -512,12 +619,12 @@ impl HostParams {
 #[inline(always)]
 fn has_room(
     (line, burst): (&mut WatchedDelayLine, u16),
-    params: &HostParams,
+    (params, delay_up): (&HostParams, Time),
     (packets, behind): (&DelayLines<SimPacket>, &SharedLine<SimPacket>),
     (user, wire_bytes): (u32, u16),
     now: Time,
 ) -> bool {
-    let started = |arrival: Time, packet: &SimPacket| arrival - params.delay_up - params.transmission(packet) <= now;
+    let started = |arrival: Time, packet: &SimPacket| arrival - delay_up - params.transmission(packet) <= now;
     match params.limit {
         QueueLimit::Packets(limit) => {
             // No more wait than did at the last count or came since: a new one is seldom needed.
@@ -539,14 +646,19 @@ fn has_room(
 
 /// Whether one packet more fits at an access link whose packets go into the calendar.
 #[inline]
-fn has_room_by_length(host: &mut Host, access: &mut Access, packets: &DelayLines<SimPacket>, now: Time) -> bool {
+fn has_room_by_length(
+    host: &mut Host,
+    (access, delay_up): (&mut Access, Time),
+    packets: &DelayLines<SimPacket>,
+    now: Time,
+) -> bool {
     let limit = access.calendar_limit.unwrap_or(0);
     // The first since the link was idle does not wait.
     if host.burst <= limit {
         return true;
     }
     let params = &access.params;
-    let start = |arrival: Time, packet: &SimPacket| arrival - params.delay_up - params.transmission(packet);
+    let start = |arrival: Time, packet: &SimPacket| arrival - delay_up - params.transmission(packet);
     let own =
         if host.apart == 0 { 0 } else { packets.pass(&mut host.up, |arrival, packet| start(arrival, packet) <= now) };
     // If one of the host's own line has started, so have all before these.
@@ -602,7 +714,18 @@ mod tests {
 
     fn host_with((rate, delay, limit): (BitRate, Time, QueueLimit), way_back: Option<WayBack>) -> Hosts {
         let mut hosts = Hosts::new(BitRate(10_000_000), Time::from_millis(5));
-        hosts.add(1, HostParams { rate, delay_up: delay, delay_down: delay, limit, way_back });
+        hosts.add(1, HostParams { rate, delay_up: delay, delay_down: delay, limit, way_back, are_longer: false });
+        hosts
+    }
+
+    /// As [`one_host`], but a third of the delay is the host's own.
+    fn longer_host(rate: BitRate, delay: Time, limit: QueueLimit) -> Hosts {
+        let mut hosts = Hosts::new(BitRate(10_000_000), Time::from_millis(5));
+        let longer = Time(delay.0 / 3);
+        let shortest = delay - longer;
+        let params =
+            HostParams { rate, delay_up: shortest, delay_down: shortest, limit, way_back: None, are_longer: false };
+        hosts.add_longer(&[longer], params);
         hosts
     }
 
@@ -616,17 +739,18 @@ mod tests {
             let (rate, delay) = (BitRate(10_000_000), Time::from_micros(delay));
             let mut hosts = one_host(rate, delay, limit);
             let mut with_calendar = host_with((rate, delay, limit), Some(WayBack::default()));
+            let mut longer = longer_host(rate, delay, limit);
+            let mut longer_elsewhere = longer_host(rate, delay, limit);
             let (mut with_edge_elsewhere, mut sent_over) = (one_host(rate, delay, limit), Vec::new());
             let config = QueueConfig::of(Scheme::DropTail, BufferParams { limit, ..Default::default() });
             let mut link = Link::new(&config, &Weights::equal(), LinkRate::new(rate, &[]), delay, Rng::stream(1, 0, "test", 0));
             link.attach(PortProbe::new(std::sync::Arc::new([0]), 0..1, None));
-            let (mut now, mut from_host, mut from_calendar, mut from_link) = (Time::ZERO, Vec::new(), Vec::new(), Vec::new());
-            let mut drain = |hosts: &mut Hosts, with_calendar: &mut Hosts, link: &mut Link, until: Time| {
-                while let Some((time, packet)) = take_next(with_calendar, until) {
-                    from_calendar.push((time, packet.seq));
-                }
-                while let Some((time, packet)) = take_next(hosts, until) {
-                    from_host.push((time, packet.seq));
+            let (mut now, mut from_hosts, mut from_link) = (Time::ZERO, [const { Vec::new() }; 3], Vec::new());
+            let mut drain = |hosts: [&mut Hosts; 3], link: &mut Link, until: Time| {
+                for (hosts, from) in hosts.into_iter().zip(&mut from_hosts) {
+                    while let Some((time, packet)) = take_next(hosts, until) {
+                        from.push((time, packet.seq));
+                    }
                 }
                 while link.wire().next_arrival() <= until && link.wire().next_arrival() < Time::NEVER {
                     let time = link.wire().next_arrival();
@@ -635,19 +759,21 @@ mod tests {
             };
             for (seq, (gap, wire_bytes)) in (0..).zip(arrivals) {
                 now += Time::from_micros(gap);
-                drain(&mut hosts, &mut with_calendar, &mut link, now);
+                drain([&mut hosts, &mut with_calendar, &mut longer], &mut link, now);
                 hosts.send(0, packet(seq, wire_bytes), now);
                 with_calendar.send(0, packet(seq, wire_bytes), now);
+                longer.send(0, packet(seq, wire_bytes), now);
                 let over = with_edge_elsewhere.send_over(0, &packet(seq, wire_bytes), now);
                 sent_over.extend(over.map(|arrival| (arrival, seq)));
+                prop_assert_eq!(longer_elsewhere.send_over(0, &packet(seq, wire_bytes), now), over);
                 prop_assert_eq!(with_edge_elsewhere.next_event(0), Time::NEVER);
                 link.enqueue(packet(seq, wire_bytes), now, &mut ());
             }
-            drain(&mut hosts, &mut with_calendar, &mut link, Time::NEVER);
-            prop_assert_eq!(&sent_over, &from_host);
-            prop_assert_eq!(&from_calendar, &from_host);
+            drain([&mut hosts, &mut with_calendar, &mut longer], &mut link, Time::NEVER);
+            prop_assert_eq!(&sent_over, &from_link);
+            prop_assert!(from_hosts.iter().all(|from| *from == from_link), "{:?} {:?}", from_hosts, from_link);
             prop_assert_eq!(with_calendar.accounting(), hosts.accounting());
-            prop_assert_eq!(from_host, from_link);
+            prop_assert_eq!(longer.accounting(), hosts.accounting());
             let account = link.accounting();
             prop_assert_eq!(hosts.accounting(), (account.arrived, account.dropped, 0));
         }
@@ -668,6 +794,28 @@ mod tests {
     }
 
     #[test]
+    fn an_ack_overtakes_one_whose_host_has_a_longer_access_link() {
+        // 54 B: 43.2 us at 10 Mbit/s each; 5 ms behind it. The access links are 2 ms, 0 and 300 ms longer.
+        let mut hosts = Hosts::new(BitRate(10_000_000), Time::from_millis(5));
+        let (rate, limit) = (BitRate(10_000_000), QueueLimit::Packets(50));
+        let params =
+            HostParams { rate, delay_up: Time::ZERO, delay_down: Time::ZERO, limit, way_back: None, are_longer: false };
+        hosts.add_longer(&[2, 0, 300].map(Time::from_millis), params);
+        let ack = Ack { ack: 1, ..Default::default() };
+        let mut acknowledge = |user| hosts.acknowledge(FlowAck { flow: 0, user, ack }, 54, 1500, Time::ZERO);
+        let (at_first, at_second, at_third) = (acknowledge(0), acknowledge(1), acknowledge(2));
+        // Beyond the days of the calendar, in the line of its host.
+        assert_eq!([at_first.1, at_second.1, at_third.1], [NextOf::Calendar, NextOf::Calendar, NextOf::Host]);
+        let arrival =
+            |position: u64, longer| Time::from_nanos(5_000_000 + 43_200 * (position + 1)) + Time::from_millis(longer);
+        assert_eq!(at_first.0.at_host, arrival(1, 2));
+        assert_eq!(hosts.next_of_ack_calendar(), (arrival(2, 0), 1));
+        assert_eq!([hosts.ack_of_calendar().user, hosts.ack_of_calendar().user], [1, 0]);
+        assert_eq!(hosts.next_of_ack_calendar().0, Time::NEVER);
+        assert_eq!(hosts.next_event(2), arrival(3, 300));
+    }
+
+    #[test]
     fn an_ack_that_others_overtake_keeps_to_the_line_of_its_host() {
         // The access link is ten times slower than the bottleneck: the second ACK of host 0 waits 432 us for the first,
         // and that of host 1 is sent 4.32 us after them.
@@ -678,6 +826,7 @@ mod tests {
             delay_down: Time::ZERO,
             limit: QueueLimit::Packets(50),
             way_back: None,
+            are_longer: false,
         };
         hosts.add(2, params);
         let ack = Ack { ack: 1, ..Default::default() };

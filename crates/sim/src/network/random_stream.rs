@@ -7,6 +7,8 @@ choices! {
     pub enum RandomStream {
         /// Start times of a group's connections and other sources; index: the user group.
         Start = "start",
+        /// The round-trip times of a group's users, if they are spread; index: as that of `start`.
+        Rtt = "rtt",
         /// What an unresponsive source draws: gaps, phase, jitter, bursts and pauses; index: the source.
         Source = "source",
         /// What a web source draws: sessions, pages, objects, pauses; index: the source.

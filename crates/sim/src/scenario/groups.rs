@@ -23,6 +23,10 @@ const MOST_HOPS: usize = 65_535;
 const MOST_USER_RTTS: usize = 1000;
 /// Most kinds of access links: a host has the number of its kind in 16 bits.
 pub(super) const MOST_ACCESS_LINKS: usize = 65_536;
+/// Spread of round-trip times on an access network, unless a group has another: lines have different lengths, and servers are
+/// at different places. With one time for all, who gets how much would follow from the order of events at equal times (Floyd
+/// and Jacobson, "On traffic phase effects in packet-switched gateways", Internetworking: Research and Experience 3, 1992).
+const ACCESS_NETWORK_SPREAD: f64 = 0.1;
 /// Longest round-trip time.
 const MOST_RTT: Time = Time::from_secs(3600);
 /// Most pairs of user and link: each link counts what each user sent and lost, 16 bytes.
@@ -51,7 +55,11 @@ params! {
         /// Round-trip time of these users without queues and transmission times: that of the route, and the rest on their
         /// access links, which have no other delay then.
         rtt: Option<Time> = null, in "0 s"..="1 h", symbol "RTT", source "our choice";
-        /// The same for each user, in order.
+        /// By which part of `rtt` the time of a user may differ from it: each user's is drawn uniformly from
+        /// `rtt * (1 - rtt_spread)` to `rtt * (1 + rtt_spread)`. Without it 0, but on an access network 0.1, or what the route
+        /// leaves, if that is less; there the time that `access_delay` gives stands in for `rtt`.
+        rtt_spread: Option<f64> = null, in 0.0..=1.0, source "Floyd and Jacobson 1992, phase effects";
+        /// The same as `rtt` for each user, in order.
         user_rtts: Option<Vec<Time>> = null, symbol "RTT", source "our choice";
         /// Rate of these users' receivers' access links, if other than the topology's.
         receiver_rate: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
@@ -89,6 +97,8 @@ pub struct GroupConfig {
     pub route: Vec<u32>,
     /// Delays of the access links: one for all users, or one for each.
     pub access_delays: Vec<Time>,
+    /// By how much an access link may be longer than that: each user draws.
+    pub access_spread: Time,
     /// What the access links do to packets on their way up.
     pub access: Impairments,
     /// Sources of each user.
@@ -258,7 +268,7 @@ impl GroupConfig {
             _ => topology.route(&params.route, &table.key("route"))?,
         };
         check_receiver_link(&params, &route, topology, table)?;
-        let access_delays = access_delays(&params, &route, topology, |name| table.key(name))?;
+        let (access_delays, access_spread) = access_delays(&params, &route, topology, |name| table.key(name))?;
         let access = Impairments::read(table, ACCESS_KEYS)?;
         let (mut sources, mut applications) = (Vec::new(), Vec::new());
         for mut source in table.tables("sources")? {
@@ -278,7 +288,7 @@ impl GroupConfig {
             ));
         }
         table.finish()?;
-        Ok(Self { name, params, route, access_delays, access, sources, subscribers, applications })
+        Ok(Self { name, params, route, access_delays, access_spread, access, sources, subscribers, applications })
     }
 
     /// Writes the table, every default filled in.
@@ -337,8 +347,57 @@ fn read_subscribers(
     Ok(Some((of_tree, node)))
 }
 
-/// The delays of the access links of a group, which may follow from round-trip times.
+/// The delays of the access links of a group, which may follow from round-trip times, and by how much each may be longer.
 pub(super) fn access_delays(
+    params: &GroupParams,
+    route: &[u32],
+    topology: &TopologyConfig,
+    key: impl Fn(&str) -> String,
+) -> Result<(Vec<Time>, Time), ConfigError> {
+    let delays = middle_access_delays(params, route, topology, &key)?;
+    let Some(spread) = params.rtt_spread else { return Ok((delays, Time::ZERO)) };
+    if params.user_rtts.is_some() || (params.rtt.is_none() && topology.tree.is_none()) {
+        return Err(ConfigError::new(key("rtt_spread"), format!("{spread} has no effect without rtt")));
+    }
+    let rtt = least_rtt(params, route, topology) + Time(2 * delays[0].0);
+    // Half of the difference is on the way up, half on the way down.
+    let aside = Time((rtt.0 as f64 * spread / 2.0).round() as u64);
+    if aside > delays[0] {
+        let most = widest_spread(params, route, topology);
+        let problem = format!(
+            "{spread} is out of range, with a round-trip time of {rtt} it must be from 0 to {most}, for there and back take {} without access link",
+            least_rtt(params, route, topology)
+        );
+        return Err(ConfigError::new(key("rtt_spread"), problem));
+    }
+    Ok((vec![delays[0] - aside], Time(2 * aside.0)))
+}
+
+/// The spread of round-trip times of a group that does not give one, on these routes of an access network.
+pub(super) fn default_spread(params: &GroupParams, routes: &[Vec<u32>], topology: &TopologyConfig) -> f64 {
+    routes.iter().map(|route| widest_spread(params, route, topology)).fold(ACCESS_NETWORK_SPREAD, f64::min)
+}
+
+/// The widest spread that a route leaves, in whole thousandths.
+fn widest_spread(params: &GroupParams, route: &[u32], topology: &TopologyConfig) -> f64 {
+    let least = least_rtt(params, route, topology);
+    let access_delay = params.access_delay.unwrap_or(topology.access.access_delay);
+    let rtt = params.rtt.unwrap_or(least + Time(2 * access_delay.0));
+    (1000.0 * rtt.saturating_sub(least).0 as f64 / rtt.0.max(1) as f64).floor() / 1000.0
+}
+
+/// The time there and back without the sender's access link.
+fn least_rtt(params: &GroupParams, route: &[u32], topology: &TopologyConfig) -> Time {
+    let receiver = topology
+        .receivers
+        .as_ref()
+        .map_or(Time::ZERO, |receivers| params.receiver_delay.unwrap_or(receivers.receiver_delay));
+    let way = route.iter().fold(receiver, |sum, &link| sum + topology.links[link as usize].params.delay);
+    Time(2 * way.0)
+}
+
+/// The delays of the access links of a group whose round-trip times are not spread.
+fn middle_access_delays(
     params: &GroupParams,
     route: &[u32],
     topology: &TopologyConfig,
@@ -354,12 +413,7 @@ pub(super) fn access_delays(
         let problem = format!("says the same as {first}: give one of access_delay, rtt and user_rtts");
         return Err(ConfigError::new(key(second), problem));
     }
-    let receiver = topology
-        .receivers
-        .as_ref()
-        .map_or(Time::ZERO, |receivers| params.receiver_delay.unwrap_or(receivers.receiver_delay));
-    let way = route.iter().fold(receiver, |sum, &link| sum + topology.links[link as usize].params.delay);
-    let least = Time(2 * way.0);
+    let least = least_rtt(params, route, topology);
     let of_rtt = |rtt: Time, key: String| {
         if rtt < least || rtt > MOST_RTT {
             let problem = format!(

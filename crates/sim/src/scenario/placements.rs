@@ -1,6 +1,6 @@
 //! Where the users of the groups are: on an access network each group has users at many nodes, elsewhere all are in one place.
 
-use super::groups::{GroupConfig, MOST_ACCESS_LINKS, access_delays, check_hops};
+use super::groups::{GroupConfig, MOST_ACCESS_LINKS, access_delays, check_hops, default_spread};
 use super::sources::SourceConfig;
 use super::topology::{AccessNetwork, Dealt, Direction, SubscriberParams, TopologyConfig};
 use fairlane_schemes::base::config::ConfigError;
@@ -55,12 +55,13 @@ fn placed(group: &GroupConfig, dealt: &Dealt, tree: &AccessNetwork, topology: &T
     placed.params.users = dealt.users;
     placed.route = tree.route(dealt.node, direction);
     if let Ok(delays) = access_delays(&group.params, &placed.route, topology, str::to_string) {
-        placed.access_delays = delays;
+        (placed.access_delays, placed.access_spread) = delays;
     }
     placed
 }
 
-/// Fills in the number of users that the shares give, and checks what the places need.
+/// Fills in the number of users that the shares give and the spread of their round-trip times, and checks what the places
+/// need.
 pub(super) fn check_placements(
     groups: &mut [GroupConfig],
     tree: &AccessNetwork,
@@ -84,13 +85,18 @@ pub(super) fn check_placements(
         group.params.users = users;
         let direction = group.subscribers.as_ref().map_or(Direction::Down, |(params, _)| params.direction);
         let nodes: BTreeSet<u32> = mine().map(|one| one.node).collect();
-        for node in nodes {
-            let route = tree.route(node, direction);
-            access_delays(&group.params, &route, topology, |name| format!("groups[{index}].{name}"))?;
+        let ways: Vec<_> = nodes.iter().map(|&node| tree.route(node, direction)).collect();
+        let spread = default_spread(&group.params, &ways, topology);
+        group.params.rtt_spread.get_or_insert(spread);
+        for route in &ways {
+            access_delays(&group.params, route, topology, |name| format!("groups[{index}].{name}"))?;
             for (source, application) in group.sources.iter().zip(&group.applications) {
                 let call = SourceConfig::is_call(source);
                 routes.insert((route.clone(), application.clone(), group.params.forged_labels, call));
             }
+        }
+        if let Ok(delays) = access_delays(&group.params, &group.route, topology, str::to_string) {
+            (group.access_delays, group.access_spread) = delays;
         }
         let hops = routes.iter().map(|(route, _, _, call)| route.len() + usize::from(*call) + 1).sum();
         check_hops(hops, &format!("groups[{index}].sources"))?;

@@ -1,0 +1,92 @@
+//! What a subscriber gets does not depend on its number, nor on the site that it is at, where all are alike.
+//!
+//! Events at equal times are handled in the order of host numbers. With one round-trip time for all, packets of many users
+//! come at equal times again and again, and the number decides who finds room (docs/engine.md).
+
+use fairlane_sim::engine;
+use fairlane_sim::scenario::Scenario;
+use serde_json::{Value as Json, json};
+use std::sync::atomic::AtomicBool;
+
+const SITES: usize = 4;
+const USERS: usize = 200;
+const REPLICATIONS: u32 = 2;
+const SCHEMES: [&str; 4] = ["abc", "csfq", "hcsfq", "droptail"];
+/// Downloads that begin at once, and over a second.
+const STARTS: [&str; 2] = ["0 s", "1 s"];
+
+/// 50 subscribers at each of four sites with a download each, 2.5 Mbit/s for each at the gateway; everything else has room for
+/// what all of them get. Twenty transmissions at the gateway take as long as one at a plan's rate.
+fn symmetric_tree(scheme: &str, start_until: &str) -> Json {
+    json!({
+        "run": {"warmup": "2 s", "measure": "4 s"}, "probes": {"user_rows": true}, "tcp": {"profile": "linux"},
+        "topology": {"kind": "access", "sites": SITES, "access_points": 5, "subscribers": 10,
+            "gateway_rate": "500 Mbit/s", "site_rate": "1 Gbit/s", "access_point_rate": "1 Gbit/s", "plan": "25 Mbit/s"},
+        "queue": {"scheme": scheme, "limit": "500 packets"},
+        "groups": [{"rtt": "30 ms", "start_until": start_until, "sources": [{"kind": "tcp"}]}],
+    })
+}
+
+/// What is still chance, in standard deviations.
+const LIMIT: f64 = 4.0;
+
+/// Throughput of each user.
+fn throughputs(scenario: &Json, replication: u32) -> Vec<f64> {
+    let scenario = Scenario::read(scenario).unwrap_or_else(|error| panic!("{error} in {scenario}"));
+    let record = engine::run(&scenario, replication, &AtomicBool::new(false)).expect("nobody cancels");
+    record.groups[0].user_throughput_bps.clone()
+}
+
+/// The place of each value among all, from 0 up; of equal ones the mean.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let below = |value: f64| values.iter().filter(|&&other| other < value).count();
+    let equal = |value: f64| values.iter().filter(|&&other| other == value).count();
+    values.iter().map(|&value| below(value) as f64 + (equal(value) - 1) as f64 / 2.0).collect()
+}
+
+/// How far what users get is from a matter of chance, in standard deviations: by number, and by the site that differs most.
+///
+/// If users are alike, every order of what n of them get is equally likely. Spearman's correlation of order and number has then
+/// mean 0 and variance 1 / (n - 1), and the mean rank of m of them, drawn without replacement, has mean (n - 1) / 2 and
+/// variance (n^2 - 1) / 12 (n - m) / (n - 1) / m. Means over independent replications have variances that much less; equal
+/// values make all of these less.
+fn deviations(scenario: &Json) -> (f64, f64) {
+    let (n, m) = (USERS as f64, (USERS / SITES) as f64);
+    let of_numbers = (n * n - 1.0) / 12.0;
+    let (mut correlation, mut sites) = (0.0, [0.0; SITES]);
+    for replication in 0..REPLICATIONS {
+        let centred: Vec<f64> =
+            ranks(&throughputs(scenario, replication)).iter().map(|rank| rank - (n - 1.0) / 2.0).collect();
+        let products = centred.iter().enumerate().map(|(number, rank)| (number as f64 - (n - 1.0) / 2.0) * rank);
+        correlation += products.sum::<f64>() / n / of_numbers;
+        for (sum, site) in sites.iter_mut().zip(centred.chunks(USERS / SITES)) {
+            *sum += site.iter().sum::<f64>() / m;
+        }
+    }
+    let scale = f64::from(REPLICATIONS).sqrt();
+    let by_number = correlation.abs() / scale * (n - 1.0).sqrt();
+    let of_site = (of_numbers * (n - m) / (n - 1.0) / m).sqrt();
+    (by_number, sites.iter().map(|sum| sum.abs() / scale / of_site).fold(0.0, f64::max))
+}
+
+#[test]
+fn in_a_symmetric_tree_neither_number_nor_site_decides_what_a_subscriber_gets() {
+    for (scheme, start) in SCHEMES.into_iter().flat_map(|scheme| STARTS.map(|start| (scheme, start))) {
+        let (by_number, by_site) = deviations(&symmetric_tree(scheme, start));
+        // By chance, one in 16 000 is beyond four deviations; these are 40.
+        assert!(by_number < LIMIT && by_site < LIMIT, "{scheme}, {start}: {by_number:.1} and {by_site:.1} deviations");
+    }
+}
+
+#[test]
+fn with_one_round_trip_time_the_number_decides() {
+    for scheme in SCHEMES {
+        let beyond = STARTS.iter().any(|start| {
+            let mut scenario = symmetric_tree(scheme, start);
+            scenario["groups"][0]["rtt_spread"] = 0.0.into();
+            let (by_number, by_site) = deviations(&scenario);
+            by_number > LIMIT && by_site > LIMIT
+        });
+        assert!(beyond, "{scheme}: no trend, so that the test above would not find one");
+    }
+}
