@@ -4,7 +4,8 @@
 //! tournament above it: four neighbours share a cache line, and the winner among them stands for all four in the line
 //! above. Moving an entry walks one path of log4(n) lines and stops where the winner stays; the earliest event is the
 //! winner of the top line. There is no search, no allocation and no stale entry. Equal times go to the smaller entity
-//! number, so that the order of events is total and the same on every machine.
+//! number, so that the order of events is total and the same on every machine. Lines are numbered as in a heap, level by
+//! level, so that no path is more than one line longer than another.
 
 use crate::engine::tournament::{Contender, FAN, TournamentNode};
 use fairlane_schemes::base::units::Time;
@@ -29,10 +30,12 @@ impl Contender for Entry {
 /// Next event of each of a fixed number of entities.
 #[derive(Clone, Debug)]
 pub struct EventSet {
-    /// All levels, the bottom one first.
+    /// The tree as a heap has it: the top line first, and the four below line k from 4 k + 1 on.
     lines: Vec<TournamentNode<Entry>>,
-    /// Where each level begins.
-    levels: Vec<u32>,
+    /// The line of the first entities: the first one of the lowest level.
+    lowest: usize,
+    /// Lines of entities; the others, which are before them, have winners.
+    bottom: usize,
     first: Entry,
     entities: usize,
 }
@@ -41,18 +44,12 @@ impl EventSet {
     /// No event for any of `entities`.
     #[must_use]
     pub fn new(entities: usize) -> Self {
-        let (mut lines, mut levels, mut width) = (Vec::new(), Vec::new(), entities.max(1));
-        let mut stride = 1; // entities that an entry of this level stands for
-        loop {
-            levels.push(lines.len() as u32);
-            let entry = |index: usize| Entry { entity: (index * stride) as u32, ..Entry::NONE };
-            width = width.div_ceil(FAN);
-            lines.extend((0..width).map(|line| TournamentNode([0, 1, 2, 3].map(|slot| entry(line * FAN + slot)))));
-            if width == 1 {
-                return Self { lines, levels, first: Entry::NONE, entities };
-            }
-            stride *= FAN;
-        }
+        let bottom = entities.max(1).div_ceil(FAN);
+        let width = bottom + (bottom - 1).div_ceil(FAN - 1);
+        let levels = std::iter::successors(Some(0), |start| Some(FAN * start + 1));
+        let lowest = levels.take_while(|&start| start < width).last().unwrap_or(0);
+        let lines = vec![TournamentNode([Entry::NONE; FAN]); width];
+        Self { lines, lowest, bottom, first: Entry::NONE, entities }
     }
 
     /// Makes room for more entities, `entities` in all; those there are keep their events. It takes as long as setting
@@ -83,23 +80,33 @@ impl EventSet {
     #[must_use]
     #[inline]
     pub fn time_of(&self, entity: u32) -> Time {
-        self.lines[entity as usize / FAN].0[entity as usize % FAN].time
+        self.lines[self.line_of(entity)].0[entity as usize % FAN].time
+    }
+
+    /// The line of an entity. What has no room in the lowest level stands at the end of the one above, behind its winners, so
+    /// that from left to right the order is that of numbers.
+    #[inline]
+    fn line_of(&self, entity: u32) -> usize {
+        let line = self.lowest + entity as usize / FAN;
+        if line < self.lines.len() { line } else { line - self.bottom }
     }
 
     /// Sets the entity's event to `time`, earlier or later than before.
     #[inline]
     pub fn set(&mut self, entity: u32, time: Time) {
-        let (mut index, mut winner) = (entity as usize, Entry { time, entity });
-        for &level in &self.levels {
-            let line = &mut self.lines[level as usize + index / FAN];
-            let entry = &mut line.0[index % FAN];
+        let (mut line, mut place) = (self.line_of(entity), entity as usize % FAN);
+        let mut winner = Entry { time, entity };
+        loop {
+            let node = &mut self.lines[line];
             // Whoever is unchanged here is unchanged all the way up.
-            if *entry == winner {
+            if node.0[place] == winner {
                 return;
             }
-            *entry = winner;
-            winner = line.winner();
-            index /= FAN;
+            winner = node.put(place, winner);
+            if line == 0 {
+                break;
+            }
+            (line, place) = ((line - 1) / FAN, (line - 1) % FAN);
         }
         self.first = winner;
     }
