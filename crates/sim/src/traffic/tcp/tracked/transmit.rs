@@ -29,30 +29,40 @@ impl TrackedSender {
             // An application writes once its connection is open.
             self.supply.update(params, self.records.nxt(), now);
         }
+        let Some((next, rate)) = self.choose(params, now) else {
+            self.end_batch(params, now);
+            return None;
+        };
+        let segment = self.send(params, next, now);
+        if let Some(rate) = rate {
+            self.pay(params, segment.payload, rate, now);
+        }
+        Some(segment)
+    }
+
+    /// What leaves now, and the rate that pays for it if it is paced.
+    #[inline]
+    fn choose(&mut self, params: &TcpParams, now: Time) -> Option<(Next, Option<BitRate>)> {
         //= RFC 9002 7.5-1: cwnd holds no probe back.
         match std::mem::take(&mut self.forced) {
             Forced::Nothing => {}
-            Forced::New if self.has_new_segment(params) => return Some(self.send_forced(params, Next::New, now)),
+            Forced::New if self.has_new_segment(params) => return Some((Next::New, self.rate_of_forced(params, now))),
             Forced::Again(seq) if seq >= self.records.una() => {
-                return Some(self.send_forced(params, Next::Again(seq), now));
+                return Some((Next::Again(seq), self.rate_of_forced(params, now)));
             }
             Forced::New | Forced::Again(_) => {}
         }
-        if !self.window_due {
-            self.end_batch(params, now);
-            return None;
-        }
-        if self.awaits_pacing(params, now) {
-            self.end_batch(params, now);
+        if !self.window_due || self.awaits_pacing(params, now) {
             return None;
         }
         match self.next_segment(params) {
             Some(next) => {
-                let Some(rate) = self.pacing_rate(params) else { return Some(self.send(params, next, now)) };
-                if self.pacer.next() <= now {
-                    return Some(self.send_paced(params, next, rate, now));
+                let rate = self.pacing_rate(params);
+                let due = self.pacer.next();
+                if rate.is_none() || due <= now {
+                    return Some((next, rate));
                 }
-                self.pacing_timer = self.pacer.next();
+                self.pacing_timer = due;
             }
             None if self.pacer.has_chunk() => {
                 if let Some(rate) = self.pacing_rate(params) {
@@ -61,7 +71,6 @@ impl TrackedSender {
             }
             None => {}
         }
-        self.end_batch(params, now);
         None
     }
 
@@ -73,26 +82,21 @@ impl TrackedSender {
         waits && is_paced && !self.new_data_only
     }
 
-    /// Sends a segment that waits for no pacing; with `recovery_sends_at_once` the next one waits for it (SendDataPacket of ns-3).
-    fn send_forced(&mut self, params: &TcpParams, next: Next, now: Time) -> Segment {
-        match self.pacing_rate(params) {
-            Some(rate) if params.recovery_sends_at_once && self.pacer.next() <= now => {
-                self.send_paced(params, next, rate, now)
-            }
-            _ => self.send(params, next, now),
-        }
+    /// A segment that waits for no pacing is not paid for, but with `recovery_sends_at_once` the next one waits for it
+    /// (SendDataPacket of ns-3).
+    #[cold]
+    fn rate_of_forced(&self, params: &TcpParams, now: Time) -> Option<BitRate> {
+        self.pacing_rate(params).filter(|_| params.recovery_sends_at_once && self.pacer.next() <= now)
     }
 
-    /// Sends a segment at the rate `rate`, as part of a chunk.
+    /// A segment of `payload` bytes has left, as part of a chunk that the rate pays for.
     #[inline]
-    fn send_paced(&mut self, params: &TcpParams, next: Next, rate: BitRate, now: Time) -> Segment {
-        let segment = self.send(params, next, now);
+    fn pay(&mut self, params: &TcpParams, payload: u32, rate: BitRate, now: Time) {
         if !self.pacer.has_chunk() {
             let quantum = self.quantum(params, rate);
-            self.pacer.begin_chunk(now, quantum.max(segment.payload), params.pacing_catches_up);
+            self.pacer.begin_chunk(now, quantum.max(payload), params.pacing_catches_up);
         }
-        self.pacer.on_send(segment.payload, rate);
-        segment
+        self.pacer.on_send(payload, rate);
     }
 
     /// Most bytes sent at once.
@@ -176,6 +180,7 @@ impl TrackedSender {
     }
 
     /// Sends a segment.
+    #[inline]
     fn send(&mut self, params: &TcpParams, next: Next, now: Time) -> Segment {
         let seq = match next {
             Next::New => self.records.nxt(),
@@ -218,16 +223,20 @@ impl TrackedSender {
         }
         //= RFC 3168 6.1.2-1: New data carry ECT(0).
         //= RFC 3168 6.1.5-1: A segment that is sent again is not ECN-capable.
-        let ecn = match params.congestion_control.ecn_use() {
-            _ if !params.ecn || !new => Ecn::NotEct,
-            EcnUse::AccurateEct1 => Ecn::Ect1,
-            EcnUse::Classic | EcnUse::AccurateEct0 => Ecn::Ect0,
-        };
+        let ecn = if params.ecn && new { codepoint(params) } else { Ecn::NotEct };
         //= RFC 3168 6.1.2-7: A segment that is sent again carries no CWR.
         //= RFC 3168 6.1.2-8: CWR stands in the first new segment only.
         let cwr = new && std::mem::take(&mut self.cwr_due);
         let widens = params.autotuning
             && self.receive_window.on_send(now, self.rtt.srtt(), u64::from(new), params.segment_payload);
         Segment { seq, payload, syn: false, cwr, ecn, timestamp: now, widens }
+    }
+}
+
+/// What new data carry, with ECN.
+fn codepoint(params: &TcpParams) -> Ecn {
+    match params.congestion_control.ecn_use() {
+        EcnUse::AccurateEct1 => Ecn::Ect1,
+        EcnUse::Classic | EcnUse::AccurateEct0 => Ecn::Ect0,
     }
 }
