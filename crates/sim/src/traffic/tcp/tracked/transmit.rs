@@ -20,7 +20,7 @@ enum Next {
 
 impl TrackedSender {
     /// The next segment to send now, if there is one.
-    #[inline(never)]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
         if std::mem::take(&mut self.handshake_due) {
             return Some(self.handshake(params, now));
