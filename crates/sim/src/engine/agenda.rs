@@ -171,7 +171,7 @@ impl Agenda {
     }
 
     /// The first packet of the calendar is another.
-    #[inline]
+    #[inline(never)]
     pub fn set_calendar(&mut self, hosts: &Hosts) {
         let (time, user) = hosts.next_of_calendar();
         self.busy.set(self.calendar, time, rank(self.hosts + user));
@@ -191,13 +191,14 @@ impl Agenda {
     }
 
     /// A packet has been sent over the access link of `user`.
-    #[inline]
+    // Always: what the host says is known where it says so.
+    #[inline(always)]
     pub fn sent_up(&mut self, user: u32, next: NextOf, hosts: &Hosts) {
         match next {
             NextOf::Nobody => {}
-            NextOf::SharedLine(line) => self.set_shared_up(line, hosts),
+            NextOf::SharedLine(line, time) => self.busy.put(self.shared_up + line, time, rank(self.hosts + user)),
             NextOf::Calendar => self.set_calendar(hosts),
-            NextOf::Host => self.others.set_earlier(self.hosts + user, hosts.next_event(user)),
+            NextOf::Host => self.set_host_earlier(user, hosts),
         }
     }
 
@@ -206,10 +207,16 @@ impl Agenda {
     pub fn sent_down(&mut self, user: u32, next: NextOf, hosts: &Hosts) {
         match next {
             NextOf::Nobody => {}
-            NextOf::SharedLine(line) => self.set_shared_down(line, hosts),
+            NextOf::SharedLine(line, time) => self.busy.put(self.shared_down + line, time, rank(self.hosts + user) + 1),
             NextOf::Calendar => self.set_ack_calendar(hosts),
-            NextOf::Host => self.others.set_earlier(self.hosts + user, hosts.next_event(user)),
+            NextOf::Host => self.set_host_earlier(user, hosts),
         }
+    }
+
+    /// What is first in the lines of a host may be what was sent just now.
+    #[inline(never)]
+    fn set_host_earlier(&mut self, user: u32, hosts: &Hosts) {
+        self.others.set_earlier(self.hosts + user, hosts.next_event(user));
     }
 
     /// When a source next sends.
@@ -231,5 +238,11 @@ impl Agenda {
             self.others.grow(2 * (entity as usize + 1));
         }
         self.others.set(entity, time);
+    }
+
+    /// The same, of a flow that has something to do before it had.
+    #[inline]
+    pub fn set_flow_earlier(&mut self, flow: u32, time: Time) {
+        self.others.set_earlier(self.flows + flow, time);
     }
 }

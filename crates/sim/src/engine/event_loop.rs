@@ -537,7 +537,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         let flow = &mut self.network.flows[index as usize];
         if deadline < flow.armed {
             flow.armed = deadline;
-            self.agenda.set_flow(index, deadline);
+            self.agenda.set_flow_earlier(index, deadline);
         }
     }
 

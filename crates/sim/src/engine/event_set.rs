@@ -20,6 +20,14 @@ impl Entry {
     const NONE: Self = Self { time: Time::NEVER, entity: 0 };
 }
 
+impl Entry {
+    /// Whether it comes before another, be it of the same entity.
+    #[inline]
+    fn precedes(self, other: Self) -> bool {
+        self.time < other.time || (self.time == other.time && self.entity < other.entity)
+    }
+}
+
 impl Contender for Entry {
     #[inline]
     fn or(self, other: Self) -> Self {
@@ -111,12 +119,27 @@ impl EventSet {
         self.first = winner;
     }
 
-    /// Makes the entity's event due at `time` if it was due later.
+    /// Makes the entity's event due at `time` if it was due later. It is compared with the winners on its way up only: what is
+    /// beside it stays behind them.
     #[inline]
     pub fn set_earlier(&mut self, entity: u32, time: Time) {
-        if time < self.time_of(entity) {
-            self.set(entity, time);
+        let (mut line, mut place) = (self.line_of(entity), entity as usize % FAN);
+        if time >= self.lines[line].0[place].time {
+            return;
         }
+        let entry = Entry { time, entity };
+        loop {
+            self.lines[line].0[place] = entry;
+            let above = if line == 0 { &self.first } else { &self.lines[(line - 1) / FAN].0[(line - 1) % FAN] };
+            if above.precedes(entry) {
+                return;
+            }
+            if line == 0 {
+                break;
+            }
+            (line, place) = ((line - 1) / FAN, (line - 1) % FAN);
+        }
+        self.first = entry;
     }
 }
 
@@ -175,7 +198,11 @@ mod tests {
                 let entity = entity % n as u32;
                 // One in ten is removed.
                 let time = if time % 10 == 0 { u64::MAX } else { time };
-                events.set(entity, Time(time));
+                if time < times[entity as usize] {
+                    events.set_earlier(entity, Time(time));
+                } else {
+                    events.set(entity, Time(time));
+                }
                 times[entity as usize] = time;
                 let earliest = *times.iter().min().unwrap();
                 prop_assert_eq!(events.next().0, Time(earliest));

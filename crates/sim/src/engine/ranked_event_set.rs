@@ -68,13 +68,33 @@ impl RankedEventSet {
     // Always: nearly every event comes here, and most networks have no level above.
     #[inline(always)]
     pub fn set(&mut self, slot: u32, time: Time, rank: u32) {
-        let mut index = slot as usize;
-        let mut winner = self.lines[index / FAN].put(index % FAN, Entry::new(time, rank, slot));
+        let index = slot as usize;
+        let winner = self.lines[index / FAN].put(index % FAN, Entry::new(time, rank, slot));
+        self.first = if self.levels.is_empty() { winner } else { self.climb(index / FAN, winner) };
+    }
+
+    /// Tells the levels above the bottom one that `winner` is the first of line `index` there; the first of all.
+    #[inline(never)]
+    fn climb(&mut self, mut index: usize, mut winner: Entry) -> Entry {
         for &level in &self.levels {
-            index /= FAN;
             winner = self.lines[level as usize + index / FAN].put(index % FAN, winner);
+            index /= FAN;
         }
-        self.first = winner;
+        winner
+    }
+
+    /// Sets the event of `slot`, which has none: it is first wherever it precedes what was.
+    #[inline(always)]
+    pub fn put(&mut self, slot: u32, time: Time, rank: u32) {
+        let entry = Entry::new(time, rank, slot);
+        let index = slot as usize;
+        self.lines[index / FAN].0[index % FAN] = entry;
+        if !self.levels.is_empty() {
+            let winner = self.lines[index / FAN].winner();
+            self.first = self.climb(index / FAN, winner);
+        } else if entry.key() < self.first.key() {
+            self.first = entry;
+        }
     }
 }
 
@@ -95,7 +115,11 @@ mod tests {
                 let slot = slot % slots;
                 // One in twenty is removed.
                 let (time, rank) = if time == 0 { (Time::NEVER, u32::MAX) } else { (Time(time), rank) };
-                events.set(slot, time, rank);
+                if entries[slot as usize].0 == Time::NEVER {
+                    events.put(slot, time, rank);
+                } else {
+                    events.set(slot, time, rank);
+                }
                 entries[slot as usize] = (time, rank);
                 let (slot, &(time, rank)) = entries.iter().enumerate().min_by_key(|(_, entry)| **entry).unwrap();
                 prop_assert_eq!(events.next().0, time);

@@ -90,8 +90,8 @@ pub struct AckTimes {
 pub enum NextOf {
     /// Nobody's: something else arrives before it, or it was dropped.
     Nobody,
-    /// That of a shared line, by number.
-    SharedLine(u32),
+    /// That of a shared line, by number, in which nothing else is on its way; and when it is due.
+    SharedLine(u32, Time),
     /// That of the calendar of its direction.
     Calendar,
     /// That of the host itself.
@@ -348,7 +348,7 @@ impl Hosts {
             let number = access.first_up + u32::from(position);
             let line = &mut self.shared_up[number as usize];
             if line.keeps_order(arrival, user) {
-                return if line.push(arrival, packet) { NextOf::SharedLine(number) } else { NextOf::Nobody };
+                return if line.push(arrival, packet) { NextOf::SharedLine(number, arrival) } else { NextOf::Nobody };
             }
         }
         self.packets.push_watched(&mut host.up, arrival, packet);
@@ -397,7 +397,11 @@ impl Hosts {
                 let number = access.first_up + u32::from(position);
                 let line = &mut self.shared_up[number as usize];
                 if line.keeps_order(arrival, user) {
-                    return if line.push(arrival, packet) { NextOf::SharedLine(number) } else { NextOf::Nobody };
+                    return if line.push(arrival, packet) {
+                        NextOf::SharedLine(number, arrival)
+                    } else {
+                        NextOf::Nobody
+                    };
                 }
             }
             if calendar.reaches(arrival, now) {
@@ -522,7 +526,7 @@ impl Hosts {
         let (number, more) = (*first_down, *more_down);
         let line = &mut self.shared_down[number as usize];
         let next = if line.keeps_order(at_host, ack.user) {
-            if line.push(at_host, ack) { NextOf::SharedLine(number) } else { NextOf::Nobody }
+            if line.push(at_host, ack) { NextOf::SharedLine(number, at_host) } else { NextOf::Nobody }
         } else {
             self.acknowledge_out_of_step(ack, at_host, number + 1..number + 1 + more)
         };
@@ -551,7 +555,7 @@ impl Hosts {
         for number in numbers {
             let line = &mut self.shared_down[number as usize];
             if line.keeps_order(at_host, ack.user) {
-                return if line.push(at_host, ack) { NextOf::SharedLine(number) } else { NextOf::Nobody };
+                return if line.push(at_host, ack) { NextOf::SharedLine(number, at_host) } else { NextOf::Nobody };
             }
         }
         self.acks.push(&mut self.hosts[ack.user as usize].down, at_host, ack);
@@ -785,8 +789,8 @@ mod tests {
         let mut hosts = one_host(BitRate(100_000_000), Time::from_micros(100), QueueLimit::Packets(50));
         let ack = Ack { ack: 1, ..Default::default() };
         let mut acknowledge = |flow| hosts.acknowledge(FlowAck { flow, user: 0, ack }, 54, 1500, Time::ZERO).1;
-        assert_eq!((acknowledge(7), acknowledge(8)), (NextOf::SharedLine(0), NextOf::Nobody));
         let first = Time::from_nanos(43_200 + 5_000_000 + 4_320 + 100_000);
+        assert_eq!((acknowledge(7), acknowledge(8)), (NextOf::SharedLine(0, first), NextOf::Nobody));
         assert_eq!(hosts.next_down(0), (first, 0));
         assert_eq!(hosts.ack_of_shared(0).flow, 7);
         // The second waits for the first at the bottleneck only: the access link is ten times faster.
@@ -831,9 +835,9 @@ mod tests {
         hosts.add(2, params);
         let ack = Ack { ack: 1, ..Default::default() };
         let mut acknowledge = |user| hosts.acknowledge(FlowAck { flow: 0, user, ack }, 54, 1500, Time::ZERO).1;
-        assert_eq!((acknowledge(0), acknowledge(0)), (NextOf::SharedLine(0), NextOf::Nobody));
-        assert_eq!(acknowledge(1), NextOf::Host);
         let first = Time::from_nanos(43_200 + 5_000_000 + 432_000);
+        assert_eq!((acknowledge(0), acknowledge(0)), (NextOf::SharedLine(0, first), NextOf::Nobody));
+        assert_eq!(acknowledge(1), NextOf::Host);
         assert_eq!(hosts.next_down(0), (first, 0));
         assert_eq!(hosts.next_event(1), first + Time::from_nanos(2 * 43_200));
         assert!(hosts.packet_at_edge(1, hosts.next_event(1)).is_none());
