@@ -151,7 +151,7 @@ impl Agenda {
     }
 
     /// The first packet on its way over a link is another.
-    #[inline]
+    #[inline(always)]
     pub fn set_link(&mut self, number: u32, link: &Link) {
         self.busy.set(number, link.next_event(), rank(FIRST_LINK + number));
     }
@@ -241,7 +241,7 @@ impl Agenda {
     }
 
     /// The same, of a flow that has something to do before it had.
-    #[inline]
+    #[inline(never)]
     pub fn set_flow_earlier(&mut self, flow: u32, time: Time) {
         self.others.set_earlier(self.flows + flow, time);
     }

@@ -476,6 +476,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     }
 
     /// The receiver of a packet of `packet_bytes` acknowledges.
+    // Always: the acknowledgement would pass in memory.
+    #[inline(always)]
     fn send_ack(&mut self, flow: u32, user: u32, ack: Ack, packet_bytes: u32, now: Time) {
         let state = &self.network.flows[flow as usize];
         let wire_bytes = self.network.tcp_params[state.params as usize].ack_wire_bytes(&ack);
@@ -532,7 +534,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     }
 
     /// Makes the flow's event due at `deadline` if it is due later; it may stay due too early.
-    #[inline]
+    #[inline(always)]
     fn arm(&mut self, index: u32, deadline: Time) {
         let flow = &mut self.network.flows[index as usize];
         if deadline < flow.armed {

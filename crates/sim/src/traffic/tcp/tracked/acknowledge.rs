@@ -12,7 +12,7 @@ use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{Ack, LossDetection, TcpParams, clamped};
 
 /// What one ACK has told so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct News {
     /// By which SND.UNA advances, in segments.
     pub(super) in_order: u32,
@@ -29,11 +29,43 @@ pub(super) struct News {
     pub(super) duplicate: bool,
     /// A segment that was sent again is acknowledged in order.
     resent: bool,
-    /// When the first and the last segment delivered in order were sent, and the first one SACKed, each sent once.
-    first_acked: Option<Time>,
-    last_acked: Option<Time>,
-    first_sacked: Option<Time>,
-    last_sacked: Option<Time>,
+    /// When the first and the last segment delivered in order were sent, and those SACKed, of those sent once;
+    /// [`Time::NEVER`] if there are none.
+    acked: Ends,
+    sacked_once: Ends,
+}
+
+impl News {
+    /// Nothing yet.
+    const NONE: Self = Self {
+        in_order: 0,
+        delivered: 0,
+        delivered_bytes: 0,
+        in_order_bytes: 0,
+        sacked: false,
+        original: false,
+        duplicate: false,
+        resent: false,
+        acked: Ends::NONE,
+        sacked_once: Ends::NONE,
+    };
+}
+
+/// The first and the last of some times; [`Time::NEVER`] of none. No options: they would be two words each.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    first: Time,
+    last: Time,
+}
+
+impl Ends {
+    const NONE: Self = Self { first: Time::NEVER, last: Time::NEVER };
+
+    #[inline]
+    fn add(&mut self, time: Time) {
+        self.first = if self.first == Time::NEVER { time } else { self.first };
+        self.last = time;
+    }
 }
 
 impl TrackedSender {
@@ -43,7 +75,7 @@ impl TrackedSender {
         let prior_outstanding = self.records.outstanding().saturating_mul(params.segment_payload);
         let prior_una = self.records.una();
         let delivered_before = self.rate.delivered;
-        let mut news = News::default();
+        let mut news = News::NONE;
         self.rack.begin_ack();
         self.take_in_blocks(params, ack, prior_una, &mut news, now);
         self.take_in_number(params, ack, &mut news, now);
@@ -106,8 +138,7 @@ impl TrackedSender {
                 if let Some(record) = self.records.sack(seq) {
                     news.sacked = true;
                     if !record.resent {
-                        news.first_sacked.get_or_insert(record.sent);
-                        news.last_sacked = Some(record.sent);
+                        news.sacked_once.add(record.sent);
                     }
                     self.delivered(params, seq, &record, news, now);
                     self.rack.on_delivered(seq, &record, now, self.rtt.least());
@@ -130,8 +161,7 @@ impl TrackedSender {
                 continue;
             }
             if !record.resent {
-                news.first_acked.get_or_insert(record.sent);
-                news.last_acked = Some(record.sent);
+                news.acked.add(record.sent);
             }
             self.delivered(params, seq, &record, news, now);
             // RFC 8985 6.2, step 2: an echo older than the copy answers the original.
@@ -162,13 +192,10 @@ impl TrackedSender {
         //= RFC 9002 5.1-1, deviation: An ACK that newly acknowledges its largest packet gives an RTT sample, from when that was sent.
         //= RFC 9002 5.1-2, deviation: An ACK that does not newly acknowledge its largest packet gives no sample.
         //= RFC 9002 5.1-3: An ACK that newly acknowledges no packet that elicits ACKs gives no sample.
-        let since = |sent: Time| now.saturating_sub(sent);
-        let (mut of_timeout, mut of_newest) =
-            if news.resent { (None, None) } else { (news.first_acked.map(since), news.last_acked.map(since)) };
-        if of_timeout.is_none() {
-            of_timeout = news.first_sacked.map(since);
-            of_newest = of_newest.or(news.last_sacked.map(since));
-        }
+        let since = |sent: Time| (sent < Time::NEVER).then(|| now.saturating_sub(sent));
+        let once = if news.resent { Ends::NONE } else { news.acked };
+        let once = if once.first == Time::NEVER { news.sacked_once } else { once };
+        let (mut of_timeout, mut of_newest) = (since(once.first), since(once.last));
         if of_timeout.is_none() && news.in_order > 0 {
             //= RFC 7323 4.1-1: An echo is a sample only if its ACK covers new data.
             of_timeout = Some(params.rtt_of_echo(ack.echo, now));
@@ -178,7 +205,7 @@ impl TrackedSender {
             }
         }
         if params.rtt_of_first && !news.resent {
-            of_newest = news.first_acked.map(since);
+            of_newest = since(news.acked.first);
         }
         if let Some(rtt) = of_newest {
             self.rtt.observe_least(rtt);

@@ -12,6 +12,14 @@ const TIME_THRESHOLD: (u64, u64) = (9, 8);
 const GRANULARITY: Time = Time::from_millis(1);
 
 impl TrackedSender {
+    /// Whether [`TrackedSender::detect_losses`] may find any: by RACK and in QUIC not if all in flight was sent after what was
+    /// delivered last. Most ACKs look no further.
+    #[inline]
+    pub(super) fn may_have_lost(&self, params: &TcpParams) -> bool {
+        let is_older = |seq| self.records.at(seq).number <= self.rack.number();
+        params.loss_detection == LossDetection::Scoreboard || self.records.oldest().is_some_and(is_older)
+    }
+
     /// Takes segments for lost that are overdue, and says when the next one will be. RFC 8985 6.2 step 5, RFC 9002 6.1.
     pub(super) fn detect_losses(&mut self, params: &TcpParams, now: Time) -> Option<Time> {
         if params.loss_detection == LossDetection::Scoreboard {

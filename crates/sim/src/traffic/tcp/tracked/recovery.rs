@@ -70,7 +70,9 @@ impl TrackedSender {
     /// Looks for losses and sets the timer for those that are due later.
     pub(super) fn look_for_losses(&mut self, params: &TcpParams, now: Time) {
         //= RFC 9002 6.1.2-3: A timer is set for what cannot be declared lost yet.
-        if let Some(due) = self.detect_losses(params, now) {
+        if self.may_have_lost(params)
+            && let Some(due) = self.detect_losses(params, now)
+        {
             self.await_order(params, due, now);
         }
     }
@@ -83,15 +85,15 @@ impl TrackedSender {
 
     /// Segment `seq`, in flight, is taken for lost.
     pub(super) fn lose(&mut self, params: &TcpParams, seq: u32, now: Time) {
-        let record = *self.records.at(seq);
         let bytes = self.payload(params, seq);
         self.records.lose(seq);
-        self.numbers.on_lost(&record);
+        self.numbers.on_lost(self.records.at(seq));
         self.newly_lost += 1;
         self.rate.lost += u64::from(bytes);
         if !params.congestion_control.hears_losses() {
             return;
         }
+        let record = self.records.at(seq);
         let event = Event::SegmentLost {
             bytes,
             sent: record.sent,

@@ -11,7 +11,7 @@ use crate::traffic::tcp::phase::Phase;
 
 impl TrackedSender {
     /// Acts on the timers that are due; harmless if early.
-    #[inline(never)]
+    #[inline]
     pub fn on_timer(&mut self, params: &TcpParams, now: Time) {
         if self.pacing_timer <= now {
             self.pacing_timer = Time::NEVER;
@@ -21,9 +21,14 @@ impl TrackedSender {
             self.supply_timer = Time::NEVER;
             self.window_due = true;
         }
-        if self.timer.due() > now {
-            return;
+        if self.timer.due() <= now {
+            self.on_timer_due(params, now);
         }
+    }
+
+    /// Acts on the timer, which is due.
+    #[inline(never)]
+    fn on_timer_due(&mut self, params: &TcpParams, now: Time) {
         let timer = std::mem::replace(&mut self.timer, Timer::Off);
         match self.phase {
             Phase::Closed => {}
