@@ -21,7 +21,8 @@ use crate::network::Network;
 use crate::network::impairment::{Impairment, ImpairmentAccount, Place};
 use crate::network::link::Link;
 use crate::network::tcp_flow::{AtEnd, Span, TcpFlow};
-use crate::scenario::{GroupConfig, LinkConfig, Placement, Scenario, SourceConfig, TcpConfig};
+use crate::scenario::{GroupConfig, LinkConfig, Placement, Scenario, SourceConfig};
+use crate::traffic::tcp::TcpParams;
 use crate::traffic::video_player::{VideoFigures, VideoPlayer};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::{DropReason, QueueDiscipline, StateSize};
@@ -321,23 +322,16 @@ fn fair_shares(
     let mut demands = Vec::new();
     for place in places {
         let group = &place.config;
-        // On the wire, of a rate of payload.
-        let with_headers = |tcp: &TcpConfig, rate_bps: f64| {
-            let payload = f64::from(tcp.params.segment_payload);
-            rate_bps * (payload + f64::from(tcp.params.header_bytes)) / payload
-        };
-        let mut of_drawn = 1.0;
         let asks = |source: &SourceConfig| {
             let bytes = source.tcp().and_then(|_| started.next());
             match source {
                 SourceConfig::Tcp { .. } | SourceConfig::Rpm { .. } => f64::INFINITY,
-                SourceConfig::Web { tcp, .. } | SourceConfig::Transfers { tcp, .. } => {
-                    of_drawn = with_headers(tcp, 1.0);
+                SourceConfig::Web { .. } | SourceConfig::Transfers { .. } => {
                     let bytes = if each { 0.0 } else { bytes.map_or(0.0, |&bytes| bytes as f64) };
-                    with_headers(tcp, bytes * 8.0 / seconds / f64::from(group.params.users))
+                    bytes * 8.0 / seconds / f64::from(group.params.users)
                 }
                 SourceConfig::Video { video, tcp } => {
-                    with_headers(tcp, video.ladder.last().map_or(0.0, |rate| rate.as_f64()))
+                    on_the_wire_bps(&tcp.params, video.ladder.last().map_or(0.0, |rate| rate.as_f64()))
                 }
                 SourceConfig::Udp(udp) => udp.mean_rate_bps(),
             }
@@ -350,7 +344,7 @@ fn fair_shares(
         if each {
             let first = demands.len();
             let own = drawn[first..first + group.params.users as usize].iter();
-            demands.extend(own.map(|&bytes| demand(1.0, rate_bps + of_drawn * bytes as f64 * 8.0 / seconds)));
+            demands.extend(own.map(|&bytes| demand(1.0, rate_bps + bytes as f64 * 8.0 / seconds)));
         } else {
             demands.push(demand(f64::from(group.params.users), rate_bps));
         }
@@ -365,20 +359,26 @@ fn fair_shares(
     Fair { of_user: of_user.collect(), of_link }
 }
 
-/// Payload of the transfers that each user has started during the measurement.
+/// The rate of whole segments that carry a rate of payload.
+fn on_the_wire_bps(params: &TcpParams, payload_bps: f64) -> f64 {
+    let payload = f64::from(params.segment_payload);
+    payload_bps * (payload + f64::from(params.header_bytes)) / payload
+}
+
+/// What each user has started during the measurement, on the wire.
 fn started_by_user(network: &Network) -> Vec<u64> {
     let mut bytes = vec![0; network.users.len()];
     for web in &network.webs {
-        bytes[web.user as usize] += web.measured_bytes;
+        bytes[web.user as usize] += web.measured_wire_bytes;
     }
     bytes
 }
 
-/// Payload that the web sources of each source table have started during the measurement, by TCP parameters.
+/// What the web sources of each source table have started during the measurement, on the wire, by TCP parameters.
 fn started_bytes(network: &Network) -> Vec<u64> {
     let mut bytes = vec![0; network.tcp_params.len()];
     for web in &network.webs {
-        bytes[web.tcp as usize] += web.measured_bytes;
+        bytes[web.tcp as usize] += web.measured_wire_bytes;
     }
     bytes
 }

@@ -168,7 +168,7 @@ impl Network {
             flow.unmeasured_wire_bytes = flow.receiver.wire_bytes().cast_signed();
         }
         self.sources.iter_mut().for_each(UdpSource::restart);
-        self.webs.iter_mut().for_each(|web| web.measured_bytes = 0);
+        self.webs.iter_mut().for_each(|web| web.measured_wire_bytes = 0);
         self.impairments.iter_mut().for_each(Impairment::restart);
         self.count_losses();
         self.paths.restart();
@@ -252,7 +252,7 @@ impl Network {
         let ingress = (web.transfers % u64::from(web.ingresses)) as u16;
         let count = web.transfers;
         web.transfers += 1;
-        web.measured_bytes += bytes;
+        web.measured_wire_bytes += self.tcp_params[web.tcp as usize].transfer_wire_bytes(bytes);
         web.open += 1;
         let (tcp, class, at_end) = (web.tcp, web.class, AtEnd::Recycle { web: index });
         let next = self.flows.len() as u32;

@@ -52,8 +52,8 @@ pub struct WebSource {
     pub open: u32,
     /// Transfers that have started: they take turns over the user's ingress nodes.
     pub transfers: u64,
-    /// Payload of those that have started during the measurement.
-    pub measured_bytes: u64,
+    /// Of those that have started during the measurement, on the wire: payload and headers of their segments.
+    pub measured_wire_bytes: u64,
 }
 
 impl WebSource {
@@ -78,7 +78,7 @@ impl WebSource {
             load: 0..0,
             open: 0,
             transfers: 0,
-            measured_bytes: 0,
+            measured_wire_bytes: 0,
         };
         source.schedule_session();
         source
