@@ -90,6 +90,10 @@ impl SchemeSpec for DocsisQpScheme {
         Err(ConfigError::new(table.key("attempts"), problem))
     }
 
+    fn marks(_: &Self::Params) -> bool {
+        true
+    }
+
     fn build<P: Packet>(params: &DocsisQpParams, port: &Port<'_>) -> Self::Discipline<P> {
         let mut guard = QueueProtection::new(params);
         let ramp = guard.set_link_rate(port.rate);

@@ -133,6 +133,10 @@ impl SchemeSpec for DualPi2Scheme {
         Ok(())
     }
 
+    fn marks(_: &Self::Params) -> bool {
+        true
+    }
+
     fn build<P: Packet>(params: &DualPi2Params, port: &Port<'_>) -> Self::Discipline<P> {
         DualPi2::new(params, port.buffer)
     }

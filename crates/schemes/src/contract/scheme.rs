@@ -8,6 +8,7 @@ use crate::contract::marker::MarkerScheme;
 use crate::contract::packet::Packet;
 use crate::contract::weights::Weights;
 use serde::Serialize;
+use serde_json::Map;
 use std::fmt::Debug;
 
 /// What the catalogue says about a scheme, besides its parameters.
@@ -70,6 +71,13 @@ pub trait SchemeSpec {
     /// Parameters that contradict each other or the buffer.
     fn check(_params: &Self::Params, _buffer: &BufferParams, _table: &Table<'_>) -> Result<(), ConfigError> {
         Ok(())
+    }
+    /// Whether it may mark packets that can be marked, in place of dropping them or beside it. Most that do have a key `ecn`.
+    #[must_use]
+    fn marks(params: &Self::Params) -> bool {
+        let mut written = Map::new();
+        params.write(&mut written);
+        written.get("ecn").is_some_and(|ecn| ecn == true)
     }
     /// The discipline of an idle port.
     fn build<P: Packet>(params: &Self::Params, port: &Port<'_>) -> Self::Discipline<P>;

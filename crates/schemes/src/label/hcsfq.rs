@@ -127,6 +127,10 @@ impl SchemeSpec for HcsfqScheme {
         QueueThreshold::check("q_min", params.q_min, buffer.limit, table)
     }
 
+    fn marks(params: &HcsfqParams) -> bool {
+        params.mark_above.is_some()
+    }
+
     fn build<P: Packet>(params: &HcsfqParams, port: &Port<'_>) -> Self::Discipline<P> {
         ManagedQueue::new(port.buffer, port.rate, HcsfqAqm::new(params, port.weights))
     }

@@ -58,6 +58,12 @@ impl QueueConfig {
         }
     }
 
+    /// Whether it may mark packets that can be marked.
+    #[must_use]
+    pub fn marks(&self) -> bool {
+        self.scheme.marks()
+    }
+
     /// Reads a `[queue]` table.
     ///
     /// # Errors
@@ -129,6 +135,11 @@ impl QueueConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::rng::Rng;
+    use crate::base::units::Time;
+    use crate::contract::discipline::QueueDiscipline;
+    use crate::contract::packet::Ecn;
+    use crate::testing::TestPacket;
     use crate::testing::refusal;
     use serde_json::json;
 
@@ -138,6 +149,35 @@ mod tests {
             let config = QueueConfig::of(scheme, BufferParams::default());
             let value = Json::Object(config.write());
             assert_eq!(QueueConfig::read(&mut Table::new("queue", &value).unwrap()).unwrap(), config);
+        }
+    }
+
+    /// Whether any packet leaves marked of an overload of those that can be.
+    fn is_seen_to_mark(config: &QueueConfig) -> bool {
+        let rate = BitRate(10_000_000);
+        let mut queue = config.build(rate, &Weights::equal());
+        let mut rng = Rng::stream(1, 0, "marks", 0);
+        let mut seen = false;
+        for number in 0..8000u32 {
+            let now = Time::from_micros(u64::from(number) * 600);
+            let ecn = if number % 3 == 0 { Ecn::Ect1 } else { Ecn::Ect0 };
+            let packet = TestPacket { flow: number % 2, user: number % 2, ecn, ..Default::default() };
+            queue.enqueue(packet, now, &mut rng, &mut ());
+            if number % 2 == 1 {
+                seen |= queue.dequeue(now, &mut rng, &mut ()).is_some_and(|packet| packet.ecn() == Ecn::Ce);
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn a_scheme_that_marks_says_so() {
+        for &scheme in Scheme::ALL {
+            let config = QueueConfig::of(scheme, BufferParams::default());
+            assert!(config.marks() || !is_seen_to_mark(&config), "{}", scheme.name());
+        }
+        for scheme in [Scheme::DualPi2, Scheme::FqCodel, Scheme::Cake, Scheme::Htb] {
+            assert!(is_seen_to_mark(&QueueConfig::of(scheme, BufferParams::default())), "{}", scheme.name());
         }
     }
 

@@ -112,6 +112,14 @@ macro_rules! schemes {
                 }
             }
 
+            /// See [`SchemeSpec::marks`]; one from outside may.
+            pub(super) fn marks(&self) -> bool {
+                match self {
+                    $( Self::$Variant(params) => <$Spec as SchemeSpec>::marks(params), )+
+                    Self::External(_) => true,
+                }
+            }
+
             pub(super) fn build<P: Packet>(&self, port: &Port<'_>) -> AnyDiscipline<P> {
                 match self {
                     Self::Abc(params) if params.ecn == Some(true) => {

@@ -89,6 +89,20 @@ impl<'a> Table<'a> {
         self.optional(name, None)?.ok_or_else(|| ConfigError::new(self.key(name), format!("missing, must be {wanted}")))
     }
 
+    /// The name of a file that must be there; `example` shows what one looks like.
+    ///
+    /// # Errors
+    /// It is missing, or no text.
+    pub fn required_file(&mut self, name: &'static str, example: &str) -> Result<String, ConfigError> {
+        let key = self.key(name);
+        let problem = match self.get(name) {
+            Some(Json::String(file)) => return Ok(file.clone()),
+            Some(other) => format!("{} is not the name of a file such as \"{example}\"", shown(other)),
+            None => format!("missing, must be the name of a file such as \"{example}\""),
+        };
+        Err(ConfigError::new(key, problem))
+    }
+
     /// The table under `name`, if there is one.
     ///
     /// # Errors

@@ -91,6 +91,10 @@ impl SchemeSpec for CebinaeScheme {
     type Params = CebinaeParams;
     type Discipline<P: Packet> = Cebinae<P>;
 
+    fn marks(params: &CebinaeParams) -> bool {
+        params.mark_delayed
+    }
+
     fn build<P: Packet>(params: &CebinaeParams, port: &Port<'_>) -> Cebinae<P> {
         Cebinae::new(params, port.buffer, port.rate)
     }

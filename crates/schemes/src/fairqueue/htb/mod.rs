@@ -73,6 +73,10 @@ impl SchemeSpec for HtbScheme {
     type Discipline<P: Packet> = Box<Htb<P>>;
 
     fn check(params: &HtbParams, _: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
+        if params.leaf == LeafQueue::DropTail && params.leaf_queues != HtbParams::default().leaf_queues {
+            let problem = format!("{} has no effect with leaf = \"droptail\", which is one queue", params.leaf_queues);
+            return Err(ConfigError::new(table.key("leaf_queues"), problem));
+        }
         match params.ceil.filter(|&ceil| ceil < params.rate) {
             Some(ceil) => Err(ConfigError::new(
                 table.key("ceil"),
@@ -80,6 +84,10 @@ impl SchemeSpec for HtbScheme {
             )),
             None => Ok(()),
         }
+    }
+
+    fn marks(params: &HtbParams) -> bool {
+        params.leaf != LeafQueue::DropTail
     }
 
     fn build<P: Packet>(params: &HtbParams, port: &Port<'_>) -> Box<Htb<P>> {

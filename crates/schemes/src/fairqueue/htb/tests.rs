@@ -186,6 +186,12 @@ fn leaves_come_and_go_with_their_packets() {
 }
 
 #[test]
+fn queues_of_a_leaf_that_is_one_queue_are_refused() {
+    let error = refusal(json!({"scheme": "htb", "leaf": "droptail", "leaf_queues": 64}));
+    assert_eq!(error, "queue.leaf_queues: 64 has no effect with leaf = \"droptail\", which is one queue");
+}
+
+#[test]
 fn a_ceiling_below_the_rate_is_refused() {
     let error = refusal(json!({"scheme": "htb", "rate": "2 Mbit/s", "ceil": "1 Mbit/s"}));
     assert_eq!(error, "queue.ceil: \"1 Mbit/s\" is out of range, it must be at least rate \"2 Mbit/s\"");
