@@ -2258,7 +2258,8 @@ def htb(
     Args:
         leaf: Queue of each leaf. Default: "cake".
         leaf_queues: Queues of a leaf's CAKE, in eights, or of its FQ-CoDel. Default: 32.
-        rate: Rate that a user's leaf is assured, times its weight; at most its ceiling. Default: "1 Mbit/s".
+        rate: Rate that a user's leaf is assured, times its weight; at most its ceiling. Where files of LibreQoS have a
+            least rate for a subscriber, that one stands for it. Default: "1 Mbit/s".
         ceil: Rate that it may reach; on an access network that of its plan, without it and elsewhere the link's.
         quantum: Bytes that a leaf may send in its turn; absent: by its rate.
         r2q: What the rate in bytes per second is divided by to give the quantum. Default: 10.

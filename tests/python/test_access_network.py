@@ -132,6 +132,71 @@ def test_files_of_libreqos_are_read_and_stay_in_the_canonical_scenario(tmp_path:
         Scenario.from_dict(table, tmp_path).canonical()
 
 
+NODE = '{"A": {"downloadBandwidthMbps": 100, "uploadBandwidthMbps": 50}}'
+HEAD = "Circuit ID,Parent Node,Download Min Mbps,Upload Min Mbps,Download Max Mbps,Upload Max Mbps\n"
+
+
+def of_files(folder: Path, network: str, devices: str, **keys: object) -> Scenario:
+    """An access network of these files, whose subscribers all have a plan to use up."""
+    (folder / "net.json").write_text(network, encoding="utf-8")
+    (folder / "dev.csv").write_text(devices, encoding="utf-8")
+    topology = {"kind": "access", "files": {"network": "net.json", "devices": "dev.csv"}}
+    flood = group("all", {"kind": "cbr", "rate": "30 Mbit/s"}, start_until="0.5 s")
+    run = {"warmup": "1 s", "measure": "4 s", "replications": 1}
+    table = Scenario("files", flood, queue="droptail", run=run).to_dict()
+    return Scenario.from_dict({**table, "topology": topology, **keys}, folder)
+
+
+@pytest.mark.parametrize(
+    ("network", "devices", "problem"),
+    [
+        (NODE.replace("100", "0"), "1,A,5,2,50,10", "network: 'net.json': A.downloadBandwidthMbps: 0 is not a rate in"),
+        (NODE[:-1], "1,A,5,2,50,10", "network: 'net.json': line 1: not JSON: EOF while parsing"),
+        ("{" + f"{NODE[1:-1]},{NODE[1:-1]}" + "}", "1,A,5,2,50,10", "network: 'net.json': line 1: \"A\" comes twice"),
+        (NODE.replace("A", "gateway"), "1,A,5,2,50,10", "network: 'net.json': \"gateway\" is reserved"),
+        (NODE, "1,B,5,2,50,10", "devices: 'dev.csv': line 2: Parent Node: \"B\" is not a node of network.json"),
+        (NODE, ",A,5,2,50,10", "devices: 'dev.csv': line 2: Circuit ID: \"\" is empty"),
+    ],
+)
+def test_an_error_of_a_file_names_the_file_that_it_is_in(
+    network: str, devices: str, problem: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        of_files(tmp_path, network, HEAD + devices).canonical()
+    assert str(caught.value).startswith(f"topology.files.{problem}")
+    assert "\n" not in str(caught.value)
+
+
+def test_files_may_begin_with_a_byte_order_mark_and_circuits_without_a_parent_are_noted(tmp_path: Path) -> None:
+    devices = f"\ufeff# of spring\n{HEAD}1,A,5,2,50,10\n2,none,5,2,50,10\n3,,5,2,50,10\n"
+    scenario = of_files(tmp_path, f"\ufeff{NODE}", devices)
+    result = fairlane.run(scenario, replications=1)
+    assert result.notes == [
+        "topology.files.devices: 2 circuits have no parent node: at the gateway, behind no other link"
+    ]
+    assert result.runs[0]["groups"][0]["throughput_bps"] == pytest.approx(30 * MBIT, rel=0.01)
+
+
+def test_least_rates_of_the_files_are_those_of_the_classes(tmp_path: Path) -> None:
+    # Their least rates are all of the access point's own: 0.95 * 0.95 * 26.6 = 24.
+    network = NODE.replace("100", "26.6")
+    devices = HEAD + "1,A,20,2,30,10\n2,A,4,2,30,10\n"
+    queue = {"scheme": "htb", "limit": "50 packets", "leaf": "droptail", "quantum": "1500 B"}
+    run = fairlane.run(
+        of_files(tmp_path, network, devices, queue=queue, probes={"user_rows": True}), replications=1
+    ).runs[0]
+    of_file = sorted(run["groups"][0]["user_throughput_bps"])
+    # The 5 % that the class may have beyond its rate are lent in equal turns.
+    beyond = 26.6 * 0.95 * 0.05 / 2
+    assert of_file == pytest.approx([(4 + beyond) * MBIT, (20 + beyond) * MBIT], rel=0.02)
+
+
+def test_counts_beside_files_are_refused(tmp_path: Path) -> None:
+    scenario = of_files(tmp_path, NODE, HEAD + "1,A,5,2,50,10\n").replace("topology.plan", "5 Mbit/s")
+    with pytest.raises(ScenarioError, match=r'topology\.plan: "5 Mbit/s" has no effect with files'):
+        scenario.canonical()
+
+
 @pytest.mark.parametrize(
     ("key", "value", "problem"),
     [

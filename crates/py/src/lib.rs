@@ -59,9 +59,9 @@ mod _fairlane {
     use super::{
         Batch, Packet, Port, PyAck, PyConnection, PyEvent, PySegment, ScenarioError, SchemeError, ThreadError,
         WatchedRun, canonical, congestion_controls, engine_version, gaps_of_trace, library_schemes, links,
-        load_scheme_library, long_runs, notes, points_of_cdf, register_congestion_control, register_scheme,
-        registered_congestion_controls, registered_schemes, result_schema, scenario_schema, schemes, student_t,
-        summarise, tcp_states, topologies, tree_of_files, users, version, with_queue,
+        load_scheme_library, long_runs, nodes_of_network, notes, points_of_cdf, register_congestion_control,
+        register_scheme, registered_congestion_controls, registered_schemes, result_schema, scenario_schema, schemes,
+        student_t, summarise, tcp_states, topologies, tree_of_files, users, version, with_queue,
     };
 
     #[pymodule_init]
@@ -110,10 +110,16 @@ fn gaps_of_trace(content: &str) -> PyResult<String> {
     scenario::gaps_of_trace(content).map_err(PyValueError::new_err)
 }
 
-/// The tree of LibreQoS's network.json and ShapedDevices.csv, as the key `tree` of a scenario has it.
+/// The nodes of LibreQoS's network.json, as `tree_of_files` takes them.
 #[pyfunction]
-fn tree_of_files(network: &str, devices: &str) -> PyResult<String> {
-    scenario::tree_of_files(network, devices).map_err(PyValueError::new_err)
+fn nodes_of_network(content: &str) -> PyResult<String> {
+    scenario::nodes_of_network(content).map_err(PyValueError::new_err)
+}
+
+/// The tree of these nodes and LibreQoS's ShapedDevices.csv, as the key `tree` of a scenario has it.
+#[pyfunction]
+fn tree_of_files(nodes: &str, devices: &str) -> PyResult<String> {
+    scenario::tree_of_files(nodes, devices).map_err(PyValueError::new_err)
 }
 
 /// What the user should know about a valid scenario: key and text.

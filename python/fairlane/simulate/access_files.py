@@ -22,9 +22,10 @@ def with_access_files(table: dict[str, Any], folder: Path) -> dict[str, Any]:
     network, devices = files.get("network"), files.get("devices")
     if not isinstance(network, str) or not isinstance(devices, str):
         return table
-    nodes = converted("topology.files.network", network, folder, "LibreQoS's network.json", str)
+    key = "topology.files"
+    nodes = converted(f"{key}.network", network, folder, "LibreQoS's network.json", _fairlane.nodes_of_network)
     tree = converted(
-        "topology.files",
+        f"{key}.devices",
         devices,
         folder,
         "LibreQoS's ShapedDevices.csv",

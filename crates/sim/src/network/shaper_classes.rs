@@ -3,15 +3,15 @@
 //! Source: LibreQoS 1.4, src/LibreQoS.py, `traverseNetwork`.
 //!
 //! A node's class has a ceiling of `margin` times its rate, at most that of its parent, and a rate of 95 % of that; below it a
-//! user's class has `rate`, and the rate of its plan as ceiling.
+//! user's class has the least rate of ShapedDevices.csv, without one `rate`, either times its weight, and the rate of its plan
+//! as ceiling.
 //!
 //! Cost: once; 32 bytes for a class.
 //!
 //! Deviations:
 //! 1. The rates of siblings are lessened to fit into that of their parent, unless `node_rates = "full"`: HTB lets a class send
 //!    from its own rate whatever its parent has left.
-//! 2. A circuit's least rate is `rate` of the queue, not that of ShapedDevices.csv.
-//! 3. Subscribers of nodes more than six levels below the link are in the class of the sixth, where LibreQoS makes one level of
+//! 2. Subscribers of nodes more than six levels below the link are in the class of the sixth, where LibreQoS makes one level of
 //!    several in another way.
 
 use crate::scenario::{AccessNetwork, Placement};
@@ -89,8 +89,9 @@ impl Tree {
             let parent = self.class_of_node[at.node as usize].unwrap_or(0);
             let most = params.ceil.map_or(f64::INFINITY, |ceil| ceil.as_f64());
             let ceil = at.configured.as_f64().min(most).min(self.ceil(parent));
+            let least = at.least.unwrap_or(params.rate).as_f64();
             for user in first.max(users.start)..end.min(users.end) {
-                let assured = (params.rate.as_f64() * weights.of(user)).min(ceil);
+                let assured = (least * weights.of(user)).min(ceil);
                 self.leaves.push(Class { parent: Some(parent), rate: rate(assured), ceil: Some(rate(ceil)) });
             }
             first = end;
@@ -161,12 +162,16 @@ mod tests {
 
     /// Those of the classes at the gateway, inner and leaves.
     fn classes(topology: Json, queue: Json) -> (Rates, Rates) {
-        let scenario = scenario(topology, queue);
+        classes_at(0, &scenario(topology, queue))
+    }
+
+    /// The same at a link.
+    fn classes_at(link: u32, scenario: &Scenario) -> (Rates, Rates) {
         let SchemeParams::Htb(params) = &scenario.queue.scheme else { panic!("htb") };
         let tree = scenario.topology.tree.as_ref().unwrap();
-        let mut of = Tree::of_nodes(0, params, tree);
+        let mut of = Tree::of_nodes(link, params, tree);
         let placements = scenario.placements();
-        of.add_leaves(users_of(0, &placements), params, &placements, &Weights::equal());
+        of.add_leaves(users_of(link, &placements), params, &placements, &Weights::equal());
         if params.node_rates == NodeRates::Fitting {
             of.fit();
         }
@@ -193,6 +198,26 @@ mod tests {
         // Three of 25 fit into the 27.075 of their access point.
         let fitting = json!({"scheme": "htb", "rate": "30 Mbit/s"});
         assert_eq!(classes(json!({}), fitting).1, [(9.025, 25.0); 6]);
+    }
+
+    #[test]
+    fn least_rates_of_the_files_are_those_of_the_leaves() {
+        let tree = json!({"nodes": [["ap", 0, 100_000_000, 100_000_000]], "subscribers": [
+            [1, 2, 25_000_000, 5_000_000, 8_000_000, 2_000_000],
+            [1, 1, 25_000_000, 5_000_000],
+            [1, 1, 25_000_000, 5_000_000, null, 2_000_000],
+        ]});
+        let files = json!({"network": "n", "devices": "d", "tree": tree.to_string()});
+        let topology = json!({"kind": "access", "gateway_rate": "1 Gbit/s", "files": files});
+        let group = |direction: &str| json!({"share": 1.0, "direction": direction, "sources": [{"kind": "tcp"}]});
+        let queue = json!({"scheme": "htb", "rate": "3 Mbit/s"});
+        for (direction, link, rates) in [
+            ("down", 0, [(8.0, 25.0), (8.0, 25.0), (3.0, 25.0), (3.0, 25.0)]),
+            ("up", 1, [(2.0, 5.0), (2.0, 5.0), (3.0, 5.0), (2.0, 5.0)]),
+        ] {
+            let json = json!({"topology": topology, "queue": queue, "groups": [group(direction)]});
+            assert_eq!(classes_at(link, &Scenario::read(&json).unwrap()).1, rates, "{direction}");
+        }
     }
 
     #[test]

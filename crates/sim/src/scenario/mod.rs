@@ -35,7 +35,7 @@ pub use tcp::TcpConfig;
 use tcp::TcpDefaults;
 pub use topology::{
     AccessNetwork, AccessNode, Dealt, Direction, LinkConfig, RateChange, SubscriberParams, TopologyConfig,
-    TopologyKind, TraceConfig, gaps_of_trace, tree_of_files,
+    TopologyKind, TraceConfig, gaps_of_trace, nodes_of_network, tree_of_files,
 };
 pub use transfers::{TransfersConfig, TransfersParams};
 pub use video::VideoParams;

@@ -1,7 +1,10 @@
 //! Notes: what a reader of results ought to know about a scenario that is valid. They follow from the scenario alone.
 
-use super::{GroupConfig, Scenario, SourceConfig, TcpConfig};
+use super::{AccessNetwork, Direction, GroupConfig, Scenario, SourceConfig, TcpConfig};
+use crate::traffic::tcp::{CongestionControl, TcpParams};
 use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::fairqueue::htb::HtbParams;
+use fairlane_schemes::registry::schemes::SchemeParams;
 use std::fmt;
 
 /// Slow for the simulator; see docs/benchmarks.md.
@@ -26,7 +29,9 @@ impl Scenario {
     /// What a reader of the results ought to know.
     #[must_use]
     pub fn notes(&self) -> Vec<Note> {
-        self.late_starts().into_iter().chain(self.early_stops()).chain(self.long_runs()).collect()
+        let of_marks = [self.sources_deaf_to_marks(), self.sources_never_marked()].into_iter().flatten();
+        let of_times = self.late_starts().into_iter().chain(self.early_stops());
+        of_times.chain(self.access_notes()).chain(of_marks).chain(self.long_runs()).collect()
     }
 
     /// A note if a run takes hours: a valid scenario may ask for years of computing.
@@ -91,6 +96,86 @@ impl Scenario {
         }
     }
 
+    /// The TCP sources for which something holds, by group and number.
+    fn tcp_sources(&self, holds: impl Fn(&GroupConfig, &TcpParams) -> bool) -> Vec<(usize, usize)> {
+        let mut found = Vec::new();
+        for (index, group) in self.groups.iter().enumerate() {
+            let sources = group.sources.iter().enumerate();
+            let wanted = sources.filter(|(_, source)| source.tcp().is_some_and(|tcp| holds(group, &tcp.params)));
+            found.extend(wanted.map(|(number, _)| (index, number)));
+        }
+        found
+    }
+
+    /// Senders that are there for marks are others without them.
+    fn sources_deaf_to_marks(&self) -> Option<Note> {
+        let needs = |control| matches!(control, CongestionControl::Dctcp | CongestionControl::Prague);
+        let deaf = self.tcp_sources(|_, tcp| !tcp.ecn && needs(tcp.congestion_control));
+        let (&(group, source), others) = deaf.split_first()?;
+        let tcp = self.groups[group].sources[source].tcp()?;
+        let text = format!(
+            "\"{}\" answers marks only with ecn = true, which is false here{}: without marks it is little else than Reno",
+            tcp.params.control_name(),
+            and_others(others.len(), "and in")
+        );
+        Some(Note { key: format!("groups[{group}].sources[{source}].congestion_control"), text })
+    }
+
+    /// Senders that ask for marks where no queue gives any.
+    fn sources_never_marked(&self) -> Option<Note> {
+        let links = &self.topology.links;
+        let marks: Vec<bool> = links.iter().map(|link| link.queue.as_ref().unwrap_or(&self.queue).marks()).collect();
+        // On an access network the route is that of the group's first user only.
+        let marks_on = |group: &GroupConfig| match &self.topology.tree {
+            Some(_) => marks.contains(&true),
+            None => group.route.iter().any(|&link| marks[link as usize]),
+        };
+        let unmarked = self.tcp_sources(|group, tcp| tcp.ecn && !marks_on(group));
+        let (&(group, source), others) = unmarked.split_first()?;
+        let text =
+            format!("true changes nothing{}: no queue on the way marks packets", and_others(others.len(), "nor in"));
+        Some(Note { key: format!("groups[{group}].sources[{source}].ecn"), text })
+    }
+
+    /// What of an access network is not as its keys and files look.
+    fn access_notes(&self) -> Vec<Note> {
+        let Some(tree) = &self.topology.tree else { return Vec::new() };
+        let late = tree.late_failover(self.run.end()).map(|(index, at)| Note {
+            key: format!("topology.failovers[{index}].at"),
+            text: format!("\"{at}\" is not before the end of the run, {}: it changes nothing", self.run.end()),
+        });
+        let at_gateway = tree.without_parent();
+        let plural = if at_gateway == 1 { "circuit has" } else { "circuits have" };
+        let parentless = (at_gateway > 0).then(|| Note {
+            key: "topology.files.devices".into(),
+            text: format!("{at_gateway} {plural} no parent node: at the gateway, behind no other link"),
+        });
+        let unread = if self.keeps_plans_in_tree() { self.unread_by_shaper(tree) } else { Vec::new() };
+        late.into_iter().chain(parentless).chain(unread).collect()
+    }
+
+    /// Keys that have no effect where a tree of shapers keeps the plans.
+    fn unread_by_shaper(&self, tree: &AccessNetwork) -> Vec<Note> {
+        let own = self.topology.links[0].queue.as_ref();
+        let mut notes = Vec::new();
+        if let SchemeParams::Htb(params) = &own.unwrap_or(&self.queue).scheme
+            && params.rate != HtbParams::default().rate
+            && tree.subscribers.iter().all(|some| some.least.iter().all(Option::is_some))
+        {
+            let table = if own.is_some() { "topology.gateway_queue" } else { "queue" };
+            let text = format!("\"{}\" has no effect: the files have a least rate for every circuit", params.rate);
+            notes.push(Note { key: format!("{table}.rate"), text });
+        }
+        for (index, group) in self.groups.iter().enumerate() {
+            let Some((params, _)) = &group.subscribers else { continue };
+            if let (Direction::Local, Some(rate)) = (params.direction, params.configured_plan) {
+                let text = format!("\"{rate}\" keeps nobody to it: local packets do not pass the tree of shapers");
+                notes.push(Note { key: format!("groups[{index}].configured_plan"), text });
+            }
+        }
+        notes
+    }
+
     /// Sources that stop before the end make means smaller than what they got while they sent.
     fn early_stops(&self) -> Option<Note> {
         let sources = self.groups.iter().enumerate().flat_map(|(index, group)| {
@@ -130,5 +215,121 @@ impl Scenario {
              the time before; a longer run.warmup or an earlier start_until avoids that"
         );
         Some(Note { key: format!("groups[{first}].start_until"), text })
+    }
+}
+
+/// Of further sources that a note is about, how many there are.
+fn and_others(count: usize, how: &str) -> String {
+    match count {
+        0 => String::new(),
+        1 => format!(" ({how} 1 other source)"),
+        _ => format!(" ({how} {count} other sources)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value as Json, json};
+
+    fn notes(json: &Json) -> Vec<String> {
+        Scenario::read(json).unwrap().notes().iter().map(ToString::to_string).collect()
+    }
+
+    fn of_source(queue: &Json, source: Json) -> Vec<String> {
+        let tcp = json!({"profile": "linux"});
+        notes(&json!({"queue": queue, "tcp": tcp, "groups": [{"sources": [source]}]}))
+    }
+
+    #[test]
+    fn senders_that_are_there_for_marks_and_ask_for_none_are_told_of() {
+        let codel = json!({"scheme": "codel", "ecn": true});
+        for control in ["dctcp", "prague"] {
+            let source = json!({"kind": "tcp", "congestion_control": control});
+            let note = format!(
+                "groups[0].sources[0].congestion_control: \"{control}\" answers marks only with ecn = true, which is false \
+                 here: without marks it is little else than Reno"
+            );
+            assert_eq!(of_source(&codel, source), [note]);
+        }
+        let asking = json!({"kind": "tcp", "congestion_control": "prague", "ecn": true});
+        assert_eq!(of_source(&codel, asking), [""; 0]);
+        assert_eq!(of_source(&codel, json!({"kind": "tcp"})), [""; 0]);
+    }
+
+    #[test]
+    fn marks_that_are_asked_for_where_no_queue_marks_are_told_of() {
+        let asking = || json!({"kind": "tcp", "ecn": true});
+        let note = "groups[0].sources[0].ecn: true changes nothing: no queue on the way marks packets";
+        for queue in [
+            json!({"scheme": "droptail"}),
+            json!({"scheme": "codel"}),
+            json!({"scheme": "abc"}),
+            json!({"scheme": "htb", "leaf": "droptail"}),
+            json!({"scheme": "hcsfq"}),
+        ] {
+            assert_eq!(of_source(&queue, asking()), [note], "{queue}");
+        }
+        for queue in [
+            json!({"scheme": "codel", "ecn": true}),
+            json!({"scheme": "abc", "ecn": true}),
+            json!({"scheme": "dualpi2"}),
+            json!({"scheme": "docsis_qp"}),
+            json!({"scheme": "cake"}),
+            json!({"scheme": "htb"}),
+            json!({"scheme": "hcsfq", "mark_above": "48 kB"}),
+        ] {
+            assert_eq!(of_source(&queue, asking()), [""; 0], "{queue}");
+        }
+    }
+
+    #[test]
+    fn a_queue_that_marks_counts_on_the_way_of_the_group_only() {
+        let link = |name: &str, queue: Json| json!({"name": name, "rate": "5 Mbit/s", "queue": queue});
+        let links = [link("a", json!({"scheme": "droptail"})), link("b", json!({"scheme": "cake"}))];
+        let group =
+            |route: &[&str]| json!({"route": route, "sources": [{"kind": "tcp", "ecn": true}, {"kind": "tcp"}]});
+        let found = notes(&json!({"topology": {"kind": "graph", "links": links}, "queue": {"scheme": "droptail"},
+            "groups": [group(&["a", "b"]), group(&["a"]), group(&["b"])]}));
+        assert_eq!(found, ["groups[1].sources[0].ecn: true changes nothing: no queue on the way marks packets"]);
+    }
+
+    #[test]
+    fn of_several_sources_the_first_is_named_and_the_others_are_counted() {
+        let source = json!({"kind": "tcp", "ecn": true});
+        let found = notes(&json!({"queue": {"scheme": "droptail"}, "groups": [{"sources": [source, source, source]}]}));
+        let note = "groups[0].sources[0].ecn: true changes nothing (nor in 2 other sources): no queue on the way marks packets";
+        assert_eq!(found, [note]);
+    }
+
+    /// An access network of files: a circuit at a node with least rates, one at the gateway with or without.
+    fn access(queue: Json, least: Json, groups: Json) -> Json {
+        let rows = json!([[1, 2, 25_000_000, 5_000_000, 8_000_000, 2_000_000], least]);
+        let tree = json!({"nodes": [["ap", 0, 100_000_000, 100_000_000]], "subscribers": rows});
+        let files = json!({"network": "n", "devices": "d", "tree": tree.to_string()});
+        let failovers = json!([{"node": "ap", "at": "10 s"}, {"node": "ap", "at": "20 s"}]);
+        json!({"run": {"warmup": "5 s", "measure": "15 s"}, "queue": queue, "groups": groups,
+            "topology": {"kind": "access", "files": files, "failovers": failovers}})
+    }
+
+    #[test]
+    fn an_access_network_tells_of_what_is_not_as_it_looks() {
+        let group = |direction: &str| {
+            json!({"direction": direction, "configured_plan": "9 Mbit/s", "start_until": "1 s",
+            "sources": [{"kind": "tcp"}]})
+        };
+        let groups = json!([group("down"), group("local")]);
+        let failover = "topology.failovers[1].at: \"20 s\" is not before the end of the run, 20 s: it changes nothing";
+        let parent = "topology.files.devices: 1 circuit has no parent node: at the gateway, behind no other link";
+        let assured = json!([0, 1, 25_000_000, 5_000_000, 1_000_000, 1_000_000]);
+        let htb = json!({"scheme": "htb", "rate": "2 Mbit/s"});
+        assert_eq!(notes(&access(json!({"scheme": "droptail"}), assured.clone(), groups.clone())), [failover, parent]);
+        let rate = "queue.rate: \"2 Mbit/s\" has no effect: the files have a least rate for every circuit";
+        let plan =
+            "groups[1].configured_plan: \"9 Mbit/s\" keeps nobody to it: local packets do not pass the tree of shapers";
+        assert_eq!(notes(&access(htb.clone(), assured, groups.clone())), [failover, parent, rate, plan]);
+        // The circuit at the gateway has none.
+        let unassured = json!([0, 1, 25_000_000, 5_000_000]);
+        assert_eq!(notes(&access(htb, unassured, groups)), [failover, parent, plan]);
     }
 }

@@ -91,17 +91,17 @@ impl AccessNetwork {
         let params = AccessNetworkParams::read(table)?;
         let files = FilesConfig::read(table)?;
         let (nodes, subscribers) = match &files {
-            Some(files) => files.tree(&params, &table.key("files"))?,
-            None => by_counts(&params),
+            Some(files) => {
+                check_counts_unset(&params, table)?;
+                let (nodes, subscribers) = files.tree(&params, &table.key("files"))?;
+                check_files(&nodes, &subscribers, table)?;
+                (nodes, subscribers)
+            }
+            None => {
+                check_counts(&params, table)?;
+                by_counts(&params)
+            }
         };
-        let count: u64 = subscribers.iter().map(|some| u64::from(some.count)).sum();
-        if nodes.len() > MOST_NODES || count > MOST_SUBSCRIBERS {
-            let problem = format!(
-                "{} nodes with {count} subscribers are out of range, there may be {MOST_NODES} and {MOST_SUBSCRIBERS}",
-                nodes.len()
-            );
-            return Err(ConfigError::new(table.key("access_points"), problem));
-        }
         let mut queues = [const { None }; 3];
         for (queue, key) in queues.iter_mut().zip(QUEUES) {
             *queue = table.table(key)?.map(|mut queue| QueueConfig::read_with(&mut queue, find)).transpose()?;
@@ -200,6 +200,19 @@ impl AccessNetwork {
         (node + 1..count).chain(0..node).find(alike).unwrap_or(node)
     }
 
+    /// The first failover that begins at `end` or later, by number, with its time.
+    #[must_use]
+    pub fn late_failover(&self, end: Time) -> Option<(usize, Time)> {
+        self.failovers.iter().map(|one| one.at).enumerate().find(|(_, at)| *at >= end)
+    }
+
+    /// Subscribers of files who have no node, and so are at the gateway of a tree that has nodes.
+    #[must_use]
+    pub fn without_parent(&self) -> u32 {
+        let at_gateway = self.subscribers.iter().filter(|some| some.node == 0);
+        if self.nodes.len() > 1 { at_gateway.map(|some| some.count).sum() } else { 0 }
+    }
+
     /// Whether `node` is `above` or below it.
     #[must_use]
     pub fn is_under(&self, node: u32, above: u32) -> bool {
@@ -230,6 +243,82 @@ impl AccessNetwork {
         let [(from, low), (to, high)] = [line[0], line[1]];
         low + (high - low) * (hour - from) / (to - from)
     }
+}
+
+/// Keys of a tree by counts, which files stand in place of.
+const OF_COUNTS: [&str; 9] = [
+    "sites",
+    "access_points",
+    "subscribers",
+    "site_rate",
+    "site_rate_up",
+    "access_point_rate",
+    "access_point_rate_up",
+    "plan",
+    "plan_up",
+];
+
+/// Refuses keys of a tree by counts beside files, but with their defaults, which a scenario has that was written back.
+fn check_counts_unset(params: &AccessNetworkParams, table: &Table<'_>) -> Result<(), ConfigError> {
+    let (mut given, mut defaults) = (Map::new(), Map::new());
+    params.write(&mut given);
+    AccessNetworkParams::default().write(&mut defaults);
+    match OF_COUNTS.into_iter().find(|&key| given.get(key) != defaults.get(key)) {
+        Some(key) => {
+            let problem = format!("{} has no effect with files, which have the tree and the plans", given[key]);
+            Err(ConfigError::new(table.key(key), problem))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Checks how large the tree of files is.
+fn check_files(nodes: &[AccessNode], subscribers: &[Subscribers], table: &Table<'_>) -> Result<(), ConfigError> {
+    if nodes.len() > MOST_NODES {
+        let problem = format!("{} nodes are out of range, there may be {MOST_NODES}", nodes.len());
+        return Err(ConfigError::new(table.key("files.network"), problem));
+    }
+    let count: u64 = subscribers.iter().map(|some| u64::from(some.count)).sum();
+    if count > MOST_SUBSCRIBERS {
+        let problem = format!("{count} circuits are out of range, there may be {MOST_SUBSCRIBERS}");
+        return Err(ConfigError::new(table.key("files.devices"), problem));
+    }
+    Ok(())
+}
+
+/// Checks how large the tree of these counts is; blames the count that is furthest above its default.
+fn check_counts(params: &AccessNetworkParams, table: &Table<'_>) -> Result<(), ConfigError> {
+    let defaults = AccessNetworkParams::default();
+    let [sites, points, subscribers] = [params.sites, params.access_points, params.subscribers].map(u64::from);
+    let excess = |count: u64, default: u32| count as f64 / f64::from(default);
+    let of_sites = excess(sites, defaults.sites);
+    let of_points = excess(points, defaults.access_points);
+    let of_subscribers = excess(subscribers, defaults.subscribers);
+    let (key, count, most, beside) = if 1 + sites * (1 + points) > MOST_NODES as u64 {
+        let room = MOST_NODES as u64 - 1;
+        let all = format!("{MOST_NODES} nodes in all");
+        if of_sites > of_points {
+            ("sites", sites, room / (1 + points), format!("{points} access points each and {all}"))
+        } else {
+            ("access_points", points, (room / sites).saturating_sub(1), format!("{sites} sites and {all}"))
+        }
+    } else if sites * points * subscribers > MOST_SUBSCRIBERS {
+        let all = format!("{MOST_SUBSCRIBERS} subscribers in all");
+        if of_subscribers >= of_sites.max(of_points) {
+            let most = MOST_SUBSCRIBERS / (sites * points);
+            ("subscribers", subscribers, most, format!("{sites} sites of {points} access points and {all}"))
+        } else if of_sites > of_points {
+            let most = MOST_SUBSCRIBERS / (points * subscribers);
+            ("sites", sites, most, format!("{points} access points of {subscribers} subscribers each and {all}"))
+        } else {
+            let most = MOST_SUBSCRIBERS / (sites * subscribers);
+            ("access_points", points, most, format!("{sites} sites, {subscribers} subscribers each and {all}"))
+        }
+    } else {
+        return Ok(());
+    };
+    let problem = format!("{count} is out of range, it must be from 1 to {most} with {beside}");
+    Err(ConfigError::new(table.key(key), problem))
 }
 
 fn find_node(nodes: &[AccessNode], name: &str, key: &str) -> Result<u32, ConfigError> {
@@ -284,6 +373,8 @@ pub struct Dealt {
     pub plan: BitRate,
     /// Rate that is kept in its place.
     pub configured: BitRate,
+    /// Rate that a tree of shapers assures them, in place of that of its queue.
+    pub least: Option<BitRate>,
 }
 
 impl AccessNetwork {
@@ -330,7 +421,7 @@ impl AccessNetwork {
                 let way = usize::from(params.direction != Direction::Down);
                 let plan = params.plan.unwrap_or(some.plan[way]);
                 let configured = params.configured_plan.unwrap_or(plan);
-                dealt.push(Dealt { node: some.node, group, users, plan, configured });
+                dealt.push(Dealt { node: some.node, group, users, plan, configured, least: some.least[way] });
             }
         }
         dealt
@@ -371,6 +462,58 @@ mod tests {
         let network = self::network(json!({"sites": 1, "access_points": 10, "subscribers": 10}));
         let dealt = network.deal(&[group(0.2, None)]);
         assert!(dealt.iter().all(|one| one.users == 2) && dealt.len() == 10, "{dealt:?}");
+    }
+
+    fn refusal(json: Json) -> String {
+        let mut table = Table::new("topology", &json).unwrap();
+        let read = AccessNetwork::read(&mut table, &fairlane_schemes::registry::external::no_external);
+        read.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn of_a_tree_that_is_too_large_the_count_is_blamed_that_makes_it_so() {
+        let cases = [
+            (
+                json!({"subscribers": 1_000_000}),
+                "topology.subscribers: 1000000 is out of range, it must be from 1 to 31250 with 4 sites of 8 access points and \
+                 1000000 subscribers in all",
+            ),
+            (
+                json!({"sites": 1000, "subscribers": 200}),
+                "topology.sites: 1000 is out of range, it must be from 1 to 625 with 8 access points of 200 subscribers each \
+                 and 1000000 subscribers in all",
+            ),
+            (
+                json!({"sites": 10, "access_points": 1000}),
+                "topology.access_points: 1000 is out of range, it must be from 1 to 998 with 10 sites and 10000 nodes in all",
+            ),
+            (
+                json!({"sites": 1000, "access_points": 10}),
+                "topology.sites: 1000 is out of range, it must be from 1 to 909 with 10 access points each and 10000 nodes in \
+                 all",
+            ),
+        ];
+        for (json, problem) in cases {
+            assert_eq!(refusal(json), problem);
+        }
+        // What the messages allow is allowed.
+        network(json!({"sites": 10, "access_points": 998}));
+        network(json!({"sites": 909, "access_points": 10}));
+    }
+
+    #[test]
+    fn counts_and_plans_have_no_effect_beside_files() {
+        let files = json!({"network": "n", "devices": "d",
+            "tree": r#"{"nodes": [["a", 0, 1000000, 1000000]], "subscribers": [[1, 2, 1000000, 1000000]]}"#});
+        let with = |key: &str, value: Json| json!({"files": files, key: value});
+        for (key, value) in [("sites", json!(2)), ("plan", json!("5 Mbit/s")), ("site_rate_up", json!("1 Gbit/s"))] {
+            let problem =
+                format!("topology.{key}: {value} has no effect with files, which have the tree and the plans");
+            assert_eq!(refusal(with(key, value)), problem);
+        }
+        // What is written back, with every default.
+        network(with("sites", json!(4)));
+        network(with("gateway_rate", json!("5 Gbit/s")));
     }
 
     #[test]

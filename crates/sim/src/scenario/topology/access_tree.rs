@@ -61,6 +61,8 @@ pub struct Subscribers {
     pub count: u32,
     /// Rates of the plan, down and up.
     pub plan: [BitRate; 2],
+    /// Rates that a tree of shapers assures them, down and up; where there is none, that of its queue.
+    pub least: [Option<BitRate>; 2],
 }
 
 /// The gateway of a tree.
@@ -73,7 +75,8 @@ pub(super) fn gateway(params: &AccessNetworkParams) -> AccessNode {
 pub(super) fn by_counts(params: &AccessNetworkParams) -> (Vec<AccessNode>, Vec<Subscribers>) {
     let mut nodes = vec![gateway(params)];
     let mut subscribers = Vec::new();
-    let some = Subscribers { node: 0, count: params.subscribers, plan: [params.plan, params.plan_up] };
+    let some =
+        Subscribers { node: 0, count: params.subscribers, plan: [params.plan, params.plan_up], least: [None; 2] };
     for site in 1..=params.sites {
         let parent = nodes.len() as u32;
         let rates = [params.site_rate, params.site_rate_up.unwrap_or(params.site_rate)];

@@ -13,7 +13,7 @@ mod preset;
 mod trace;
 
 pub use access::{AccessNetwork, Dealt, Direction, SubscriberParams};
-pub use access_files::tree_of_files;
+pub use access_files::{nodes_of_network, tree_of_files};
 pub use access_tree::AccessNode;
 pub use link::{LinkConfig, LinkParams, RateChange};
 pub use preset::{About, Preset};
