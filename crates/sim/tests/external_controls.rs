@@ -315,7 +315,7 @@ fn a_control_from_outside_needs_a_sender_with_records_and_its_name_must_be_known
     };
     assert_eq!(
         refused(&scenario("mine", &json!({"profile": "ns3"}))),
-        "tcp.congestion_control: \"mine\" needs loss_detection = \"rack\" or \"packet_threshold\", as the profile linux has it"
+        "tcp.congestion_control: \"mine\" needs loss_detection = \"rack\", as the profile linux has it, \"scoreboard\" or \"packet_threshold\""
     );
     let unknown = refused(&scenario("nobody", &json!({})));
     assert!(unknown.starts_with("tcp.congestion_control: \"nobody\" is not one of reno, cubic"), "{unknown}");

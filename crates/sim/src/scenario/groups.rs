@@ -237,20 +237,7 @@ impl GroupConfig {
             return Err(ConfigError::new(table.key("name"), format!("\"{name}\" is empty, results need a name")));
         }
         let params = GroupParams::read(table)?;
-        if params.start_until < params.start_from {
-            let problem = format!(
-                "\"{}\" is out of range, it must be from start_from, {}, up",
-                params.start_until, params.start_from
-            );
-            return Err(ConfigError::new(table.key("start_until"), problem));
-        }
-        if params.start_until > end {
-            let problem = format!(
-                "\"{}\" is out of range, it must be at most the end of the run, {end}: later flows never start",
-                params.start_until
-            );
-            return Err(ConfigError::new(table.key("start_until"), problem));
-        }
+        check_start(&params, table, end)?;
         if params.weighted_reference_rate().0 < u64::from(params.ingresses) {
             let problem = format!(
                 "{} is out of range, each ingress needs 1 bit/s of the reference rate times the weight",
@@ -274,6 +261,9 @@ impl GroupConfig {
         for mut source in table.tables("sources")? {
             if subscribers.is_some() {
                 let own: Option<String> = source.optional("application", None)?;
+                if own.as_ref().is_some_and(|name| name.trim().is_empty()) {
+                    return Err(ConfigError::new(source.key("application"), "\"\" is empty, results need a name"));
+                }
                 applications
                     .push(own.unwrap_or_else(|| source.get("kind").and_then(Json::as_str).unwrap_or_default().into()));
             }
@@ -317,6 +307,20 @@ impl GroupConfig {
     pub fn flows_per_user(&self) -> u64 {
         self.sources.iter().map(SourceConfig::lasting_flows).sum()
     }
+}
+
+/// Checks that the last start comes after the first, and before the end of the run.
+fn check_start(params: &GroupParams, table: &mut Table<'_>, end: Time) -> Result<(), ConfigError> {
+    let (from, until) = (params.start_from, params.start_until);
+    let allowed = if until < from {
+        format!("it must be from start_from, {from}, up")
+    } else if until > end {
+        format!("it must be at most the end of the run, {end}: later flows never start")
+    } else {
+        return Ok(());
+    };
+    let default = if table.get("start_until").is_none() { ", the default," } else { "" };
+    Err(ConfigError::new(table.key("start_until"), format!("\"{until}\"{default} is out of range, {allowed}")))
 }
 
 /// Which subscribers of an access network a group is; `None` on other topologies.
@@ -429,12 +433,12 @@ fn middle_access_delays(
     let Some(rtts) = &params.user_rtts else {
         return Ok(vec![params.access_delay.unwrap_or(topology.access.access_delay)]);
     };
-    if rtts.len() != params.users as usize || rtts.len() > MOST_USER_RTTS {
-        let problem = format!(
-            "has {} values, it must have one for each of {} users, and {MOST_USER_RTTS} at most",
-            rtts.len(),
-            params.users
-        );
+    if rtts.len() > MOST_USER_RTTS {
+        let problem = format!("has {} values, there may be {MOST_USER_RTTS}: split the group", rtts.len());
+        return Err(ConfigError::new(key("user_rtts"), problem));
+    }
+    if rtts.len() != params.users as usize {
+        let problem = format!("has {} values, it must have one for each of {} users", rtts.len(), params.users);
         return Err(ConfigError::new(key("user_rtts"), problem));
     }
     let of_user = |index| format!("{}[{index}]", key("user_rtts"));
@@ -471,4 +475,55 @@ fn check_receiver_link(
         return Err(ConfigError::new(key, problem));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Scenario;
+    use serde_json::{Value as Json, json};
+
+    fn refusal(topology: &Json, mut group: Json) -> String {
+        group["sources"] = group.get("sources").cloned().unwrap_or_else(|| json!([{"kind": "tcp"}]));
+        let run = json!({"warmup": "2 s", "measure": "8 s"});
+        let scenario = json!({"run": run, "topology": topology, "queue": {"scheme": "droptail"}, "groups": [group]});
+        Scenario::read(&scenario).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_default_that_is_out_of_range_is_told_to_be_one() {
+        let dumbbell = json!({});
+        let late = "is out of range, it must be at most the end of the run, 10 s: later flows never start";
+        assert_eq!(refusal(&dumbbell, json!({})), format!("groups[0].start_until: \"15 s\", the default, {late}"));
+        assert_eq!(
+            refusal(&dumbbell, json!({"start_until": "15 s"})),
+            format!("groups[0].start_until: \"15 s\" {late}")
+        );
+        assert_eq!(
+            refusal(&dumbbell, json!({"start_from": "20 s"})),
+            "groups[0].start_until: \"15 s\", the default, is out of range, it must be from start_from, 20 s, up"
+        );
+    }
+
+    #[test]
+    fn too_many_round_trip_times_are_told_from_those_of_other_users() {
+        let rtts = |count: usize| vec!["40 ms"; count];
+        let group = |users: u32, count: usize| json!({"users": users, "user_rtts": rtts(count), "start_until": "1 s"});
+        assert_eq!(
+            refusal(&json!({}), group(2000, 2000)),
+            "groups[0].user_rtts: has 2000 values, there may be 1000: split the group"
+        );
+        assert_eq!(
+            refusal(&json!({}), group(2000, 3)),
+            "groups[0].user_rtts: has 3 values, it must have one for each of 2000 users"
+        );
+    }
+
+    #[test]
+    fn an_application_has_a_name() {
+        let source = json!({"kind": "tcp", "application": ""});
+        assert_eq!(
+            refusal(&json!({"kind": "access"}), json!({"start_until": "1 s", "sources": [source]})),
+            "groups[0].sources[0].application: \"\" is empty, results need a name"
+        );
+    }
 }

@@ -83,11 +83,12 @@ impl LossConfig {
     fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
         let model = table.optional("model", None)?.unwrap_or(LossModel::Random);
         for &key in model.required() {
-            match model {
-                _ if table.get(key).is_some() => {}
-                LossModel::Periodic => _ = table.required::<u32>(key)?,
-                _ => _ = table.required::<Probability>(key)?,
-            }
+            let missing = match model {
+                _ if table.get(key).is_some() => continue,
+                LossModel::Periodic => table.required::<u32>(key).map(drop),
+                _ => table.required::<Probability>(key).map(drop),
+            };
+            missing.map_err(|error| with_model_meant(error, model, table))?;
         }
         let loss = match model {
             LossModel::Random => Self::Random(RandomLossParams::read(table)?),
@@ -107,6 +108,20 @@ impl LossConfig {
         };
         map.insert("model".into(), model.to_json());
         Json::Object(map)
+    }
+}
+
+/// The error of a missing key of a `model` also says which model the keys are of that are there.
+fn with_model_meant(error: ConfigError, model: LossModel, table: &mut Table<'_>) -> ConfigError {
+    let own: Vec<_> = model.specs().iter().map(|spec| spec.name).collect();
+    let others = LossModel::ALL.iter().flat_map(|&other| other.specs().into_iter().map(move |spec| (spec.name, other)));
+    let mut of_others = others.filter(|(name, _)| !own.contains(name));
+    match of_others.find(|(name, _)| table.get(name).is_some()) {
+        Some((name, other)) => {
+            let problem = format!("{}; {name} belongs to model = \"{}\"", error.problem, other.name());
+            ConfigError::new(error.key, problem)
+        }
+        None => error,
     }
 }
 
@@ -224,4 +239,27 @@ fn read_detour(table: &mut Table<'_>) -> Result<DetourParams, ConfigError> {
     }
     table.finish()?;
     Ok(params)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn keys_of_another_model_of_loss_are_told_where_one_is_missing() {
+        let refusal = |json: Json| {
+            let mut table = Table::new("loss", &json).unwrap();
+            LossConfig::read(&mut table).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refusal(json!({"p": "1 %", "r": "20 %"})),
+            "loss.probability: missing, must be a probability such as \"1 %\"; p belongs to model = \"gilbert_elliott\""
+        );
+        assert_eq!(
+            refusal(json!({"model": "gilbert_elliott", "p": "1 %", "period": 5})),
+            "loss.r: missing, must be a probability such as \"1 %\"; period belongs to model = \"periodic\""
+        );
+        assert_eq!(refusal(json!({})), "loss.probability: missing, must be a probability such as \"1 %\"");
+    }
 }

@@ -215,7 +215,7 @@ impl CdfFile {
     /// Reads the table `cdf`, if there is one.
     pub(super) fn read(table: &mut Table<'_>) -> Result<Option<Self>, ConfigError> {
         let Some(mut table) = table.table("cdf")? else { return Ok(None) };
-        let file: String = table.required("file")?;
+        let file = table.required_file("file", "sizes.txt")?;
         let points: Option<String> = table.optional("points", None)?;
         table.finish()?;
         let Some(points) = points else {
@@ -308,5 +308,21 @@ mod tests {
         ] {
             assert_eq!(SizeCdf::of_file(content).unwrap_err(), problem);
         }
+    }
+
+    #[test]
+    fn a_file_that_is_missing_is_named_by_an_example_of_its_kind() {
+        let refusal = |json: serde_json::Value| {
+            let json = serde_json::json!({"cdf": json});
+            CdfFile::read(&mut Table::new("source", &json).unwrap()).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refusal(serde_json::json!({"points": "0:0 10:1"})),
+            "source.cdf.file: missing, must be the name of a file such as \"sizes.txt\""
+        );
+        assert_eq!(
+            refusal(serde_json::json!({"file": 5})),
+            "source.cdf.file: 5 is not the name of a file such as \"sizes.txt\""
+        );
     }
 }

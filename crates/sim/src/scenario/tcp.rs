@@ -192,8 +192,9 @@ fn check_loss_detection(params: &TcpParams, table: &mut Table<'_>) -> Result<(),
     }
     if params.congestion_control.needs_samples() && !params.is_tracked() {
         let name = params.control_name();
-        let problem =
-            format!("\"{name}\" needs loss_detection = \"rack\" or \"packet_threshold\", as the profile linux has it");
+        let problem = format!(
+            "\"{name}\" needs loss_detection = \"rack\", as the profile linux has it, \"scoreboard\" or \"packet_threshold\""
+        );
         return Err(ConfigError::new(blame("congestion_control", "loss_detection"), problem));
     }
     Ok(())
@@ -232,6 +233,7 @@ fn written(params: &TcpParams) -> Map<String, Json> {
 mod tests {
     use super::super::Scenario;
     use super::*;
+    use crate::traffic::tcp::control::Authority;
     use crate::traffic::tcp::external::no_control;
     use serde_json::json;
 
@@ -325,6 +327,46 @@ mod tests {
         // Slow start of the sender counts bytes whatever the control.
         for profile in ["ns3", "linux"] {
             assert!(read(&json!({"profile": profile, "byte_counting": false})).is_ok());
+        }
+    }
+
+    #[test]
+    fn keys_of_marks_are_refused_where_none_are_asked_for() {
+        for (control, key) in
+            [("dctcp", "dctcp_gain"), ("dctcp", "dctcp_initial_alpha"), ("prague", "prague_gain"), ("bbr3", "bbr3_ecn")]
+        {
+            let value = if key == "bbr3_ecn" { json!("alpha") } else { json!(0.5) };
+            let source = |ecn: bool| [json!({"congestion_control": control, key: value, "ecn": ecn})];
+            let problem = format!("groups[0].sources[0].{key}: {value} has no effect with ecn = false");
+            assert_eq!(refusal(&json!({}), &source(false)), problem);
+            assert!(scenario(&json!({}), &source(true)).is_ok(), "{key}");
+        }
+    }
+
+    #[test]
+    fn controls_that_set_the_window_themselves_have_no_whole_windows() {
+        for &control in CongestionControl::ALL {
+            let sources = [json!({"congestion_control": control.name(), "whole_windows": false})];
+            if control.authority() == Authority::Full {
+                let problem = format!(
+                    "groups[0].sources[0].whole_windows: false has no effect with congestion_control = \"{}\"",
+                    control.name()
+                );
+                assert_eq!(refusal(&json!({}), &sources), problem);
+            } else {
+                assert!(scenario(&json!({}), &sources).is_ok(), "{}", control.name());
+            }
+        }
+    }
+
+    #[test]
+    fn every_detection_that_a_sender_with_records_has_is_named_where_one_is_needed() {
+        let problem = "tcp.congestion_control: \"bbr1\" needs loss_detection = \"rack\", as the profile linux has it, \
+                       \"scoreboard\" or \"packet_threshold\"";
+        assert_eq!(read(&json!({"profile": "ns3", "congestion_control": "bbr1"})).unwrap_err().to_string(), problem);
+        for detection in ["rack", "scoreboard", "packet_threshold"] {
+            let tcp = json!({"profile": "linux", "loss_detection": detection, "congestion_control": "bbr1"});
+            assert!(read(&tcp).is_ok(), "{detection}");
         }
     }
 

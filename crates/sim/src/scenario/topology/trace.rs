@@ -41,7 +41,7 @@ impl TraceConfig {
     /// Reads the table `name`, if there is one.
     pub(super) fn read(table: &mut Table<'_>, name: &'static str) -> Result<Option<Self>, ConfigError> {
         let Some(mut table) = table.table(name)? else { return Ok(None) };
-        let file: String = table.required("file")?;
+        let file = table.required_file("file", "radio.up")?;
         let params = TraceParams::read(&mut table)?;
         let key = table.key("gaps");
         let gaps: String = match table.optional("gaps", None)? {
@@ -187,5 +187,12 @@ mod tests {
         assert!(read_gaps("1*10000001").is_err());
         assert!(read_gaps("4294967295 1").is_err());
         assert!(read_gaps("1 x").is_err());
+    }
+
+    #[test]
+    fn gaps_without_a_file_ask_for_its_name() {
+        let json = serde_json::json!({"trace": {"gaps": "1 2"}});
+        let error = TraceConfig::read(&mut Table::new("link", &json).unwrap(), "trace").unwrap_err().to_string();
+        assert_eq!(error, "link.trace.file: missing, must be the name of a file such as \"radio.up\"");
     }
 }

@@ -346,7 +346,8 @@ impl TcpParams {
         let rfc_timeout = matches!(self.loss_detection, LossDetection::Dupack | LossDetection::Scoreboard);
         let classic_elsewhere =
             self.hystart == HyStartKind::Classic && self.congestion_control != CongestionControl::Cubic;
-        let rules: [(bool, &'static [&'static str], &str); 11] = [
+        let is_external = matches!(self.congestion_control, CongestionControl::External(_));
+        let rules: [(bool, &'static [&'static str], &str); 12] = [
             (!self.sack, &["sack_delay"], "sack = false"),
             (!self.is_tracked(), OF_RECORDS, &detection),
             (self.is_tracked(), OF_CLASSIC, &detection),
@@ -356,12 +357,18 @@ impl TcpParams {
                 &["impatient_timer", "recovery_sends_at_once", "sack_duplicates", "tlp", "frto", "undo", "min_rto"],
                 &detection,
             ),
-            (!self.ecn, &["accurate_ecn", "bbr3_ecn"], "ecn = false"),
+            (
+                !self.ecn,
+                &["accurate_ecn", "bbr3_ecn", "dctcp_gain", "dctcp_initial_alpha", "prague_gain"],
+                "ecn = false",
+            ),
             (self.app_rate.is_none(), &["app_limited_from", "app_limited_until"], "no app_rate"),
             (self.pacing == Pacing::Off, &["tso", "pacing_catches_up"], "pacing = \"off\""),
             (authority != Authority::Avoidance, &["hystart"], &control),
             (classic_elsewhere, &["hystart"], &control),
             (authority == Authority::Full, &["recovery", "initial_ssthresh"], &control),
+            // Of one from outside nobody knows whether it looks at it.
+            (authority == Authority::Full && !is_external, &["whole_windows"], &control),
         ];
         let holding = rules.into_iter().filter(|(holds, ..)| *holds);
         holding.map(|(_, keys, reason)| (keys, reason.to_string())).collect()
