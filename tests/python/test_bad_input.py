@@ -95,7 +95,11 @@ VALUES = {
         ["groups[0].rtt_spread", "0.6", "20 ms", "0.5"],
     ),
     "a spread of nothing": ("groups[0].rtt_spread", "0.1", ["groups[0].rtt_spread", "0.1", "rtt"]),
-    "RTTs of other users": ("groups[0].user_rtts", '["20 ms", "30 ms"]', ["groups[0].user_rtts", "2 values", "1 user"]),
+    "RTTs of other users": (
+        "groups[0].user_rtts",
+        '["20 ms", "30 ms"]',
+        ["groups[0].user_rtts", "2 values", "each of 1 user"],
+    ),
     "superscript for a number": ("groups[²].users", "1", ["groups[²].users"]),
     "4000 digits": ("groups[0].users", 4000 * "9", ["groups[0].users", "out of range"]),
     "value of 5000 letters": ("queue.limit", f'"{5000 * "9"} packets"', ["queue.limit", "99…99"]),
@@ -154,6 +158,15 @@ COMMANDS = {
     "store": (["reproduce", "abc2018.fig4a", "--store", "short.toml"], ["--store", "short.toml"]),
     "output": (["reproduce", "abc2018.fig4a", "--out", "short.toml"], ["--out", "short.toml"]),
     "unknown scheme": (["schemes", "foo"], ["foo", "abc"]),
+    "misspelt scheme": (["schemes", "codle"], ["codle: no such scheme; did you mean codel"]),
+    "misspelt congestion control": (
+        ["congestion-controls", "bbr9"],
+        ["bbr9: no such congestion control; did you mean bbr3, bbr1?"],
+    ),
+    "a million subscribers of each access point": (
+        [*RUN, "--set", "topology.kind=access", "--set", "topology.subscribers=1000000"],
+        ["topology.subscribers: 1000000 is out of range, it must be from 1 to 31250 with 4 sites of 8 access points"],
+    ),
     "5000 digits": ([*RUN, "--set", f"run.seed={5000 * '9'}"], ["--set", "run.seed", "digits"]),
     "5000 arrays": ([*RUN, "--set", f"run.seed={5000 * '['}"], ["--set", "run.seed", "nested"]),
     "second line": ([*RUN, "--set", "run.seed=1\nname='x'"], ["--set", "run.seed", "other keys"]),

@@ -202,6 +202,10 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
         'metric = "throughputratio"\nmin = 1',
         ["expect[0].metric", "throughputratio", "throughput_ratio"],
     ),
+    "metric like no other": (
+        'metric = "zzz"\nmin = 1',
+        ["expect[0].metric: 'zzz' is not measured by this scenario; the nearest of "],
+    ),
     "metric of no group": (
         'metric = "goodput_bps.heav"\nmin = "1 bit/s"',
         ["expect[0].metric", "goodput_bps.heav", "goodput_bps.heavy"],

@@ -168,7 +168,8 @@ def test_beside_pairs_a_report_has_no_pages_of_papers_without_results(pairs: Pai
     [
         (["pairs", "--senders", "cubik"], "senders: "),
         (["pairs", "--senders", "cubic,cubic"], "senders: cubic,cubic given; name each sender once"),
-        (["pairs", "--queues", "droptial"], "droptial"),
+        (["pairs", "--senders", "cubik"], "did you mean cubic?"),
+        (["pairs", "--queues", "droptial"], "queues: droptial: no such scheme; did you mean droptail?"),
         (["pairs", "--set", "queue.scheme=abc"], "queue.scheme: has no effect"),
         (["pairs", "--set", "run.mesure=1 s"], "run.mesure"),
         (["report", "abc2018.fig4a", "--pairs", "no.json"], "--pairs: no.json: No such file"),

@@ -35,6 +35,21 @@ def test_a_trace_is_found_beside_the_scenario_and_becomes_part_of_it(tmp_path: P
     assert len(fairlane.run(again, replications=1, store=tmp_path / "store").runs) == 1
 
 
+def test_gaps_beside_a_file_that_has_others_are_refused(tmp_path: Path) -> None:
+    traced(tmp_path, "1\n3\n3\n")
+    text = (tmp_path / "traced.toml").read_text()
+    for gaps in ("1 2 0", "1 2*1 0"):
+        (tmp_path / "traced.toml").write_text(f'{text}gaps = "{gaps}"\n')
+        Scenario.from_toml(tmp_path / "traced.toml").canonical()
+    (tmp_path / "traced.toml").write_text(f'{text}gaps = "1 2"\n')
+    problem = r"traced\.toml: topology\.bottleneck_trace\.gaps: '1 2' is not what 'a\.up' has: leave gaps out"
+    with pytest.raises(fairlane.UserError, match=problem):
+        Scenario.from_toml(tmp_path / "traced.toml")
+    # Without the file, as a canonical scenario may be, its content is all there is.
+    (tmp_path / "a.up").unlink()
+    Scenario.from_toml(tmp_path / "traced.toml").canonical()
+
+
 def test_stored_runs_belong_to_the_content_of_a_trace(tmp_path: Path) -> None:
     here, there = (traced(tmp_path / name, "1\n2\n").canonical() for name in ("x", "y"))
     assert key(here) == key(there)

@@ -341,9 +341,9 @@ def test_mistakes_are_one_line(cli: Cli, workdir: Path) -> None:
     for arguments, mention in [
         ([*run, "--qlog", "run.json"], "--qlog: run.json must end in .qlog"),
         ([*run, "--qlog", "short.toml/run.qlog"], "/short.toml: Not a directory"),
-        ([*run, "--qlog", "run.qlog", "--qlog-flows", "99"], "qlog_flows: 99 is out of range, it must be from 0 to "),
+        ([*run, "--qlog", "run.qlog", "--qlog-flows", "99"], "--qlog-flows: 99 is out of range, it must be from 0 to "),
         ([*run, "--qlog", "run.qlog", "--qlog-flows", "one"], "--qlog-flows: 'one' is not the number of a flow"),
-        ([*run, "--qlog", "run.qlog", "--qlog-flows", "0,0"], "qlog_flows: 0,0 given; name each flow once"),
+        ([*run, "--qlog", "run.qlog", "--qlog-flows", "0,0"], "--qlog-flows: 0,0 given; name each flow once"),
         ([*run, "--qlog-flows", "0"], "--qlog-flows: has no effect without --qlog"),
         (["run", "udp.toml", "--qlog", "run.qlog"], "qlog: has no effect, the scenario has no TCP source"),
     ]:
@@ -355,3 +355,9 @@ def test_a_number_of_a_flow_is_a_number(tmp_path: Path) -> None:
     for flows, mention in ((["0"], "qlog_flows: "), ([-1], "qlog_flows: "), ([], "qlog_flows: nothing given")):
         with pytest.raises(UserError, match=mention):
             fairlane.run(SHORT_SCENARIO, qlog=tmp_path / "run.qlog", qlog_flows=flows)  # type: ignore[arg-type]
+
+
+def test_a_folder_that_is_not_there_is_made_as_that_of_a_capture_or_a_result_is(cli: Cli, workdir: Path) -> None:
+    written = ["--qlog", "a/b/run.qlog", "--pcap", "c/d/run.pcapng", "--out", "e/f"]
+    cli.output("run", "short.toml", "--replications", "1", *written)
+    assert all((workdir / name).exists() for name in ("a/b/run.qlog", "c/d/run.pcapng", "e/f/result.json"))

@@ -5,12 +5,15 @@ For a terminal see `cli/terminal.py`; figures take `for_figure`, pages `for_page
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 LONGEST_NAME = 60
 LONGEST_VALUE = 80
 LONGEST_WORD = 300
 """Of a message: longer than all names and paths that make sense."""
+MOST_NAMES = 16
+"""In a message: more are not read."""
 
 
 def visible(text: str, keep: str = "") -> str:
@@ -47,6 +50,19 @@ def quoted(value: Any) -> str:
         return shortened(visible(repr(value) if isinstance(value, str) else str(value)), LONGEST_VALUE)
     except ValueError:  # there is such a number somewhere in it
         return f"a {type(value).__name__} with a very long number"
+
+
+def near(name: str, known: Iterable[str], most: int = MOST_NAMES) -> str:
+    """What a name that is not known may have meant: those that look like it, or all; if they are many, the nearest."""
+    import difflib  # for errors alone
+
+    names = list(known)
+    if close := difflib.get_close_matches(name, names):
+        return f"did you mean {', '.join(close)}?"
+    if len(names) <= most:
+        return f"there are {', '.join(names)}"
+    nearest = difflib.get_close_matches(name, names, n=most, cutoff=0)
+    return f"the nearest of {len(names)} are {', '.join(nearest)}"
 
 
 def message_line(message: str) -> str:

@@ -13,12 +13,12 @@ from fairlane import _fairlane
 from fairlane.base.errors import ScenarioError, UserError, check_kind
 from fairlane.base.files import write_aside
 from fairlane.base.quantities import parsed
-from fairlane.base.text import quoted
+from fairlane.base.text import near, quoted
 from fairlane.checks.junit import junit
 from fairlane.checks.verdicts import ExpectationVerdict, bins, judge
 from fairlane.results.intervals import CONFIDENCE
 from fairlane.results.result import Result
-from fairlane.simulate.expectation import Expectation, near
+from fairlane.simulate.expectation import Expectation
 from fairlane.simulate.metric_names import metric_names, series_names
 from fairlane.simulate.replications import simulate
 from fairlane.simulate.run import prepared

@@ -137,6 +137,19 @@ def from_origin(origin: str | Path) -> Iterator[None]:
         raise UserError(f"{origin}: {error}") from error
 
 
+@contextmanager
+def named_as_options() -> Iterator[None]:
+    """An error of an argument names the option that gave it: what is `qlog_flows` in Python is `--qlog-flows` here."""
+    try:
+        yield
+    except UserError as error:
+        argument, colon, problem = str(error).partition(": ")
+        option = given_options().get(argument)
+        if not colon or option is None:
+            raise
+        raise UserError(f"{option}: {problem}") from error
+
+
 def parse_settings(texts: tuple[str, ...]) -> dict[str, Any]:
     """KEY=VALUE pairs; a value is TOML, or else a string without quotes."""
     settings = {}

@@ -20,6 +20,7 @@ from fairlane.cli.options import (
     completing,
     from_origin,
     given_options,
+    named_as_options,
     options,
     parse_settings,
     path_option,
@@ -160,7 +161,7 @@ def run(
     check_needs({**WATCHING, **WRITING})
     if out:
         check_replaceable(out, "--out", {"--store": Store(store).folder, "--trace": trace})
-    with from_origin(file):
+    with from_origin(file), named_as_options():
         result = fairlane.run(_scenario(file, settings), store=store, trace=trace, progress=True, **options)
     _deliver(result, out, pdf, as_json)
 

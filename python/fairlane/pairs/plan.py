@@ -9,7 +9,7 @@ from typing import Any
 
 from fairlane import _fairlane
 from fairlane.base.errors import UserError, check_kind
-from fairlane.base.text import quoted
+from fairlane.base.text import near, quoted
 from fairlane.simulate.catalogue import answers_every_mark, congestion_controls
 from fairlane.simulate.external_control import asks_for_every_mark
 from fairlane.simulate.replications import replications as count
@@ -45,7 +45,7 @@ def plan(
         given: Keys of the scenario; None leaves one as it is.
         settings: Further keys.
     """
-    names, schemes = _sender_names(senders), queue_names(queues)
+    names, schemes = _sender_names(senders), _scheme_names(queues)
     for key in settings:
         if key == "queue.scheme":
             raise UserError(f"{key}: has no effect, the queues name the schemes")
@@ -85,6 +85,14 @@ def _flow(sender: str) -> dict[str, Any]:
     return tcp(congestion_control=sender, **marks)
 
 
+def _scheme_names(queues: Iterable[str]) -> list[str]:
+    try:
+        return queue_names(queues)
+    except UserError as error:
+        # The name alone would not say of which option it is: senders have names as well.
+        raise error if str(error).startswith("queues: ") else UserError(f"queues: {error}") from error
+
+
 def _sender_names(senders: Iterable[str] | None) -> list[str]:
     catalogue = [control["name"] for control in congestion_controls()]
     if senders is None:
@@ -94,7 +102,7 @@ def _sender_names(senders: Iterable[str] | None) -> list[str]:
     names = [senders] if isinstance(senders, str) else list(senders)
     for name in names:
         if name not in known:
-            raise UserError(f"senders: {quoted(name)} is no congestion control, there are {', '.join(known)}")
+            raise UserError(f"senders: {quoted(name)} is no congestion control; {near(name, known)}")
     if not names or len(set(names)) < len(names):
         raise UserError(f"senders: {','.join(names) or 'nothing'} given; name each sender once, as in cubic,bbr1")
     return names

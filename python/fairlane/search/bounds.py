@@ -10,10 +10,9 @@ from typing import Any
 from fairlane.base import toml
 from fairlane.base.errors import UserError
 from fairlane.base.quantities import parsed
-from fairlane.base.text import quoted
+from fairlane.base.text import near, quoted
 from fairlane.search.space import Choice, Range, Space, Value, read_choice
 from fairlane.simulate.catalogue import congestion_controls
-from fairlane.simulate.expectation import near
 
 DEFAULT_BOUNDS = Path(__file__).with_name("bounds.toml")
 DATAGRAMS = ("cbr", "poisson", "on_off")

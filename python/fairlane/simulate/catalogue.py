@@ -8,6 +8,7 @@ from typing import Any, Literal, TypedDict
 
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
+from fairlane.base.text import near
 
 
 class Parameter(TypedDict):
@@ -111,7 +112,7 @@ def answers_every_mark(name: str) -> bool:
 
 def _index(names: list[str], name: str, kind: str) -> int:
     if name not in names:
-        raise UserError(f"{name}: no such {kind}; there are {', '.join(names)}")
+        raise UserError(f"{name}: no such {kind}; {near(name, names, most=len(names))}")
     return names.index(name)
 
 

@@ -5,15 +5,14 @@ A simulation takes no notice of them; `fairlane check` judges them.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 from fairlane.base.errors import ScenarioError
 from fairlane.base.quantities import UNITS, parsed
-from fairlane.base.text import quoted
+from fairlane.base.text import near, quoted
 from fairlane.results.metrics import unit_of
 
 _QUANTITY = {"type": ["string", "number"], "examples": ["5 ms"]}
@@ -102,13 +101,6 @@ def _expectation(place: str, table: Mapping[str, Any]) -> Expectation:
         window if window != (None, None) else None,
         _text(place, table, "why"),
     )
-
-
-def near(name: str, known: Iterable[str]) -> str:
-    """What a name that is not known may have meant."""
-    names = list(known)
-    close = difflib.get_close_matches(name, names)
-    return f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(names)}"
 
 
 def _tolerance(place: str, table: Mapping[str, Any], equals: float, unit: str | None) -> float:

@@ -34,7 +34,7 @@ from fairlane.base.text import quoted, visible
 from fairlane.simulate.access_files import with_access_files
 from fairlane.simulate.expectation import Expectation, expectations
 from fairlane.simulate.size_files import with_sizes
-from fairlane.simulate.traces import with_traces
+from fairlane.simulate.traces import check_given_gaps, with_traces
 
 if TYPE_CHECKING:
     from fairlane.simulate.keys import ProbesKeys, RunKeys, TcpKeys, WebKeys
@@ -415,8 +415,11 @@ class Scenario:
             UserError: The file cannot be read or is not TOML; the message has line and column.
         """
         table = toml.read(path)
+        folder = Path(path).parent
         try:
-            return cls.from_dict(table, Path(path).parent)
+            scenario = cls.from_dict(table, folder)
+            check_given_gaps(table, folder)
+            return scenario
         except ScenarioError as error:
             raise UserError(f"{path}: {error}") from error
 

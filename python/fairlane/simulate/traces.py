@@ -7,7 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from fairlane import _fairlane
+from fairlane.base.errors import ScenarioError
+from fairlane.base.text import quoted
 from fairlane.simulate.named_files import converted
+
+MOST_DIGITS = 9
+"""Of a count in `gaps`: the simulator refuses more."""
 
 
 def with_traces(table: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -29,6 +34,37 @@ def with_traces(table: dict[str, Any], folder: Path) -> dict[str, Any]:
             file = (f"{key}.file", trace["file"], folder)
             owner[name] = {**trace, "gaps": converted(*file, "a file in Mahimahi's format", _fairlane.gaps_of_trace)}
     return {**table, "topology": topology}
+
+
+def check_given_gaps(table: dict[str, Any], folder: Path) -> None:
+    """Raises a ScenarioError for `gaps` of a trace that are not those of its file, of which nothing would be seen.
+
+    A canonical scenario has both, and needs no file: only if there is one it is read.
+    """
+    topology = table.get("topology")
+    for key, owner, name in _places(topology) if isinstance(topology, dict) else ():
+        trace = owner.get(name)
+        file, gaps = (trace.get("file"), trace.get("gaps")) if isinstance(trace, dict) else (None, None)
+        if not isinstance(file, str) or not isinstance(gaps, str) or not (folder / file).is_file():
+            continue
+        content = converted(f"{key}.file", file, folder, "a file in Mahimahi's format", _fairlane.gaps_of_trace)
+        if _runs(content) != _runs(gaps):
+            raise ScenarioError(
+                f"{key}.gaps: {quoted(gaps)} is not what {quoted(file)} has: leave gaps out to read the file"
+            )
+
+
+def _runs(gaps: str) -> list[tuple[str, int]]:
+    """Gaps with how many times each comes in a row, however they are written."""
+    runs: list[tuple[str, int]] = []
+    for word in gaps.split():
+        gap, _, count = word.partition("*")
+        times = int(count) if count.isdecimal() and len(count) <= MOST_DIGITS else 1
+        if runs and runs[-1][0] == gap:
+            runs[-1] = (gap, runs[-1][1] + times)
+        else:
+            runs.append((gap, times))
+    return runs
 
 
 def _places(topology: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:

@@ -13,11 +13,10 @@ from matplotlib.figure import Figure
 
 from fairlane.base.errors import UserError
 from fairlane.base.quantities import UNITS, parsed
-from fairlane.base.text import for_figure, quoted
+from fairlane.base.text import for_figure, near, quoted
 from fairlane.results import plots
 from fairlane.results.intervals import Interval
 from fairlane.results.metrics import unit_of
-from fairlane.simulate.expectation import near
 
 if TYPE_CHECKING:
     from fairlane.results.documents import SweepDocument, SweepPoint

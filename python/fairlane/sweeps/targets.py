@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairlane.base.errors import UserError
-from fairlane.simulate.expectation import near
+from fairlane.base.text import near
 from fairlane.simulate.metric_names import metric_names
 
 
