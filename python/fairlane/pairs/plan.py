@@ -90,7 +90,7 @@ def _scheme_names(queues: Iterable[str]) -> list[str]:
         return queue_names(queues)
     except UserError as error:
         # The name alone would not say of which option it is: senders have names as well.
-        raise error if str(error).startswith("queues: ") else UserError(f"queues: {error}") from error
+        raise UserError(f"queues: {str(error).removeprefix('queues: ')}") from error
 
 
 def _sender_names(senders: Iterable[str] | None) -> list[str]:
