@@ -29,7 +29,9 @@ pub struct Radius {
 }
 
 fn prefix(text: &str) -> Result<Prefix, String> {
-    text.parse().map_err(|()| "must be a prefix without bits behind it such as 192.0.2.0/28".into())
+    text.parse().map_err(|error: fairlane_node::config::PrefixError| {
+        format!("must be a prefix such as 192.0.2.0/28, it {error}")
+    })
 }
 
 /// A request, and who waits for the answer.

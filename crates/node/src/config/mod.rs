@@ -4,6 +4,7 @@
 //! `[[users]]`, `[[ports]]` with `[ports.queue]`.
 
 mod mark;
+mod name;
 mod port;
 mod prefix;
 mod renamed;
@@ -11,8 +12,9 @@ mod text_value;
 mod user;
 
 pub use mark::MarkMatch;
+pub use name::{check_name, shown_name};
 pub use port::{Arrivals, BacklogSource, Carrier, Port, PortParams, QueueParams, QueueScheme, UserIs};
-pub use prefix::Prefix;
+pub use prefix::{Prefix, PrefixError};
 pub(crate) use renamed::refuse_renamed;
 pub use user::{ClassRule, MeterOf, User, UserParams, UserTableParams, Who};
 
@@ -219,13 +221,17 @@ impl NodeConfig {
     }
 }
 
-/// Nobody has what another user has, and all have room.
+/// Nobody has what another user has, its name included, and all have room.
 fn check_users(users: &[User], table: &UserTableParams) -> Result<(), ConfigError> {
-    let mut known = HashSet::new();
+    let (mut known, mut names) = (HashSet::new(), HashSet::new());
     for (i, user) in users.iter().enumerate() {
         if let Some(who) = user.who.iter().find(|who| !known.insert(**who)) {
             let problem = format!("\"{who}\" belongs to another user already");
             return Err(ConfigError::new(format!("users[{i}].{}", who.key()), problem));
+        }
+        if !names.insert(user.name.as_str()) {
+            let problem = format!("\"{}\" is the name of another user already", user.name);
+            return Err(ConfigError::new(format!("users[{i}].name"), problem));
         }
     }
     let marks = known.iter().filter(|who| matches!(who, Who::Mark(_))).count();
@@ -395,7 +401,16 @@ mod tests {
             (
                 "/users/0/prefix",
                 json!("192.0.2.1/28"),
-                "users[0].prefix: \"192.0.2.1/28\" is not a prefix without bits behind it such as \"10.0.1.0/24\"",
+                "users[0].prefix: \"192.0.2.1/28\" is not a prefix such as \"10.0.1.0/24\": it has bits behind its length, \
+                 192.0.2.0/28 has none",
+            ),
+            ("/users/1/name", json!("alice"), "users[1].name: \"alice\" is the name of another user already"),
+            ("/users/1/name", json!(""), "users[1].name: \"\" has 0 characters, it must have from 1 to 128"),
+            (
+                "/users/1/prefix",
+                json!(["192.0.9.0/28", "300.1.1.1"]),
+                "users[1].prefix: \"300.1.1.1\" is not a prefix such as \"10.0.1.0/24\": it has the octet 300, which \
+                 must be from 0 to 255",
             ),
             (
                 "/users/1/prefix",

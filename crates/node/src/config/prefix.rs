@@ -1,8 +1,9 @@
 //! Prefixes of IPv4 and IPv6 addresses.
 
 use super::text_value::text_value;
+use fairlane_schemes::base::config::shortened;
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 /// A prefix; the bits behind it are zero. An address alone is a prefix of all its bits.
@@ -13,6 +14,25 @@ pub struct Prefix {
 }
 
 impl Prefix {
+    /// An address alone.
+    #[must_use]
+    pub fn of(address: IpAddr) -> Self {
+        Self { address, length: if address.is_ipv4() { 32 } else { 128 } }
+    }
+
+    /// The prefix of a length in which an address is; a length beyond that of the address is that of the address.
+    #[must_use]
+    pub fn within(address: IpAddr, length: u8) -> Self {
+        let length = length.min(Self::of(address).length);
+        Self { address, length }.without_host_bits()
+    }
+
+    /// Its first address.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
     /// Address as 128 bits, IPv4 mapped into IPv6 (`::ffff:0:0/96`).
     #[must_use]
     pub fn octets(&self) -> [u8; 16] {
@@ -25,10 +45,24 @@ impl Prefix {
     /// Whether an address is in it.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
-        let all = Self { length: if address.is_ipv4() { 32 } else { 128 }, address };
+        let all = Self::of(address);
         let [ours, theirs] = [self, &all].map(|prefix| u128::from_be_bytes(prefix.octets()));
         let beyond = u128::MAX.checked_shr(self.bits().into()).unwrap_or(0);
         self.address.is_ipv4() == address.is_ipv4() && (ours ^ theirs) & !beyond == 0
+    }
+
+    fn without_host_bits(self) -> Self {
+        let address = match self.address {
+            IpAddr::V4(address) => {
+                let host_bits = u32::MAX.checked_shr(self.length.into()).unwrap_or(0);
+                Ipv4Addr::from_bits(address.to_bits() & !host_bits).into()
+            }
+            IpAddr::V6(address) => {
+                let host_bits = u128::MAX.checked_shr(self.length.into()).unwrap_or(0);
+                Ipv6Addr::from_bits(address.to_bits() & !host_bits).into()
+            }
+        };
+        Self { address, ..self }
     }
 
     /// Length of the prefix of [`Prefix::octets`], up to 128 bits.
@@ -41,25 +75,56 @@ impl Prefix {
     }
 }
 
-impl FromStr for Prefix {
-    type Err = ();
+/// What is wrong with a text that should be a prefix.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PrefixError {
+    /// What stands before the length is none.
+    #[error("has no address")]
+    Address,
+    /// Of an IPv4 address.
+    #[error("has the octet {0}, which must be from 0 to 255")]
+    Octet(String),
+    /// What stands behind `/`.
+    #[error("has the length \"{length}\", which must be from 0 to {most}")]
+    Length {
+        /// It.
+        length: String,
+        /// Bits of the address.
+        most: u8,
+    },
+    /// More often a slip than meant.
+    #[error("has bits behind its length, {0} has none")]
+    HostBits(Prefix),
+}
 
-    fn from_str(text: &str) -> Result<Self, ()> {
+impl FromStr for Prefix {
+    type Err = PrefixError;
+
+    fn from_str(text: &str) -> Result<Self, PrefixError> {
         let (address, length) = match text.trim().split_once('/') {
-            Some((address, length)) => (address, Some(length.parse::<u8>().map_err(|_| ())?)),
+            Some((address, length)) => (address, Some(length)),
             None => (text.trim(), None),
         };
-        let address: IpAddr = address.parse().map_err(|_| ())?;
+        let address: IpAddr = address.parse().map_err(|_| no_address(address))?;
         let most = if address.is_ipv4() { 32 } else { 128 };
-        let length = length.unwrap_or(most);
-        if length > most {
-            return Err(());
-        }
+        let wrong = |length: &str| PrefixError::Length { length: shortened(length), most };
+        let length = match length {
+            Some(text) => text.parse().ok().filter(|length| *length <= most).ok_or_else(|| wrong(text))?,
+            None => most,
+        };
         let prefix = Self { address, length };
-        // A bit behind the prefix is more often a slip than meant.
-        let host_bits = u128::MAX.checked_shr(u32::from(prefix.bits())).unwrap_or(0);
-        let is_clean = u128::from(Ipv6Addr::from(prefix.octets())) & host_bits == 0;
-        if is_clean { Ok(prefix) } else { Err(()) }
+        let clean = prefix.without_host_bits();
+        if clean == prefix { Ok(prefix) } else { Err(PrefixError::HostBits(clean)) }
+    }
+}
+
+/// Why an address does not parse.
+fn no_address(text: &str) -> PrefixError {
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let octets: Vec<&str> = text.split('.').filter(is_number).collect();
+    match octets.iter().find(|octet| octet.parse::<u8>().is_err()) {
+        Some(octet) if octets.len() == 4 && text.split('.').count() == 4 => PrefixError::Octet(shortened(octet)),
+        _ => PrefixError::Address,
     }
 }
 
@@ -87,8 +152,20 @@ mod tests {
 
     #[test]
     fn what_is_no_prefix_is_refused() {
-        for text in ["", "10.0.0.0/33", "10.0.1.7/24", "::1/64", "host", "10.0.0.0/", "10.0.0.0/-1", "2001:db8::/129"] {
-            assert_eq!(text.parse::<Prefix>(), Err(()), "{text}");
+        let cases = [
+            ("", "has no address"),
+            ("host", "has no address"),
+            ("10.0.1", "has no address"),
+            ("300.1.1.1", "has the octet 300, which must be from 0 to 255"),
+            ("10.0.0.0/33", "has the length \"33\", which must be from 0 to 32"),
+            ("10.0.0.0/", "has the length \"\", which must be from 0 to 32"),
+            ("10.0.0.0/-1", "has the length \"-1\", which must be from 0 to 32"),
+            ("2001:db8::/129", "has the length \"129\", which must be from 0 to 128"),
+            ("10.0.1.7/24", "has bits behind its length, 10.0.1.0/24 has none"),
+            ("::1/64", "has bits behind its length, ::/64 has none"),
+        ];
+        for (text, problem) in cases {
+            assert_eq!(text.parse::<Prefix>().unwrap_err().to_string(), problem, "{text}");
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Users: who is metered, against which reference rate, in which class.
 
-use super::{MarkMatch, Prefix, refuse_renamed};
-use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
+use super::{MarkMatch, Prefix, PrefixError, check_name, refuse_renamed};
+use fairlane_schemes::base::config::{ConfigError, ParamSet, Table, read_value, shortened};
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::{choices, params};
+use serde_json::Value as Json;
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -133,11 +134,22 @@ impl Who {
 
 /// One prefix or a list of them.
 fn prefixes(table: &mut Table<'_>) -> Result<Vec<Prefix>, ConfigError> {
-    if table.get("prefix").is_some_and(|value| value.is_array()) {
-        Ok(table.optional::<Vec<Prefix>>("prefix", None)?.unwrap_or_default())
-    } else {
-        Ok(table.optional::<Prefix>("prefix", None)?.into_iter().collect())
-    }
+    let values = match table.get("prefix") {
+        None => return Ok(Vec::new()),
+        Some(Json::Array(values)) => values,
+        Some(value) => std::slice::from_ref(value),
+    };
+    let key = table.key("prefix");
+    values.iter().map(|value| prefix(&key, value)).collect()
+}
+
+/// One of them; of a list the message names that one only, and why.
+fn prefix(key: &str, value: &Json) -> Result<Prefix, ConfigError> {
+    let Some(text) = value.as_str() else { return read_value(key, value, None) };
+    text.parse().map_err(|error: PrefixError| {
+        let shown = shortened(&value.to_string());
+        ConfigError::new(key, format!("{shown} is not a prefix such as \"10.0.1.0/24\": it {error}"))
+    })
 }
 
 /// As in the configuration, without quotes.
@@ -181,7 +193,8 @@ impl User {
 
     pub(super) fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
         let who = Who::read(table)?;
-        let name = table.optional("name", None)?.unwrap_or_else(|| who[0].to_string());
+        let name: String = table.optional("name", None)?.unwrap_or_else(|| who[0].to_string());
+        check_name(&name).map_err(|problem| ConfigError::new(table.key("name"), problem))?;
         // Made once: there may be a hundred thousand users.
         static DEFAULTS: LazyLock<UserParams> = LazyLock::new(UserParams::default);
         let params = UserParams::read_over(DEFAULTS.clone(), table)?;

@@ -3,7 +3,7 @@
 //! `examples/node/forward.toml` lists every key.
 
 use super::ingress::IngressParams;
-use crate::config::{ClassRule, LoadError, Prefix, load_toml, refuse_renamed};
+use crate::config::{ClassRule, LoadError, Prefix, check_name, load_toml, refuse_renamed};
 use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
 use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 use fairlane_schemes::contract::marker::MeterSpec;
@@ -260,7 +260,8 @@ fn section<P: ParamSet>(root: &mut Table<'_>, name: &'static str) -> Result<P, C
 
 fn read_user(table: &mut Table<'_>) -> Result<User, ConfigError> {
     let prefix: Prefix = table.required("prefix")?;
-    let name = table.optional("name", None)?.unwrap_or_else(|| prefix.to_string());
+    let name: String = table.optional("name", None)?.unwrap_or_else(|| prefix.to_string());
+    check_name(&name).map_err(|problem| ConfigError::new(table.key("name"), problem))?;
     let user = User { name, prefix, params: ForwardUserParams::read(table)? };
     table.finish()?;
     Ok(user)
