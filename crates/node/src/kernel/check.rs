@@ -83,6 +83,9 @@ pub fn check(config: Option<&NodeConfig>) -> Vec<Finding> {
     findings
 }
 
+/// Places of configured users, in percent of all, above which there is a warning.
+const MOST_TAKEN: u64 = 80;
+
 fn has_bpf_file_system() -> Option<String> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let is_there = mounts.lines().any(|line| line.split(' ').nth(2) == Some("bpf"));
@@ -101,7 +104,7 @@ fn users_table(config: &NodeConfig, folder: &Path) -> Finding {
     if let Some(text) = unfit_user(config) {
         return Finding::new(what, State::Missing, text);
     }
-    if let Some(text) = too_small(config) {
+    if let Some(text) = too_small(config).or_else(|| almost_full(config, places)) {
         return Finding::new(what, State::Warning, text);
     }
     let (users, addresses) = (config.users.len(), places.addresses);
@@ -113,6 +116,17 @@ fn unfit_user(config: &NodeConfig) -> Option<String> {
     let of = |user: &User| RuleRecord::new(0, &user.params, config).map_err(|error| unfit("users", &error)).map(drop);
     let all = default_rule(config).and_then(|_| config.users.iter().try_for_each(of));
     all.err().map(|error| error.to_string())
+}
+
+/// Says so if subscribers that come will soon find no place.
+fn almost_full(config: &NodeConfig, places: Places) -> Option<String> {
+    let (users, places) = (config.users.len(), places.configured);
+    (users as u64 * 100 > u64::from(places) * MOST_TAKEN).then(|| {
+        format!(
+            "{users} of {places} places are taken, above {MOST_TAKEN} %: subscribers that find none are refused; raise \
+             users_table.configured, then detach and attach"
+        )
+    })
 }
 
 /// Says so if a prefix has more addresses with a meter each than the table has places, and no limit of its own.
@@ -246,6 +260,8 @@ fn aggregates(config: &NodeConfig, port: &Port, link: &Link) -> Option<String> {
 /// What `attach` has to say about the ports that are there.
 #[must_use]
 pub fn warnings(config: &NodeConfig) -> Vec<Finding> {
-    let table = too_small(config).map(|text| Finding::new("users table", State::Warning, text));
+    let folder = Path::new(&config.node.pin_path);
+    let full = || places_there(config, folder).ok().and_then(|places| almost_full(config, places));
+    let table = too_small(config).or_else(full).map(|text| Finding::new("users table", State::Warning, text));
     table.into_iter().chain(ports(config)).filter(|finding| finding.state == State::Warning).collect()
 }
