@@ -229,9 +229,54 @@ fn twenty_thousand_subscribers_change_a_thousand_times_a_second_and_no_packet_is
     assert_eq!(node.packets("Street 4 #4"), 1);
     // Those that the list has not are gone.
     std::fs::write(&list, shaped(10)).unwrap();
-    let told = node.user_ok("import", &[&words(&list), "--replace"]);
-    assert!(told.ends_with(&format!("{} removed\n", COUNT + 1 - 10)), "{told}");
+    let refused = node.refused("import", &[&words(&list), "--replace"]);
+    let gone = COUNT + 1 - 10;
+    assert!(refused.contains(&format!("--replace would remove {gone} of {} subscribers", COUNT + 1)), "{refused}");
+    let told = node.user_ok("import", &[&words(&list), "--replace", "--force"]);
+    assert!(told.ends_with(&format!("{gone} removed\n")), "{told}");
     assert_eq!(node.user_ok("list", &[]).lines().count(), 10);
+}
+
+#[test]
+fn a_broken_line_leaves_the_node_metered_and_a_full_table_is_told() {
+    skip_unless_live!();
+    let node = Node::new(4, "");
+    std::fs::create_dir_all(&node.folder).unwrap();
+    let put = |name: &str, prefix: &str| {
+        format!("{{\"put\":{{\"name\":\"{name}\",\"user\":{{\"prefix\":[\"{prefix}\"]}}}}}}\n")
+    };
+    let broken =
+        format!("{}nonsense\n{}{}", put("anna", "10.5.0.2"), put("b\\u001b", "10.5.0.4"), put("bert", "10.5.0.3"));
+    let file = node.folder.join("subscribers.jsonl");
+    std::fs::write(&file, &broken).unwrap();
+    let attached = node.lab.node("n", "attach", &node.config);
+    let said = String::from_utf8(attached.stderr).unwrap();
+    assert!(attached.status.success(), "{said}");
+    assert_eq!(String::from_utf8(attached.stdout).unwrap(), "attached: 1 port\n");
+    assert!(said.contains("subscribers.jsonl: line 2: column 1: "), "{said}");
+    assert!(said.contains("has control characters, which a name must not have; the subscriber is left out"), "{said}");
+    node.send_from(&[[10, 5, 0, 2], [10, 5, 0, 3]]);
+    assert_eq!((node.packets("anna"), node.packets("bert")), (1, 1));
+    let checked = || String::from_utf8(node.lab.node("n", "check", &node.config).stdout).unwrap();
+    assert!(checked().contains("line 2") && !checked().contains("places are taken"), "{}", checked());
+    // Whoever changes something keeps the file aside, and says so.
+    let removed = node.user("remove", &["b\u{1b}"]);
+    let said = String::from_utf8(removed.stderr).unwrap();
+    assert!(removed.status.success() && said.contains("subscribers.damaged-1"), "{said}");
+    assert_eq!(std::fs::read_to_string(node.folder.join("subscribers.damaged-1")).unwrap(), broken);
+    assert_eq!(node.lab.node("n", "attach", &node.config).stderr, b"");
+    // All of four places.
+    node.user_ok("add", &["carl", "--prefix", "10.5.0.5"]);
+    node.user_ok("add", &["dora", "--prefix", "10.5.0.6"]);
+    let full = "users table: 4 of 4 places are taken, above 80 %: subscribers that find none are refused; raise \
+                users_table.configured, then detach and attach\n";
+    assert_eq!(
+        String::from_utf8(node.lab.node("n", "attach", &node.config).stderr).unwrap(),
+        format!("warning: {full}")
+    );
+    assert!(checked().contains("warning: 4 of 4 places are taken"), "{}", checked());
+    let refused = node.refused("add", &["emil", "--prefix", "10.5.0.7"]);
+    assert_eq!(refused, "error: users_table.configured: 4 is too few, there would be 5 users\n");
 }
 
 /// Sends accounting requests and prints a line for each: the code of the answer, 0 without one in half a second, and whether
@@ -263,9 +308,11 @@ fn sessions_of_radius_become_subscribers() {
     node.lab.node_ok("n", "attach", &node.config);
     std::fs::create_dir_all(&node.folder).unwrap();
     let secret = node.folder.join("secret");
+    let metrics = node.folder.join("radius.prom");
     std::fs::write(&secret, "xyzzy\n").unwrap();
     let config = node.config.to_str().unwrap();
-    let mut listener = node.tool(&["radius", config, "--secret", secret.to_str().unwrap()]);
+    let mut listener =
+        node.tool(&["radius", config, "--secret", secret.to_str().unwrap(), "--metrics", metrics.to_str().unwrap()]);
     let mut listener = listener.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut announced = String::new();
     BufReader::new(listener.stdout.take().unwrap()).read_line(&mut announced).unwrap();
@@ -281,9 +328,12 @@ fn sessions_of_radius_become_subscribers() {
         [1, "anna", "s2"],
         [3, "anna", "s2", "10.6.0.3"],
         [1, "bert", "s3", "10.6.0.4"],
-        [1, "bert", "s3", "10.6.0.4"]
+        [1, "bert", "s3", "10.6.0.4"],
+        [1, "dora", "s7", "0.0.0.0"]
     ]));
-    assert_eq!(answers, ["5"; 5]);
+    assert_eq!(answers, ["5"; 6]);
+    // Neither the address nor the name is repeated.
+    assert_eq!(ask(serde_json::json!([[3, "anna", "s2"], [3, null, "s2"]])), ["5"; 2]);
     node.send_from(&[[10, 6, 0, 2], [10, 6, 0, 3], [10, 6, 0, 4]]);
     assert_eq!((node.packets("anna"), node.packets("bert")), (2, 1));
     // A wrong secret is not answered, an address of the configuration is not taken, others go on.
@@ -308,12 +358,20 @@ fn sessions_of_radius_become_subscribers() {
     assert_eq!(node.user_ok("list", &[]), "");
     node.send_from(&[[10, 6, 0, 3], [10, 6, 0, 4]]);
     assert_eq!(node.packets("default"), 3);
+    // Counters are written within a second.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
     Command::new("kill").arg(listener.id().to_string()).status().unwrap();
     let said = String::from_utf8(listener.wait_with_output().unwrap().stderr).unwrap();
-    // A line for each of the two requests that were not answered.
-    assert_eq!(said.lines().count(), 2, "{said}");
-    assert!(
-        said.contains("discarded a request") && said.contains("10.6.0.1/32 belongs to \"fixed\" already"),
-        "{said}"
-    );
+    // Two requests were not answered, the second one a moment after the first.
+    assert!(said.lines().count() <= 2, "{said}");
+    let expected = [
+        "discarded 1 request (1 not authentic)",
+        "could not keep 1 request",
+        "10.6.0.1/32 belongs to \"fixed\" already",
+    ];
+    assert!(expected.iter().all(|text| said.contains(text)), "{said}");
+    let counted = std::fs::read_to_string(&metrics).unwrap();
+    for count in ["{result=\"not_authentic\"} 1\n", "{result=\"not_kept\"} 1\n", "passed_over_total 1\n"] {
+        assert!(counted.contains(count), "{counted}");
+    }
 }

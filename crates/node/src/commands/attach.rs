@@ -62,7 +62,10 @@ pub(super) fn ports_in_words(attached: &Attached) -> String {
 pub(super) fn attach(config: &NodeConfig, path: &Path) -> Result<(Attached, NodeConfig), Box<dyn Error>> {
     let folder = config.state_folder();
     let held = store::hold(&folder)?;
-    let config = subscribers::with_kept(config.clone(), path)?;
+    let (config, problems) = subscribers::with_kept(config.clone(), path)?;
+    for problem in problems {
+        eprintln!("warning: {problem}");
+    }
     let attached = kernel::attach(&config)?;
     if held.is_some() {
         store::next_generation(&folder)?;

@@ -19,13 +19,19 @@ pub struct Check {
 impl Check {
     /// Reads the configuration, if one is given, and reports; what `attach` would fail for is an error.
     pub fn run(self) -> Outcome {
-        let config = self.config.as_deref().map(subscribers::load).transpose()?;
-        report(config.as_ref(), self.json)
+        let (config, problems) = match self.config.as_deref().map(subscribers::load_telling).transpose()? {
+            Some((config, problems)) => (Some(config), problems),
+            None => (None, Vec::new()),
+        };
+        report(config.as_ref(), &problems, self.json)
     }
 }
 
 #[cfg(not(feature = "ebpf"))]
-fn report(config: Option<&NodeConfig>, json: bool) -> Outcome {
+fn report(config: Option<&NodeConfig>, problems: &[String], json: bool) -> Outcome {
+    for problem in problems {
+        eprintln!("warning: {problem}");
+    }
     let what = "kernel data plane: built without the feature ebpf";
     if json {
         let finding = serde_json::json!({"what": "kernel data plane", "state": "missing", "text": what});
@@ -38,10 +44,11 @@ fn report(config: Option<&NodeConfig>, json: bool) -> Outcome {
 
 /// Tries what `attach` needs, one thing after another.
 #[cfg(feature = "ebpf")]
-fn report(config: Option<&NodeConfig>, json: bool) -> Outcome {
+fn report(config: Option<&NodeConfig>, problems: &[String], json: bool) -> Outcome {
     use fairlane_node::kernel::{self, Finding, State};
     let known = config.map(|config| Finding::new("configuration", State::Ok, size(config)));
-    let findings: Vec<Finding> = known.into_iter().chain(kernel::check(config)).collect();
+    let left_out = problems.iter().map(|problem| Finding::new("subscribers", State::Warning, problem));
+    let findings: Vec<Finding> = known.into_iter().chain(left_out).chain(kernel::check(config)).collect();
     let missing = findings.iter().filter(|finding| finding.state == State::Missing).count();
     if json {
         print_out(&format!("{}\n", serde_json::json!({"ok": missing == 0, "findings": findings})))?;

@@ -84,7 +84,7 @@ fn absent<'a>(
 }
 
 /// How many of something there are: `1 port`, `2 ports`.
-fn counted(number: usize, what: &str) -> String {
+pub(crate) fn counted(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 

@@ -2,15 +2,20 @@
 
 use super::{Outcome, print_out};
 use clap::Args;
-use fairlane_node::config::Prefix;
+use fairlane_node::config::{Prefix, PrefixError};
 use fairlane_node::subscribers::radius::{Event, MOST_BYTES, Refused, Request};
+use fairlane_node::subscribers::tally::Tally;
 use fairlane_node::subscribers::{Live, sessions};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Requests that are one change at most.
 const MOST_AT_ONCE: usize = 512;
+
+/// Shortest wait for a request, if there is something to be told.
+const LEAST_WAIT: Duration = Duration::from_millis(1);
 
 /// Arguments of `radius`.
 #[derive(Args)]
@@ -26,12 +31,13 @@ pub struct Radius {
     /// Where requests may come from, a prefix or address; again for each of them
     #[arg(long = "from", value_name = "PREFIX", default_values = ["127.0.0.0/8", "::1"], value_parser = prefix)]
     servers: Vec<Prefix>,
+    /// File for counters of requests, as the textfile collector of the node exporter reads it; written once a second at most
+    #[arg(long, value_name = "FILE")]
+    metrics: Option<PathBuf>,
 }
 
 fn prefix(text: &str) -> Result<Prefix, String> {
-    text.parse().map_err(|error: fairlane_node::config::PrefixError| {
-        format!("must be a prefix such as 192.0.2.0/28, it {error}")
-    })
+    text.parse().map_err(|error: PrefixError| format!("must be a prefix such as 192.0.2.0/28, it {error}"))
 }
 
 /// A request, and who waits for the answer.
@@ -48,34 +54,57 @@ impl Radius {
         }
         let mut live = Live::open(&self.config)?;
         let socket = UdpSocket::bind(self.listen).map_err(|error| format!("--listen: {}: {error}", self.listen))?;
+        let mut tally = Tally::default();
+        if let Some(path) = &self.metrics {
+            write(path, &tally.prometheus())?;
+        }
         let _ = print_out(&format!("listening at {}\n", socket.local_addr()?));
         loop {
-            let requests = self.receive(&socket, secret)?;
-            for (request, to) in apply(&mut live, &requests) {
+            for problem in live.take_problems() {
+                eprintln!("warning: {problem}");
+            }
+            let requests = self.receive(&socket, secret, &mut tally)?;
+            for (request, to) in apply(&mut live, &requests, &mut tally) {
                 if let Some(answer) = request.answer() {
                     // A server that does not get it asks again.
                     let _ = socket.send_to(&answer, to);
                 }
             }
+            self.tell(&mut tally);
         }
     }
 
-    /// At least one request, and what waits besides.
-    fn receive(&self, socket: &UdpSocket, secret: &[u8]) -> std::io::Result<Vec<Waiting>> {
+    /// Says what became of requests, if it is time for that.
+    fn tell(&self, tally: &mut Tally) {
+        let Some((line, counters)) = tally.tell(Instant::now()) else { return };
+        if !line.is_empty() {
+            eprintln!("warning: {line}");
+        }
+        if let Some(Err(error)) = self.metrics.as_deref().map(|path| write(path, &counters)) {
+            eprintln!("warning: {error}");
+        }
+    }
+
+    /// What waits, or comes first; nothing if there is something to be told before.
+    fn receive(&self, socket: &UdpSocket, secret: &[u8], tally: &mut Tally) -> std::io::Result<Vec<Waiting>> {
         let mut requests = Vec::new();
         let mut bytes = [0; MOST_BYTES];
+        // A time of zero would be none.
+        socket.set_read_timeout(tally.due_in(Instant::now()).map(|time| time.max(LEAST_WAIT)))?;
         socket.set_nonblocking(false)?;
-        while requests.len() < MOST_AT_ONCE {
+        for number in 0..MOST_AT_ONCE {
             match socket.recv_from(&mut bytes) {
                 Ok((length, from)) => match self.read(&bytes[..length], secret, from) {
                     Ok(request) => requests.push((request, from)),
-                    Err(refused) => eprintln!("warning: {from}: discarded a request: {refused}"),
+                    Err(refused) => tally.discarded(from, refused),
                 },
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            socket.set_nonblocking(!requests.is_empty())?;
+            if number == 0 {
+                socket.set_nonblocking(true)?;
+            }
         }
         Ok(requests)
     }
@@ -89,22 +118,33 @@ impl Radius {
     }
 }
 
+/// Writes a file aside, and puts it in its place.
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    let aside = path.with_extension("part");
+    std::fs::write(&aside, text)
+        .and_then(|()| std::fs::rename(&aside, path))
+        .map_err(|error| format!("--metrics: {}: {error}", path.display()))
+}
+
 /// Makes the changes of requests. Returns those that were kept, which are to be answered (RFC 2866, 2).
-fn apply<'a>(live: &mut Live, requests: &'a [Waiting]) -> Vec<&'a Waiting> {
+fn apply<'a>(live: &mut Live, requests: &'a [Waiting], tally: &mut Tally) -> Vec<&'a Waiting> {
     let mut make = |requests: &[Waiting]| {
         let events: Vec<&Event> = requests.iter().map(|(request, _)| &request.event).collect();
         live.change(|live| Ok(sessions::changes(live, &events)))
     };
-    if make(requests).is_ok() {
-        return requests.iter().collect();
-    }
-    // One that is not possible, such as an address of a user of the configuration, does not stand in the way of others.
-    let kept = requests.iter().filter(|request| match make(std::slice::from_ref(*request)) {
-        Ok(_) => true,
-        Err(error) => {
-            eprintln!("warning: {}: {error}", request.1);
-            false
-        }
-    });
-    kept.collect()
+    let kept: Vec<&Waiting> = if make(requests).is_ok() {
+        requests.iter().collect()
+    } else {
+        // One that is not possible, such as an address of a user of the configuration, does not stand in the way of others.
+        let kept = requests.iter().filter(|request| match make(std::slice::from_ref(*request)) {
+            Ok(_) => true,
+            Err(error) => {
+                tally.not_kept(request.1, error);
+                false
+            }
+        });
+        kept.collect()
+    };
+    kept.iter().for_each(|(request, _)| tally.kept(request.passed_over));
+    kept
 }

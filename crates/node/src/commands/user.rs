@@ -1,13 +1,16 @@
 //! `user`: subscribers of a running node, added, changed, removed, listed, imported.
 
-use super::{Outcome, print_out};
+use super::{Outcome, counted, print_out};
 use clap::{Args, Subcommand};
-use fairlane_node::subscribers::csv::{self, Options};
+use fairlane_node::config::{NodeConfig, shown_name};
+use fairlane_node::subscribers::csv::{self, List, Options};
+use fairlane_node::subscribers::store::{self, problem_of};
 use fairlane_node::subscribers::{Change, ChangeError, Changed, Live, Subscriber, network};
 use fairlane_schemes::base::config::read_value;
 use fairlane_schemes::base::units::BitRate;
 use serde_json::{Value as Json, json};
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::error::Error;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -91,9 +94,18 @@ struct Import {
     /// Reference rate for each Mbit/s of "Download Max Mbps"; without it all have that of the default user
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate_per_mbps: Option<BitRate>,
-    /// Remove who is not in the list
+    /// Remove who is not in the list; more than half of all only with --force
     #[arg(long)]
     replace: bool,
+    /// Let --replace remove more than half of all
+    #[arg(long, requires = "replace")]
+    force: bool,
+    /// Say what would be done, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Pass over circuits of LibreQoS without an address, in place of an error
+    #[arg(long)]
+    skip_without_address: bool,
 }
 
 fn rate(text: &str) -> Result<BitRate, String> {
@@ -131,8 +143,21 @@ impl UserCommand {
     }
 }
 
+/// The subscribers; what of them cannot be used is told.
+fn open(config: &Path) -> Result<Live, Box<dyn Error>> {
+    let mut live = Live::open(config)?;
+    warn(&live.take_problems());
+    Ok(live)
+}
+
+fn warn(problems: &[String]) {
+    for problem in problems {
+        eprintln!("warning: {problem}");
+    }
+}
+
 fn add(named: Named) -> Outcome {
-    let mut live = Live::open(&named.config)?;
+    let mut live = open(&named.config)?;
     let name = named.name.clone();
     let changed = live.change(|live| {
         if live.subscribers().contains_key(&named.name) {
@@ -146,7 +171,7 @@ fn add(named: Named) -> Outcome {
 }
 
 fn set(named: Named) -> Outcome {
-    let mut live = Live::open(&named.config)?;
+    let mut live = open(&named.config)?;
     let name = named.name.clone();
     let changed = live.change(|live| {
         let mut subscriber = known(live, &named.name)?.clone();
@@ -157,7 +182,7 @@ fn set(named: Named) -> Outcome {
 }
 
 fn remove(config: &Path, names: Vec<String>) -> Outcome {
-    let mut live = Live::open(config)?;
+    let mut live = open(config)?;
     let changed = live.change(|live| {
         let remove = |name: String| known(live, &name).map(|subscriber| Change::Remove(subscriber.name.clone()));
         names.into_iter().map(remove).collect()
@@ -166,12 +191,12 @@ fn remove(config: &Path, names: Vec<String>) -> Outcome {
 }
 
 fn known<'a>(live: &'a Live, name: &str) -> Result<&'a Subscriber, ChangeError> {
-    live.subscribers().get(name).ok_or_else(|| ChangeError::Asked(format!("user \"{name}\": there is none")))
+    live.subscribers().get(name).ok_or_else(|| ChangeError::Nobody(name.into()))
 }
 
 fn list(config: &Path, json: bool) -> Outcome {
-    let kept =
-        fairlane_node::subscribers::store::read(&fairlane_node::config::NodeConfig::load(config)?.state_folder())?;
+    let (kept, problems) = store::read(&NodeConfig::load(config)?.state_folder())?;
+    warn(&problems);
     let mut text = String::new();
     for subscriber in kept.values() {
         if json {
@@ -181,7 +206,8 @@ fn list(config: &Path, json: bool) -> Outcome {
             let keys = table.as_object().into_iter().flatten().filter(|(key, _)| *key != "name");
             let keys: Vec<String> = keys.map(|(key, value)| format!("{key} {}", plain(value))).collect();
             let site = subscriber.site.as_deref().unwrap_or("-");
-            text += &format!("{:<32} {site:<24} {}\n", subscriber.name, keys.join(", "));
+            let (name, site) = (shown_name(&subscriber.name), shown_name(site));
+            text += &format!("{name:<32} {site:<24} {}\n", keys.join(", "));
         }
     }
     Ok(print_out(&text)?)
@@ -198,65 +224,168 @@ fn plain(value: &Json) -> String {
 
 impl Import {
     fn run(self) -> Outcome {
+        let list = self.read()?;
+        let mut live = open(&self.config)?;
+        let (mut put, mut removed) = (0, 0);
+        let changed = live.change(|live| {
+            let changes = self.changes(live, &list)?;
+            removed = changes.iter().filter(|change| matches!(change, Change::Remove(_))).count();
+            put = changes.len() - removed;
+            // What is not possible is told as well.
+            if self.dry_run { live.try_out(&changes).map(|()| Vec::new()) } else { Ok(changes) }
+        });
+        let changed = changed.map_err(|error| self.place_of(&error, &list))?;
+        let skipped = match list.skipped {
+            0 => String::new(),
+            count => format!(", {count} without an address passed over"),
+        };
+        if self.dry_run {
+            let text = format!("would import: {put} new or changed, {removed} removed{skipped}; nothing was changed\n");
+            return Ok(print_out(&text)?);
+        }
+        tell(&format!("imported: {put} new or changed, {removed} removed{skipped}"), changed)
+    }
+
+    fn read(&self) -> Result<List, Box<dyn Error>> {
         let named = |path: &Path, problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
         let text = |path: &Path| std::fs::read_to_string(path).map_err(|error| named(path, &error));
         let sites = match &self.network {
             Some(path) => Some(network::parse(&text(path)?).map_err(|problem| named(path, &problem))?),
             None => None,
         };
-        let options = Options { sites, rate_per_mbps: self.rate_per_mbps };
-        let list = csv::parse(&text(&self.list)?, &options).map_err(|problem| named(&self.list, &problem))?;
-        let mut live = Live::open(&self.config)?;
-        let (mut put, mut removed) = (0, 0);
-        let changed = live.change(|live| {
-            let mut changes = Vec::new();
-            if self.replace {
-                let wanted: HashSet<&str> = list.iter().map(|subscriber| subscriber.name.as_str()).collect();
-                let gone = live.subscribers().keys().filter(|name| !wanted.contains(name.as_str()));
-                changes.extend(gone.cloned().map(Change::Remove));
-                removed = changes.len();
+        let (rate_per_mbps, skips_without_address) = (self.rate_per_mbps, self.skip_without_address);
+        let options = Options { sites, rate_per_mbps, skips_without_address };
+        Ok(csv::parse(&text(&self.list)?, &options).map_err(|problem| named(&self.list, &problem))?)
+    }
+
+    /// What differs from the list. Sessions of RADIUS stay.
+    fn changes(&self, live: &Live, list: &List) -> Result<Vec<Change>, ChangeError> {
+        let there = live.subscribers();
+        let gone = there.keys().filter(|name| self.replace && !list.lines.contains_key(*name));
+        let mut changes: Vec<Change> = gone.cloned().map(Change::Remove).collect();
+        if 2 * changes.len() > there.len() && !self.force {
+            return Err(ChangeError::Asked(format!(
+                "{}: --replace would remove {} of {}, more than half; if that is meant add --force",
+                self.list.display(),
+                changes.len(),
+                counted(there.len(), "subscriber")
+            )));
+        }
+        for subscriber in &list.subscribers {
+            let before = there.get(&subscriber.name);
+            let sessions = before.map(|before| before.sessions.clone()).unwrap_or_default();
+            let subscriber = Subscriber { sessions, ..subscriber.clone() };
+            if before != Some(&subscriber) {
+                changes.push(Change::Put(subscriber));
             }
-            let is_new = |subscriber: &Subscriber| live.subscribers().get(&subscriber.name) != Some(subscriber);
-            changes.extend(list.into_iter().filter(is_new).map(Change::Put));
-            put = changes.len() - removed;
-            Ok(changes)
-        })?;
-        tell(&format!("imported: {put} new or changed, {removed} removed"), changed)
+        }
+        Ok(changes)
+    }
+
+    /// A problem, with the lines that it is about.
+    fn place_of(&self, error: &ChangeError, list: &List) -> String {
+        let line = |name: &str| list.lines.get(name);
+        let Some(at) = error.user().and_then(line) else { return error.to_string() };
+        let other = match error {
+            ChangeError::Taken { other, .. } => line(other).map(|line| format!(", in line {line}")).unwrap_or_default(),
+            _ => String::new(),
+        };
+        format!("{}: line {at}: {error}{other}", self.list.display())
     }
 }
 
 /// Makes the changes of a stream as they come; what came together is one change.
 fn apply(config: &Path, file: &Path) -> Outcome {
-    let input: Box<dyn Read> = if file == Path::new("-") {
+    let is_stdin = file == Path::new("-");
+    let name = if is_stdin { "standard input".into() } else { file.display().to_string() };
+    let input: Box<dyn Read> = if is_stdin {
         Box::new(io::stdin())
     } else {
-        Box::new(File::open(file).map_err(|error| format!("{}: {error}", file.display()))?)
+        Box::new(File::open(file).map_err(|error| format!("{name}: {error}"))?)
     };
     let mut input = BufReader::with_capacity(READ_BYTES, input);
-    let mut live = Live::open(config)?;
-    let (mut line, mut number, mut total) = (String::new(), 0, Changed::default());
+    let mut live = open(config)?;
+    let mut total = Changed::default();
+    let mut lines = 0;
     loop {
-        let mut changes = Vec::new();
-        while changes.len() < MOST_AT_ONCE {
+        let batch = Batch::read(&mut input, lines);
+        if let Some((line, problem)) = &batch.problem {
+            return Err(format!("{name}: line {line}: {problem}{}", batch.fate()).into());
+        }
+        if batch.last == lines {
+            return tell(&format!("applied {}", counted(total.changes, "change")), total);
+        }
+        lines = batch.last;
+        let changed = live.change(|_| Ok(batch.changes.clone()));
+        let changed = changed.map_err(|error| {
+            let line = error.user().and_then(|user| batch.line_of.get(user)).copied().unwrap_or(batch.last);
+            format!("{name}: line {line}: {error}{}", batch.fate())
+        })?;
+        warn(&live.take_problems());
+        total = Changed { changes: total.changes + changed.changes, is_live: changed.is_live };
+    }
+}
+
+/// Lines that came together.
+#[derive(Default)]
+struct Batch {
+    changes: Vec<Change>,
+    /// Numbers of the line before the first one, and of the last one.
+    before: usize,
+    last: usize,
+    /// The last line of each name.
+    line_of: HashMap<String, usize>,
+    /// A line that cannot be read, and why.
+    problem: Option<(usize, String)>,
+}
+
+impl Batch {
+    /// Waits for a line, and takes what is there besides; after the line `before` of the stream.
+    fn read(input: &mut BufReader<Box<dyn Read>>, before: usize) -> Self {
+        let mut batch = Self { before, last: before, ..Self::default() };
+        let mut line = Vec::new();
+        while batch.changes.len() < MOST_AT_ONCE && batch.problem.is_none() {
             line.clear();
-            if input.read_line(&mut line)? == 0 {
-                break;
+            match input.read_until(b'\n', &mut line) {
+                Ok(0) => break,
+                Ok(_) => batch.add(&line),
+                Err(error) => batch.problem = Some((batch.last + 1, error.to_string())),
             }
-            number += 1;
-            if !line.trim().is_empty() {
-                let change: Change = serde_json::from_str(&line).map_err(|error| format!("line {number}: {error}"))?;
-                changes.push(change);
-            }
-            // What has been read already comes along; nobody waits for more.
+            // Nobody waits for more.
             if !input.buffer().contains(&b'\n') {
                 break;
             }
         }
-        if changes.is_empty() && line.is_empty() {
-            return tell(&format!("applied {} changes", total.changes), total);
+        batch
+    }
+
+    fn add(&mut self, line: &[u8]) {
+        self.last += 1;
+        if line.trim_ascii().is_empty() {
+            return;
         }
-        let changed = live.change(|_| Ok(changes)).map_err(|error| format!("up to line {number}: {error}"))?;
-        total = Changed { changes: total.changes + changed.changes, is_live: changed.is_live };
+        match serde_json::from_slice::<Change>(line) {
+            Ok(change) => {
+                self.line_of.insert(change.name().into(), self.last);
+                self.changes.push(change);
+            }
+            Err(error) => self.problem = Some((self.last, problem_of(&error))),
+        }
+    }
+
+    /// What became of the other lines when one was not possible.
+    fn fate(&self) -> String {
+        let first = self.before + 1;
+        let these = if first == self.last {
+            "; it was not applied".to_string()
+        } else {
+            format!("; lines {first} to {} were not applied", self.last)
+        };
+        match self.before {
+            0 => these,
+            1 => format!("{these}, line 1 was"),
+            before => format!("{these}, lines 1 to {before} were"),
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Changes of subscribers while packets pass: checked, written into the maps of the running node, kept.
 
 use super::store::{self, Store, StoreError, Subscribers};
-use super::{Change, LoadSubscribersError, Subscriber};
-use crate::config::{NodeConfig, User, Who};
+use super::{Change, LoadSubscribersError, Subscriber, load, sessions};
+use crate::config::{NodeConfig, Prefix, User, Who, shown_name};
 use crate::kernel::{KernelError, UserTable};
 use crate::records::UserKey;
 use fairlane_schemes::base::config::ConfigError;
@@ -16,8 +16,13 @@ pub enum ChangeError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A key of a subscriber.
-    #[error(transparent)]
-    User(#[from] ConfigError),
+    #[error("{source}")]
+    User {
+        /// Whose.
+        name: String,
+        /// What is wrong.
+        source: ConfigError,
+    },
     /// What one is known by belongs to another one.
     #[error("user \"{name}\": {who} belongs to \"{other}\" already")]
     Taken {
@@ -31,12 +36,30 @@ pub enum ChangeError {
     /// The name is one of the configuration.
     #[error("user \"{0}\": is in the configuration, change it there")]
     Configured(String),
+    /// Who is to be changed or removed is not there.
+    #[error("user \"{}\": there is none", shown_name(.0))]
+    Nobody(String),
+    /// What only users of the configuration can be known by.
+    #[error("user \"{0}\": mark: users by mark are in the configuration only")]
+    Mark(String),
     /// The running node.
     #[error(transparent)]
     Kernel(#[from] KernelError),
     /// What was asked for makes no sense.
     #[error("{0}")]
     Asked(String),
+}
+
+impl ChangeError {
+    /// Whose change is not possible, if it is that of one.
+    #[must_use]
+    pub fn user(&self) -> Option<&str> {
+        match self {
+            Self::User { name, .. } | Self::Taken { name, .. } => Some(name),
+            Self::Configured(name) | Self::Nobody(name) | Self::Mark(name) => Some(name),
+            Self::Store(_) | Self::Kernel(_) | Self::Asked(_) => None,
+        }
+    }
 }
 
 /// What a change did.
@@ -56,6 +79,9 @@ struct Known {
     key: Option<UserKey>,
 }
 
+/// Those who change by name; `None` goes.
+type LastOfEach<'a> = BTreeMap<&'a str, Option<&'a Subscriber>>;
+
 /// The subscribers of a node, to be changed.
 #[derive(Debug)]
 pub struct Live {
@@ -69,6 +95,12 @@ pub struct Live {
     owners: HashMap<Who, String>,
     /// Who has which session.
     sessions: HashMap<String, String>,
+    /// Names of the configuration.
+    configured: HashSet<String>,
+    /// Whether a change failed half-way, so that all has to be read again.
+    is_stale: bool,
+    /// Subscribers that are left out, not told yet.
+    problems: Vec<String>,
 }
 
 impl Live {
@@ -79,6 +111,7 @@ impl Live {
     pub fn open(path: &Path) -> Result<Self, Box<dyn std::error::Error>> {
         let config = NodeConfig::load(path).map_err(LoadSubscribersError::from)?;
         let store = Store::open(&config.state_folder())?;
+        let configured = config.users.iter().map(|user| user.name.clone()).collect();
         let mut live = Self {
             config,
             store,
@@ -87,6 +120,9 @@ impl Live {
             known: HashMap::new(),
             owners: HashMap::new(),
             sessions: HashMap::new(),
+            configured,
+            is_stale: false,
+            problems: Vec::new(),
         };
         live.read()?;
         Ok(live)
@@ -98,6 +134,13 @@ impl Live {
         self.store.subscribers()
     }
 
+    /// What of the file cannot be used, as far as it was found since the last call, in one line each.
+    pub fn take_problems(&mut self) -> Vec<String> {
+        let mut problems = self.store.take_problems();
+        problems.append(&mut self.problems);
+        problems
+    }
+
     /// Reads the maps, and who has what.
     fn read(&mut self) -> Result<(), ChangeError> {
         self.generation = store::generation(&self.config.state_folder());
@@ -106,10 +149,13 @@ impl Live {
         for user in &self.config.users {
             self.owners.extend(user.who.iter().map(|who| (*who, user.name.clone())));
         }
-        let users = self.store.subscribers().values().map(Subscriber::user).collect::<Result<Vec<_>, _>>()?;
+        let (users, unusable) = load::usable(&self.config.users, self.store.subscribers());
+        let folder = self.config.state_folder();
+        self.problems.extend(unusable.into_iter().map(|problem| format!("{}: {problem}", folder.display())));
         users.iter().for_each(|user| self.learn(user));
         let subscribers = self.store.subscribers().values();
         self.sessions = subscribers.flat_map(sessions_of).collect();
+        self.is_stale = false;
         Ok(())
     }
 
@@ -133,11 +179,12 @@ impl Live {
         let is_attached = crate::kernel::is_attached(&self.config);
         let is_current =
             self.table.is_some() == is_attached && self.generation == store::generation(&self.config.state_folder());
-        if lock.was_changed || !is_current {
+        if lock.was_changed || !is_current || self.is_stale {
             self.read()?;
         }
         let changes = make(self)?;
         let (removed, users) = self.check(&changes)?;
+        self.is_stale = true;
         if let Some(table) = &mut self.table {
             apply(table, &self.known, &removed, &users, &self.config)?;
         }
@@ -154,31 +201,31 @@ impl Live {
             }
         }
         users.iter().for_each(|user| self.learn(user));
+        self.is_stale = false;
         Ok(Changed { changes: changes.len(), is_live: self.table.is_some() })
+    }
+
+    /// Whether changes would be possible, as far as can be known without making them.
+    ///
+    /// # Errors
+    /// One of them is not.
+    pub fn try_out(&self, changes: &[Change]) -> Result<(), ChangeError> {
+        self.check(changes).map(drop)
     }
 
     /// Names that go, and users that come or change.
     fn check<'a>(&self, changes: &'a [Change]) -> Result<(Vec<&'a str>, Vec<User>), ChangeError> {
-        let mut last: BTreeMap<&str, Option<&Subscriber>> = BTreeMap::new();
-        for change in changes {
-            match change {
-                Change::Put(subscriber) => last.insert(&subscriber.name, Some(subscriber)),
-                Change::Remove(name) => last.insert(name, None),
-            };
-        }
-        let configured = |name: &&&str| self.config.users.iter().any(|user| user.name == **name);
-        if let Some(name) = last.keys().find(configured) {
-            return Err(ChangeError::Configured((*name).into()));
-        }
+        let last = self.last_of_each(changes)?;
+        self.check_room(&last)?;
         let released: HashSet<&Who> =
             last.keys().filter_map(|name| self.known.get(*name)).flat_map(|known| &known.who).collect();
         let mut claimed: HashMap<Who, String> = HashMap::new();
         let mut users = Vec::new();
         for subscriber in last.values().flatten() {
-            let user = subscriber.user()?;
+            let name = || subscriber.name.clone();
+            let user = subscriber.user().map_err(|source| ChangeError::User { name: name(), source })?;
             if user.who.iter().any(|who| matches!(who, Who::Mark(_))) {
-                let problem = format!("user \"{}\": mark: users by mark are in the configuration only", user.name);
-                return Err(ChangeError::Asked(problem));
+                return Err(ChangeError::Mark(name()));
             }
             for who in &user.who {
                 let owner = self.owners.get(who).filter(|_| !released.contains(who)).or_else(|| claimed.get(who));
@@ -194,16 +241,56 @@ impl Live {
         Ok((removed, users))
     }
 
-    /// Who has a session.
-    #[must_use]
-    pub fn holder(&self, session: &str) -> Option<&str> {
-        self.sessions.get(session).map(String::as_str)
+    /// What becomes of each name that changes: of several changes the last.
+    fn last_of_each<'a>(&self, changes: &'a [Change]) -> Result<LastOfEach<'a>, ChangeError> {
+        let mut last = LastOfEach::new();
+        for change in changes {
+            let name = change.name();
+            if self.configured.contains(name) {
+                return Err(ChangeError::Configured(name.into()));
+            }
+            let subscriber = match change {
+                Change::Put(subscriber) => Some(subscriber),
+                Change::Remove(_) => None,
+            };
+            let was_there = match last.insert(name, subscriber) {
+                Some(before) => before.is_some(),
+                None => self.subscribers().contains_key(name),
+            };
+            if subscriber.is_none() && !was_there {
+                return Err(ChangeError::Nobody(name.into()));
+            }
+        }
+        Ok(last)
     }
 
-    /// Who has an address, tag or mark.
-    #[must_use]
-    pub fn owner(&self, who: &Who) -> Option<&str> {
-        self.owners.get(who).map(String::as_str)
+    /// The next `attach` has room for all.
+    fn check_room(&self, last: &LastOfEach<'_>) -> Result<(), ChangeError> {
+        let is_there = |name: &str| self.subscribers().contains_key(name);
+        let new = last.iter().filter(|(name, subscriber)| subscriber.is_some() && !is_there(name)).count();
+        let gone = last.iter().filter(|(name, subscriber)| subscriber.is_none() && is_there(name)).count();
+        let users = self.config.users.len() + self.subscribers().len() + new - gone;
+        match self.config.users_table.configured {
+            Some(places) if new > gone && users > places as usize => Err(ChangeError::Asked(format!(
+                "users_table.configured: {places} is too few, there would be {users} users"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl sessions::Before for Live {
+    fn subscriber(&self, name: &str) -> Option<&Subscriber> {
+        self.subscribers().get(name)
+    }
+    fn subscribers(&self) -> impl Iterator<Item = &Subscriber> {
+        self.store.subscribers().values()
+    }
+    fn holder(&self, session: &str) -> Option<&str> {
+        self.sessions.get(session).map(String::as_str)
+    }
+    fn owner(&self, prefix: Prefix) -> Option<&str> {
+        self.owners.get(&Who::Prefix(prefix)).map(String::as_str)
     }
 }
 

@@ -1,30 +1,83 @@
 //! The configuration of a node together with its subscribers.
 
-use super::store::{self, StoreError};
+use super::store::{self, StoreError, Subscribers};
 use super::subscriber::Subscriber;
-use crate::config::{LoadError, NodeConfig, load_toml};
+use crate::config::{LoadError, NodeConfig, User, Who, load_toml};
 use fairlane_schemes::base::config::ConfigError;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+
+/// Subscribers that are told if more are left out.
+const MOST_TOLD: usize = 5;
 
 /// The configuration at `path` together with the subscribers that are kept.
 ///
 /// # Errors
-/// Either cannot be read, or one belongs to two users.
+/// Either cannot be read, or there is no room for both.
 pub fn load(path: &Path) -> Result<NodeConfig, LoadSubscribersError> {
+    Ok(load_telling(path)?.0)
+}
+
+/// The same, and what is left out of it, in one line each.
+///
+/// # Errors
+/// As for [`load`].
+pub fn load_telling(path: &Path) -> Result<(NodeConfig, Vec<String>), LoadSubscribersError> {
     with_kept(NodeConfig::load(path)?, path)
 }
 
-/// The configuration that was read from `path`, together with the subscribers that are kept.
+/// The configuration that was read from `path`, together with the subscribers that are kept; and what is left out of them, in
+/// one line each: one that is wrong must not leave the node without any.
 ///
 /// # Errors
-/// They cannot be read, or one belongs to two users.
-pub fn with_kept(mut config: NodeConfig, path: &Path) -> Result<NodeConfig, LoadSubscribersError> {
+/// They cannot be read, or there is no room for them.
+pub fn with_kept(mut config: NodeConfig, path: &Path) -> Result<(NodeConfig, Vec<String>), LoadSubscribersError> {
     let state = config.state_folder();
+    let (kept, mut problems) = store::read(&state)?;
+    let (users, unusable) = usable(&config.users, &kept);
+    problems.extend(unusable.into_iter().map(|problem| format!("{}: {problem}", state.display())));
     let with = |source| LoadSubscribersError::Together { path: path.into(), state: state.clone(), source };
-    let kept = store::read(&state)?;
-    let users = kept.values().map(Subscriber::user).collect::<Result<Vec<_>, _>>().map_err(with)?;
     config.add_users(users.into_iter()).map_err(with)?;
-    Ok(config)
+    Ok((config, problems))
+}
+
+/// The users of those who are kept, and why some are left out. The configuration counts before them.
+pub(super) fn usable(configured: &[User], kept: &Subscribers) -> (Vec<User>, Vec<String>) {
+    let names: HashSet<&str> = configured.iter().map(|user| user.name.as_str()).collect();
+    let mut owners: HashMap<Who, &str> = HashMap::new();
+    for user in configured {
+        owners.extend(user.who.iter().map(|who| (*who, user.name.as_str())));
+    }
+    let (mut users, mut problems) = (Vec::with_capacity(kept.len()), Vec::new());
+    for subscriber in kept.values() {
+        match usable_user(subscriber, &names, &owners) {
+            Ok(user) => {
+                owners.extend(user.who.iter().map(|who| (*who, subscriber.name.as_str())));
+                users.push(user);
+            }
+            Err(problem) => problems.push(format!("{problem}; the subscriber is left out")),
+        }
+    }
+    if problems.len() > MOST_TOLD {
+        let rest = problems.split_off(MOST_TOLD).len();
+        problems.push(format!("{rest} more subscribers are left out"));
+    }
+    (users, problems)
+}
+
+fn usable_user(subscriber: &Subscriber, names: &HashSet<&str>, owners: &HashMap<Who, &str>) -> Result<User, String> {
+    let user = subscriber.user().map_err(|error| error.to_string())?;
+    if names.contains(user.name.as_str()) {
+        return Err(format!("user \"{}\": is in the configuration, which counts", user.name));
+    }
+    if user.who.iter().any(|who| matches!(who, Who::Mark(_))) {
+        return Err(format!("user \"{}\": mark: users by mark are in the configuration only", user.name));
+    }
+    let taken = user.who.iter().find_map(|who| Some((who, owners.get(who)?)));
+    match taken {
+        Some((who, other)) => Err(format!("user \"{}\": {who} belongs to \"{other}\" already", user.name)),
+        None => Ok(user),
+    }
 }
 
 /// The configuration at `path` without any users, for what does not ask for them.
@@ -56,4 +109,48 @@ pub enum LoadSubscribersError {
         /// What is wrong.
         source: ConfigError,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn kept(list: &[(&str, &str)]) -> Subscribers {
+        let of = |(name, prefix): &(&str, &str)| {
+            let user = json!({"prefix": [prefix]}).as_object().unwrap().clone();
+            ((*name).into(), Subscriber { name: (*name).into(), user, ..Subscriber::default() })
+        };
+        list.iter().map(of).collect()
+    }
+
+    #[test]
+    fn one_that_is_wrong_is_left_out_and_told_and_the_others_are_there() {
+        let fixed = User::of_table(&json!({"name": "fixed", "prefix": "10.0.0.9"})).unwrap();
+        let list = [
+            ("a", "10.0.0.1"),
+            ("b", "10.0.0.1"),
+            ("c", "10.0.0.300"),
+            ("d\u{1b}", "10.0.0.4"),
+            ("e", "10.0.0.9"),
+            ("fixed", "10.0.0.5"),
+            ("g", "10.0.0.6"),
+        ];
+        let (users, problems) = usable(std::slice::from_ref(&fixed), &kept(&list));
+        let names: Vec<&str> = users.iter().map(|user| user.name.as_str()).collect();
+        assert_eq!(names, ["a", "g"]);
+        let expected = [
+            "user \"b\": 10.0.0.1/32 belongs to \"a\" already",
+            "user \"c\": prefix: \"10.0.0.300\" is not a prefix such as \"10.0.1.0/24\": it has the octet 300, which must be from 0 to 255",
+            "user \"d\\u{1b}\": name: \"d\\u{1b}\" has control characters, which a name must not have",
+            "user \"e\": 10.0.0.9/32 belongs to \"fixed\" already",
+            "user \"fixed\": is in the configuration, which counts",
+        ];
+        let expected: Vec<String> = expected.iter().map(|text| format!("{text}; the subscriber is left out")).collect();
+        assert_eq!(problems, expected);
+        let many: Vec<(String, &str)> = (0..20).map(|i| (i.to_string(), "10.0.0.1/8")).collect();
+        let many: Vec<(&str, &str)> = many.iter().map(|(name, prefix)| (name.as_str(), *prefix)).collect();
+        let (_, problems) = usable(&[], &kept(&many));
+        assert_eq!((problems.len(), problems[5].as_str()), (6, "15 more subscribers are left out"));
+    }
 }

@@ -3,6 +3,7 @@
 //! They are kept in a file beside the state of the system (`node.state_path`), since a BPF file system holds maps only; the
 //! maps of a running node are changed entry by entry.
 
+pub mod addresses;
 pub mod csv;
 #[cfg(feature = "ebpf")]
 mod live;
@@ -14,10 +15,12 @@ pub mod radius;
 pub mod sessions;
 pub mod store;
 mod subscriber;
+#[cfg(feature = "ebpf")]
+pub mod tally;
 
 #[cfg(feature = "ebpf")]
 pub use live::{ChangeError, Changed, Live};
-pub use load::{LoadSubscribersError, load, load_without_users, with_kept};
+pub use load::{LoadSubscribersError, load, load_telling, load_without_users, with_kept};
 pub use store::{Store, StoreError};
 pub(crate) use subscriber::prefixes_of;
 pub use subscriber::{Change, Subscriber};

@@ -1,5 +1,6 @@
 //! `network.json` of LibreQoS: sites within sites, each with its rates.
 
+use super::store::problem_of;
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
 
@@ -24,7 +25,8 @@ pub type Sites = BTreeMap<String, Site>;
 /// # Errors
 /// One line that names the site and key.
 pub fn parse(text: &str) -> Result<Sites, String> {
-    let json: Json = serde_json::from_str(text).map_err(|error| format!("line {}: {error}", error.line()))?;
+    let json: Json =
+        serde_json::from_str(text).map_err(|error| format!("line {}: {}", error.line(), problem_of(&error)))?;
     let mut sites = Sites::new();
     add(json.as_object().ok_or("is not an object of sites")?, "", &mut sites)?;
     Ok(sites)

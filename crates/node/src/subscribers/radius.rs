@@ -1,12 +1,16 @@
 //! RADIUS accounting (RFC 2866): who has which addresses, as the access network's servers tell it.
 //!
-//! A session that starts or goes on puts its addresses to the user of its `User-Name`; one that stops takes them away.
+//! A session that starts or goes on puts its addresses to the user of its `User-Name`; one that stops takes them away. Of what an
+//! interim update tells each attribute replaces what the same one told before; those that it leaves out stay, since all of them
+//! are optional there (RFC 2866 5.13, RFC 3162 3, RFC 6911 4).
 //! Read are `Framed-IP-Address` (RFC 2865 5.8), `Framed-IPv6-Prefix` (RFC 3162 2.3), `Delegated-IPv6-Prefix` (RFC 4818),
 //! `Framed-IPv6-Address` (RFC 6911 3.1).
 //!
 //! Deviations: 1. Requests without a known status are answered and change nothing: an answer stops the retransmission of what
-//! concerns somebody else. 2. Nothing but addresses is recorded, so this is no accounting server in the sense of billing.
+//! concerns somebody else. 2. Addresses that no subscriber can have are passed over, as if they had not been told. 3. Nothing but addresses is recorded, so this is no accounting server in the sense of billing.
 
+use super::addresses::{Addresses, Kind};
+use crate::config::{Prefix, check_name};
 use radius::core::code::Code;
 use radius::core::packet::Packet;
 use radius::core::rfc2865::{lookup_framed_ip_address, lookup_nas_identifier, lookup_nas_ip_address, lookup_user_name};
@@ -14,28 +18,23 @@ use radius::core::rfc2866::{
     ACCT_STATUS_TYPE_ACCOUNTING_OFF, ACCT_STATUS_TYPE_ACCOUNTING_ON, ACCT_STATUS_TYPE_INTERIM_UPDATE,
     ACCT_STATUS_TYPE_START, ACCT_STATUS_TYPE_STOP, lookup_acct_session_id, lookup_acct_status_type,
 };
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Longest packet (RFC 2865, 3).
 pub const MOST_BYTES: usize = 4096;
 /// Code, identifier, length, authenticator.
 const HEADER_BYTES: usize = 20;
-/// `Framed-IPv6-Prefix` (RFC 3162), `Delegated-IPv6-Prefix` (RFC 4818), `Framed-IPv6-Address` (RFC 6911).
-const IPV6_PREFIX: [u8; 2] = [97, 123];
+/// Numbers of attributes: RFC 3162, RFC 4818, RFC 6911.
+const IPV6_PREFIXES: [(u8, Kind); 2] = [(97, Kind::FramedIpv6Prefix), (123, Kind::DelegatedIpv6Prefix)];
 const IPV6_ADDRESS: u8 = 168;
+/// Bits of the shortest IPv6 prefix that a session can have: that is what a whole provider gets (our choice).
+const SHORTEST_IPV6: u8 = 32;
 
 /// What a request says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A session has these addresses: it started or goes on.
-    Up {
-        /// Unique for its server.
-        session: Session,
-        /// Whose it is.
-        user: String,
-        /// Its addresses; empty if they are not known yet.
-        prefixes: Vec<String>,
-    },
+    Up(Up),
     /// A session is over.
     Down(Session),
     /// All sessions of a server are over: it starts or stops.
@@ -45,6 +44,19 @@ pub enum Event {
     },
     /// Nothing that concerns the node.
     Other,
+}
+
+/// A session that starts or goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Up {
+    /// Unique for its server.
+    pub session: Session,
+    /// Whose it is; without a name it is a user of its own, or still that of its start.
+    pub user: Option<String>,
+    /// Its addresses; empty if they are not known yet.
+    pub addresses: Addresses,
+    /// Whether it starts. Otherwise what is not told stays as it was.
+    pub is_start: bool,
 }
 
 /// A session.
@@ -70,6 +82,9 @@ pub enum Refused {
     /// Shorter than it says, or otherwise none.
     #[error("malformed")]
     Malformed,
+    /// Its User-Name cannot be the name of a user.
+    #[error("with a name that no user can have")]
+    Name,
     /// Not an Accounting-Request.
     #[error("of another kind")]
     OtherKind,
@@ -84,12 +99,33 @@ pub enum Refused {
     Incomplete,
 }
 
+impl Refused {
+    /// Each reason once.
+    pub const ALL: [Self; 6] =
+        [Self::Stranger, Self::Malformed, Self::OtherKind, Self::NotAuthentic, Self::Incomplete, Self::Name];
+
+    /// As a label of a counter.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Stranger => "stranger",
+            Self::Malformed => "malformed",
+            Self::OtherKind => "other_kind",
+            Self::NotAuthentic => "not_authentic",
+            Self::Incomplete => "incomplete",
+            Self::Name => "name",
+        }
+    }
+}
+
 /// A request that was understood.
 #[derive(Debug)]
 pub struct Request {
     packet: Packet,
     /// What it says.
     pub event: Event,
+    /// Addresses that no subscriber can have, which were passed over.
+    pub passed_over: u64,
 }
 
 impl Request {
@@ -97,7 +133,7 @@ impl Request {
     ///
     /// # Errors
     /// It is to be discarded.
-    pub fn read(datagram: &[u8], secret: &[u8], from: std::net::IpAddr) -> Result<Self, Refused> {
+    pub fn read(datagram: &[u8], secret: &[u8], from: IpAddr) -> Result<Self, Refused> {
         let length = datagram.get(2..4).map(|length| usize::from(u16::from_be_bytes([length[0], length[1]])));
         // What follows is padding (RFC 2866, 3).
         let bytes = length.filter(|length| (HEADER_BYTES..=MOST_BYTES).contains(length));
@@ -110,8 +146,9 @@ impl Request {
         if !Packet::is_authentic_request(bytes, secret) {
             return Err(Refused::NotAuthentic);
         }
-        let event = event(&packet, from)?;
-        Ok(Self { packet, event })
+        let mut passed_over = 0;
+        let event = event(&packet, from, &mut passed_over)?;
+        Ok(Self { packet, event, passed_over })
     }
 
     /// The answer, to be sent when what the request says has been kept (RFC 2866, 2).
@@ -121,7 +158,7 @@ impl Request {
     }
 }
 
-fn event(packet: &Packet, from: std::net::IpAddr) -> Result<Event, Refused> {
+fn event(packet: &Packet, from: IpAddr, passed_over: &mut u64) -> Result<Event, Refused> {
     let status = lookup_acct_status_type(packet).and_then(Result::ok).ok_or(Refused::Incomplete)?;
     let identifier = lookup_nas_identifier(packet).and_then(Result::ok);
     let address = || lookup_nas_ip_address(packet).and_then(Result::ok).map(|address| address.to_string());
@@ -133,46 +170,67 @@ fn event(packet: &Packet, from: std::net::IpAddr) -> Result<Event, Refused> {
     let session = Session { server, id };
     match status {
         ACCT_STATUS_TYPE_START | ACCT_STATUS_TYPE_INTERIM_UPDATE => {
-            // Without a name the session is a user of its own.
-            let user = lookup_user_name(packet).and_then(Result::ok).unwrap_or_else(|| session.key());
-            Ok(Event::Up { session, user, prefixes: prefixes(packet)? })
+            let user = lookup_user_name(packet).transpose().map_err(|_| Refused::Name)?;
+            check_name(user.as_ref().unwrap_or(&session.key())).map_err(|_| Refused::Name)?;
+            let addresses = addresses(packet, passed_over)?;
+            Ok(Event::Up(Up { session, user, addresses, is_start: status == ACCT_STATUS_TYPE_START }))
         }
         ACCT_STATUS_TYPE_STOP => Ok(Event::Down(session)),
         _ => Ok(Event::Other),
     }
 }
 
-fn prefixes(packet: &Packet) -> Result<Vec<String>, Refused> {
-    let mut prefixes = Vec::new();
+fn addresses(packet: &Packet, passed_over: &mut u64) -> Result<Addresses, Refused> {
+    let mut told: Vec<(Kind, Prefix)> = Vec::new();
     if let Some(address) = lookup_framed_ip_address(packet).and_then(Result::ok) {
-        // 0xffffffff and 0xfffffffe leave the choice to others (RFC 2865, 5.8).
-        if ![Ipv4Addr::BROADCAST, Ipv4Addr::new(255, 255, 255, 254)].contains(&address) {
-            prefixes.push(address.to_string());
-        }
+        told.push((Kind::FramedIpAddress, Prefix::of(address.into())));
     }
-    for kind in IPV6_PREFIX {
-        for attribute in packet.lookup_all(kind) {
-            prefixes.push(ipv6_prefix(&attribute.encode_bytes()).ok_or(Refused::Malformed)?);
+    for (number, kind) in IPV6_PREFIXES {
+        for attribute in packet.lookup_all(number) {
+            told.push((kind, ipv6_prefix(&attribute.encode_bytes()).ok_or(Refused::Malformed)?));
         }
     }
     for attribute in packet.lookup_all(IPV6_ADDRESS) {
         let octets: [u8; 16] = attribute.encode_bytes().try_into().map_err(|_| Refused::Malformed)?;
-        prefixes.push(Ipv6Addr::from(octets).to_string());
+        told.push((Kind::FramedIpv6Address, Prefix::of(Ipv6Addr::from(octets).into())));
     }
-    Ok(prefixes)
+    let mut addresses = Addresses::default();
+    for (kind, prefix) in told {
+        if is_of_a_subscriber(prefix) {
+            addresses.push(kind, prefix);
+        } else {
+            *passed_over += 1;
+        }
+    }
+    Ok(addresses)
+}
+
+/// Whether somebody can send from there, and not from everywhere.
+fn is_of_a_subscriber(prefix: Prefix) -> bool {
+    match prefix.address() {
+        IpAddr::V4(address) => {
+            // 0xffffffff and 0xfffffffe leave the choice to others (RFC 2865, 5.8).
+            let has_meaning = [Ipv4Addr::BROADCAST, Ipv4Addr::new(255, 255, 255, 254)].contains(&address);
+            !(has_meaning || address.is_unspecified() || address.is_loopback() || address.is_multicast())
+        }
+        IpAddr::V6(address) => {
+            // ::/32 has the unspecified, the loopback and all mapped IPv4 addresses.
+            let is_special = address.segments()[..2] == [0, 0] || address.is_multicast();
+            !is_special && !address.is_unicast_link_local() && prefix.bits() >= SHORTEST_IPV6
+        }
+    }
 }
 
 /// Reserved byte, length of the prefix, as many bytes of it as are needed at least; bits behind the prefix are zero (RFC
 /// 3162, 2.3), or are made so.
-fn ipv6_prefix(value: &[u8]) -> Option<String> {
+fn ipv6_prefix(value: &[u8]) -> Option<Prefix> {
     let (&[_, bits], bytes) = value.split_first_chunk::<2>()?;
     if bits > 128 || bytes.len() > 16 || bytes.len() * 8 < usize::from(bits) {
         return None;
     }
     let mut octets = [0; 16];
     octets[..bytes.len()].copy_from_slice(bytes);
-    let host_bits = u128::MAX.checked_shr(bits.into()).unwrap_or(0);
-    Some(format!("{}/{bits}", Ipv6Addr::from_bits(u128::from_be_bytes(octets) & !host_bits)))
+    Some(Prefix::within(Ipv6Addr::from(octets).into(), bits))
 }
 
 #[cfg(test)]
@@ -180,7 +238,7 @@ mod tests {
     use super::*;
 
     const SECRET: &[u8] = b"xyzzy5461";
-    const FROM: std::net::IpAddr = std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+    const FROM: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
     /// The attributes of a request in bytes of their own making.
     fn request(attributes: &[(u8, &[u8])]) -> Vec<u8> {
@@ -222,9 +280,14 @@ mod tests {
                 (97, &[0, 64, 0x20, 1, 0xd, 0xb8, 0, 1, 0, 2][..]),
                 (123, &[0, 56, 0x20, 1, 0xd, 0xb8, 0, 3, 0xff, 0xff][..]),
             ];
-            let prefixes = ["100.64.0.9", "2001:db8:1:2::/64", "2001:db8:3:ff00::/56"].map(String::from).to_vec();
-            let expected = Event::Up { session: session.clone(), user: "anna".into(), prefixes };
-            assert_eq!(event_of(&attributes), Ok(expected));
+            let addresses = of(&[
+                (Kind::FramedIpAddress, "100.64.0.9"),
+                (Kind::FramedIpv6Prefix, "2001:db8:1:2::/64"),
+                (Kind::DelegatedIpv6Prefix, "2001:db8:3:ff00::/56"),
+            ]);
+            let user = Some("anna".into());
+            let up = Up { session: session.clone(), user, addresses, is_start: status == START };
+            assert_eq!(event_of(&attributes), Ok(Event::Up(up)));
         }
         assert_eq!(event_of(&[STOP, SESSION, SERVER]), Ok(Event::Down(session)));
         assert_eq!(event_of(&[OFF, SERVER]), Ok(Event::AllDown { server: "bng1".into() }));
@@ -232,6 +295,58 @@ mod tests {
         let by_address = Event::AllDown { server: "10.0.0.1".into() };
         assert_eq!(event_of(&[OFF, (4, &[10, 0, 0, 1])]), Ok(by_address));
         assert_eq!(event_of(&[OFF]), Ok(Event::AllDown { server: "192.0.2.1".into() }));
+    }
+
+    fn of(list: &[(Kind, &str)]) -> Addresses {
+        let mut addresses = Addresses::default();
+        list.iter().for_each(|(kind, text)| addresses.push(*kind, text.parse().unwrap()));
+        addresses
+    }
+
+    #[test]
+    fn addresses_that_no_subscriber_can_have_are_passed_over() {
+        let v4 = [[0, 0, 0, 0], [127, 0, 0, 1], [224, 0, 0, 5], [255; 4], [255, 255, 255, 254]];
+        let v6: [(u8, &[u8]); 10] = [
+            (97, &[0, 0]),
+            (97, &[0, 3, 0x20]),
+            (123, &[0, 31, 0x20, 1, 0x0d, 0xb8]),
+            (97, &[0, 64, 0xfe, 0x80]),
+            (123, &[0, 64]),
+            (97, &[0, 64, 0xff, 2, 0, 0, 0, 0, 0, 0]),
+            (168, &[0; 16]),
+            (168, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+            (168, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1]),
+            (168, &[0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+        ];
+        // Padded to the bytes that the length asks for.
+        let padded = |value: &[u8]| match value {
+            [0, bits, rest @ ..] if value.len() < 16 => {
+                let mut value = value.to_vec();
+                value.resize(2 + usize::from(bits.div_ceil(8)).max(rest.len()), 0);
+                value
+            }
+            other => other.to_vec(),
+        };
+        let v6 = v6.iter().map(|(kind, value)| (*kind, padded(value)));
+        for (kind, value) in v4.iter().map(|address| (8, address.to_vec())).chain(v6) {
+            let bytes = request(&[START, NAME, SESSION, SERVER, (kind, &value), (97, &[0, 32, 0x20, 1, 0xd, 0xb8])]);
+            let request = Request::read(&bytes, SECRET, FROM).unwrap();
+            let Event::Up(up) = request.event else { panic!("{kind} {value:?}") };
+            assert_eq!(up.addresses, of(&[(Kind::FramedIpv6Prefix, "2001:db8::/32")]), "{kind} {value:?}");
+            assert_eq!(request.passed_over, 1, "{kind} {value:?}");
+        }
+    }
+
+    #[test]
+    fn names_that_no_user_can_have_are_discarded() {
+        let names: [&[u8]; 5] = [b"a\x1b[2J", b"a\nb", &[0xff, 0xfe], b"default", &[b'a'; 129]];
+        for name in names {
+            assert_eq!(event_of(&[START, (1, name), SESSION, SERVER]), Err(Refused::Name), "{name:?}");
+        }
+        // Without a name the session is the name.
+        assert_eq!(event_of(&[START, (44, b"a\nb"), SERVER]), Err(Refused::Name));
+        let Ok(Event::Up(up)) = event_of(&[START, SESSION, SERVER]) else { panic!() };
+        assert_eq!(up.user, None);
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! The file of subscribers: a change a line, the last one of a name counts. Changes are appended; now and then the file is
 //! written anew with what counts. One process changes it at a time; who finds that another one did reads it again.
+//!
+//! What a power cut or a slip of an editor has left of a line is left out and told, never an error: the subscribers of the
+//! other lines are metered. Whoever changes such a file keeps it aside first.
 
 use super::subscriber::{Change, Subscriber};
 use rustix::fs::{FlockOperation, flock};
@@ -18,6 +21,12 @@ const GENERATION: &str = "attached";
 /// Lines that count for nothing before the file is written anew, besides as many as there are subscribers.
 const MOST_STALE: usize = 10_000;
 
+/// Where a file goes that has something else in it than changes, before it is written anew.
+const ASIDE: &str = "subscribers.damaged";
+
+/// Lines that are told of a file with more that are none of ours.
+const MOST_TOLD: usize = 5;
+
 /// The file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -29,30 +38,24 @@ pub enum StoreError {
         /// Why.
         source: io::Error,
     },
-    /// A line is none of ours.
-    #[error("{path}: line {line}: {problem}")]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// Its number, from 1.
-        line: usize,
-        /// What is wrong.
-        problem: String,
-    },
 }
 
 /// All subscribers, by name.
 pub type Subscribers = BTreeMap<String, Subscriber>;
 
-/// What is kept in `folder`; nobody if there is no file.
+/// What is kept in `folder`, nobody if there is no file; and what of it cannot be read, in one line each.
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn read(folder: &Path) -> Result<Subscribers, StoreError> {
+pub fn read(folder: &Path) -> Result<(Subscribers, Vec<String>), StoreError> {
     let path = folder.join(FILE);
-    match fs::read_to_string(&path) {
-        Ok(text) => Ok(parse(&path, &text)?.0),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Subscribers::new()),
+    match fs::read(&path) {
+        Ok(bytes) => {
+            let contents = Contents::parse(&bytes);
+            let problems = contents.problems(&path);
+            Ok((contents.subscribers, problems))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((Subscribers::new(), Vec::new())),
         Err(source) => Err(StoreError::System { path, source }),
     }
 }
@@ -88,22 +91,56 @@ pub fn next_generation(folder: &Path) -> Result<(), StoreError> {
     fs::write(&path, format!("{}\n", generation(folder) + 1)).map_err(|source| StoreError::System { path, source })
 }
 
-/// Subscribers, number of lines, bytes of whole lines.
-fn parse(path: &Path, text: &str) -> Result<(Subscribers, usize, usize), StoreError> {
-    // What follows on the last line end was not written to its end: the change was not confirmed to anybody.
-    let whole = text.rfind('\n').map_or(0, |at| at + 1);
-    let mut subscribers = Subscribers::new();
-    let mut lines = 0;
-    for (number, line) in text[..whole].lines().enumerate() {
-        let change = serde_json::from_str(line).map_err(|error| StoreError::Line {
-            path: path.into(),
-            line: number + 1,
-            problem: error.to_string(),
-        })?;
-        apply(&mut subscribers, change);
-        lines += 1;
+/// What a file holds.
+#[derive(Default)]
+struct Contents {
+    subscribers: Subscribers,
+    lines: usize,
+    /// Bytes of whole lines.
+    whole: usize,
+    /// Lines that are no changes, with their numbers.
+    broken: Vec<(usize, String)>,
+    /// Bytes behind the last line end, if they are not the beginning of a line.
+    damaged_tail: usize,
+}
+
+impl Contents {
+    fn parse(bytes: &[u8]) -> Self {
+        // What follows on the last line end was not written to its end: the change was not confirmed to anybody.
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let (lines, tail) = bytes.split_at(whole);
+        let damaged_tail = if tail.contains(&0) { tail.len() } else { 0 };
+        let mut contents = Self { whole, damaged_tail, ..Self::default() };
+        for line in lines.split_inclusive(|byte| *byte == b'\n') {
+            contents.lines += 1;
+            match serde_json::from_slice(line) {
+                Ok(change) => apply(&mut contents.subscribers, change),
+                Err(error) => contents.broken.push((contents.lines, problem_of(&error))),
+            }
+        }
+        contents
     }
-    Ok((subscribers, lines, whole))
+
+    fn problems(&self, path: &Path) -> Vec<String> {
+        let path = path.display();
+        let told = self.broken.iter().take(MOST_TOLD);
+        let told = told.map(|(line, problem)| format!("{path}: line {line}: {problem}; it is left out"));
+        let rest = self.broken.len().saturating_sub(MOST_TOLD);
+        let rest = (rest > 0).then(|| format!("{path}: {rest} more lines are left out"));
+        let tail = (self.damaged_tail > 0).then(|| {
+            let bytes = self.damaged_tail;
+            format!("{path}: the last {bytes} bytes are no text, as after a power cut: changes may be lost")
+        });
+        told.chain(rest).chain(tail).collect()
+    }
+}
+
+/// What `serde_json` says of a text that is one line of another, without its number there.
+#[must_use]
+pub fn problem_of(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem);
+    if error.column() == 0 { problem.into() } else { format!("column {}: {problem}", error.column()) }
 }
 
 fn apply(subscribers: &mut Subscribers, change: Change) {
@@ -122,6 +159,8 @@ pub struct Store {
     bytes: u64,
     lines: usize,
     subscribers: Subscribers,
+    /// What could not be read, not told yet.
+    problems: Vec<String>,
 }
 
 /// Nobody else changes the file as long as this is there.
@@ -136,15 +175,23 @@ impl Store {
     /// Opens the file in `folder`, which is made if need be.
     ///
     /// # Errors
-    /// The system refuses, or a line is none of ours.
+    /// The system refuses.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join(FILE);
         let system = |source| StoreError::System { path: path.clone(), source };
         fs::create_dir_all(folder).map_err(system)?;
         let file = open(&path).map_err(system)?;
-        let mut store = Self { path, file, bytes: 0, lines: 0, subscribers: Subscribers::new() };
+        // The name of a new file lasts.
+        sync_folder(&path).map_err(system)?;
+        let (subscribers, problems) = (Subscribers::new(), Vec::new());
+        let mut store = Self { path, file, bytes: 0, lines: 0, subscribers, problems };
         store.lock()?;
         Ok(store)
+    }
+
+    /// What could not be read since the last call, in one line each.
+    pub fn take_problems(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.problems)
     }
 
     /// Who is there.
@@ -156,7 +203,7 @@ impl Store {
     /// Waits until nobody else changes the file, and reads it again if somebody has.
     ///
     /// # Errors
-    /// The system refuses, or a line is none of ours.
+    /// The system refuses.
     pub fn lock(&mut self) -> Result<Locked, StoreError> {
         let system = |source| StoreError::System { path: self.path.clone(), source };
         let folder = self.path.parent().unwrap_or(Path::new("."));
@@ -168,27 +215,52 @@ impl Store {
         let was_replaced = fs::metadata(&self.path).map_or(true, |theirs| !is_same(&ours, &theirs));
         let was_changed = was_replaced || ours.len() != self.bytes;
         if was_changed {
-            self.file = open(&self.path).map_err(system)?;
-            let text = fs::read_to_string(&self.path).map_err(system)?;
-            let (subscribers, lines, whole) = parse(&self.path, &text)?;
-            self.file.set_len(whole as u64).map_err(system)?;
-            (self.subscribers, self.lines, self.bytes) = (subscribers, lines, whole as u64);
+            self.read_again().map_err(|source| StoreError::System { path: self.path.clone(), source })?;
         }
         Ok(Locked { _folder: folder, was_changed })
     }
 
-    /// Keeps changes; when this returns they outlive the process.
+    fn read_again(&mut self) -> io::Result<()> {
+        self.file = open(&self.path)?;
+        let contents = Contents::parse(&fs::read(&self.path)?);
+        let problems = contents.problems(&self.path);
+        (self.subscribers, self.lines, self.bytes) = (contents.subscribers, contents.lines, contents.whole as u64);
+        if problems.is_empty() {
+            return self.file.set_len(self.bytes);
+        }
+        self.problems.extend(problems);
+        let aside = self.keep_aside()?;
+        self.problems.push(format!(
+            "{}: kept as {}, and written anew without that",
+            self.path.display(),
+            aside.display()
+        ));
+        self.write_anew()
+    }
+
+    /// A copy of the file under a name of its own.
+    fn keep_aside(&self) -> io::Result<PathBuf> {
+        let mut names = (1..).map(|number| self.path.with_file_name(format!("{ASIDE}-{number}")));
+        let aside = names.find(|path| !path.exists()).ok_or(io::ErrorKind::AlreadyExists)?;
+        fs::hard_link(&self.path, &aside)?;
+        Ok(aside)
+    }
+
+    /// Keeps changes; when this returns they outlive the process, and the machine.
     ///
     /// # Errors
     /// The system refuses: nothing is changed.
     pub fn append(&mut self, changes: &[Change], _lock: &Locked) -> Result<(), StoreError> {
         let system = |path: &Path, source| StoreError::System { path: path.into(), source };
+        if changes.is_empty() {
+            return Ok(());
+        }
         let mut text = Vec::new();
         for change in changes {
             serde_json::to_writer(&mut text, change).map_err(|error| system(&self.path, error.into()))?;
             text.push(b'\n');
         }
-        if let Err(error) = self.file.write_all(&text) {
+        if let Err(error) = self.file.write_all(&text).and_then(|()| self.file.sync_data()) {
             // Half a change is none.
             let _ = self.file.set_len(self.bytes);
             return Err(system(&self.path, error));
@@ -216,10 +288,16 @@ impl Store {
         file.write_all(&text)?;
         file.sync_all()?;
         fs::rename(&aside, &self.path)?;
+        sync_folder(&self.path)?;
         self.file = open(&self.path)?;
         (self.bytes, self.lines) = (text.len() as u64, self.subscribers.len());
         Ok(())
     }
+}
+
+/// Names in the folder of a file outlive the machine.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
 fn open(path: &Path) -> io::Result<File> {
@@ -261,20 +339,21 @@ mod tests {
     #[test]
     fn the_last_change_of_a_name_counts_and_a_half_written_one_does_not() {
         let folder = Folder::new("last");
-        assert_eq!(read(&folder.0).unwrap(), Subscribers::new());
+        assert_eq!(read(&folder.0).unwrap().0, Subscribers::new());
         let mut store = Store::open(&folder.0).unwrap();
         change(&mut store, &[put("a", "10.0.0.1"), put("b", "10.0.0.2"), put("a", "10.0.0.3")]);
         change(&mut store, &[Change::Remove("b".into())]);
         let path = folder.0.join(FILE);
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, format!("{text}{{\"put\":{{\"na")).unwrap();
-        let kept = read(&folder.0).unwrap();
+        let (kept, problems) = read(&folder.0).unwrap();
+        assert_eq!(problems, Vec::<String>::new());
         assert_eq!(kept.len(), 1);
         assert_eq!(kept["a"].user["prefix"], json!(["10.0.0.3"]));
         // The rest of the line is taken away before the next one comes.
         let mut store = Store::open(&folder.0).unwrap();
         change(&mut store, &[put("c", "10.0.0.4")]);
-        assert_eq!(read(&folder.0).unwrap().len(), 2);
+        assert_eq!(read(&folder.0).unwrap().0.len(), 2);
     }
 
     #[test]
@@ -303,11 +382,49 @@ mod tests {
         assert_eq!(two.subscribers(), one.subscribers());
     }
 
+    /// What a reader and then a writer have of a file with these bytes: names, problems.
+    fn both(folder: &Folder, bytes: &[u8]) -> [(Vec<String>, Vec<String>); 2] {
+        fs::write(folder.0.join(FILE), bytes).unwrap();
+        let names = |subscribers: &Subscribers| subscribers.keys().cloned().collect();
+        let (subscribers, problems) = read(&folder.0).unwrap();
+        let mut store = Store::open(&folder.0).unwrap();
+        let told = store.take_problems();
+        [(names(&subscribers), problems), (names(store.subscribers()), told)]
+    }
+
+    fn lines_of(changes: &[Change]) -> Vec<u8> {
+        changes.iter().flat_map(|change| serde_json::to_vec(change).unwrap().into_iter().chain([b'\n'])).collect()
+    }
+
     #[test]
-    fn a_line_of_somebody_else_is_named() {
+    fn a_line_of_somebody_else_is_left_out_told_and_kept_aside() {
         let folder = Folder::new("line");
-        fs::write(folder.0.join(FILE), "{\"remove\":\"a\"}\nnonsense\n").unwrap();
-        let error = read(&folder.0).unwrap_err().to_string();
-        assert!(error.contains("subscribers.jsonl: line 2: "), "{error}");
+        let bytes =
+            [&lines_of(&[put("a", "10.0.0.1")])[..], b"nonsense\n", &lines_of(&[put("b", "10.0.0.2")])].concat();
+        let [(read_names, problems), (names, told)] = both(&folder, &bytes);
+        assert_eq!((&read_names, &names), (&vec!["a".into(), "b".into()], &read_names));
+        assert_eq!((problems.len(), told.len()), (1, 2), "{told:?}");
+        assert!(problems[0].contains("subscribers.jsonl: line 2: column 1: expected value"), "{problems:?}");
+        // The writer goes on with what is left, and the operator has what was there.
+        assert_eq!(fs::read(folder.0.join("subscribers.damaged-1")).unwrap(), bytes);
+        assert_eq!(read(&folder.0).unwrap().1, Vec::<String>::new());
+        // A second time it gets another name; of many lines a few are told.
+        let [(_, problems), (_, told)] = both(&folder, &b"\xff\n".repeat(20));
+        assert_eq!((problems.len(), told.len()), (MOST_TOLD + 1, MOST_TOLD + 2), "{told:?}");
+        assert!(problems[MOST_TOLD].ends_with("15 more lines are left out"), "{problems:?}");
+        assert_eq!(fs::read(folder.0.join("subscribers.damaged-1")).unwrap(), bytes);
+    }
+
+    #[test]
+    fn zeros_of_a_power_cut_are_told_and_not_taken_for_nobody() {
+        let folder = Folder::new("zeros");
+        let [(names, problems), (_, told)] = both(&folder, &[0; 4096]);
+        assert_eq!((names.len(), problems.len(), told.len()), (0, 1, 2));
+        assert!(problems[0].ends_with("the last 4096 bytes are no text, as after a power cut: changes may be lost"));
+        assert_eq!(fs::read(folder.0.join("subscribers.damaged-1")).unwrap(), [0; 4096]);
+        // At the end of what is right.
+        let bytes = [&lines_of(&[put("a", "10.0.0.1")])[..], &[0; 10]].concat();
+        let [(names, problems), (kept, _)] = both(&folder, &bytes);
+        assert_eq!((&names, &kept, problems.len()), (&vec!["a".into()], &names, 1));
     }
 }

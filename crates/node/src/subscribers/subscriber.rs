@@ -1,10 +1,11 @@
 //! A subscriber, and a change of one.
 
-use crate::config::User;
+use super::addresses::Addresses;
+use crate::config::{Prefix, User, shown_name};
 use fairlane_schemes::base::config::ConfigError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// A subscriber, as it is kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -15,9 +16,9 @@ pub struct Subscriber {
     /// Where it is attached, from the root of the network: names of sites with `/` in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
-    /// Prefixes of each of its sessions (RADIUS accounting), besides those of `user`.
+    /// Addresses of each of its sessions (RADIUS accounting), besides those of `user`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub sessions: BTreeMap<String, Vec<String>>,
+    pub sessions: BTreeMap<String, Addresses>,
     /// Keys of a table of `[[users]]`, without the name.
     #[serde(default)]
     pub user: Map<String, Json>,
@@ -34,8 +35,8 @@ impl Subscriber {
             Some(prefix) => vec![prefix],
             None => Vec::new(),
         };
-        for prefix in self.sessions.values().flatten() {
-            let prefix = Json::from(prefix.as_str());
+        for prefix in self.sessions.values().flat_map(Addresses::texts) {
+            let prefix = Json::from(prefix);
             if !prefixes.contains(&prefix) {
                 prefixes.push(prefix);
             }
@@ -51,8 +52,25 @@ impl Subscriber {
     /// # Errors
     /// A key is unknown, missing, of the wrong kind or out of range.
     pub fn user(&self) -> Result<User, ConfigError> {
-        let user = User::of_table(&self.table());
-        user.map_err(|error| ConfigError::new(format!("user \"{}\": {}", self.name, error.key), error.problem))
+        let mut user = User::of_table(&self.table()).map_err(|error| {
+            ConfigError::new(format!("user \"{}\": {}", shown_name(&self.name), error.key), error.problem)
+        })?;
+        // An address that two sessions have, or that is written in two ways, is one.
+        let mut seen = HashSet::new();
+        user.who.retain(|who| seen.insert(*who));
+        Ok(user)
+    }
+
+    /// All its prefixes, those of its sessions as well.
+    #[must_use]
+    pub fn prefixes(&self) -> Vec<Prefix> {
+        let of_user = match self.user.get("prefix") {
+            Some(Json::Array(prefixes)) => prefixes.as_slice(),
+            Some(prefix) => std::slice::from_ref(prefix),
+            None => &[],
+        };
+        let of_user = of_user.iter().filter_map(|prefix| prefix.as_str()?.parse().ok());
+        of_user.chain(self.sessions.values().flat_map(Addresses::prefixes)).collect()
     }
 }
 

@@ -1,0 +1,190 @@
+//! Mistakes in lists and streams of subscribers: refused in a line that says where, with nothing changed. Nothing is attached.
+#![cfg(feature = "ebpf")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const PORT: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n";
+
+/// Numbers the folders of this process.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// A folder with a configuration and subscribers.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(users: &str) -> Self {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("fairlane-lists-{}-{number}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let paths = format!("pin_path = \"{0}/pins\"\nstate_path = \"{0}/state\"\n", folder.display());
+        fs::write(folder.join("node.toml"), format!("[node]\n{paths}{users}{PORT}")).unwrap();
+        Self(folder)
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = self.0.join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().into()
+    }
+
+    fn user(&self, verb: &str, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane-node"));
+        command.args(["user", verb]).arg(self.0.join("node.toml")).args(arguments).output().unwrap()
+    }
+
+    /// What it prints, without the words about what is not attached.
+    fn ok(&self, verb: &str, arguments: &[&str]) -> String {
+        let output = self.user(verb, arguments);
+        assert!(output.status.success(), "{verb} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.replace("; nothing is attached, the next attach loads it", "")
+    }
+
+    /// The mistake, without the folder; whoever was there is there still.
+    fn refused(&self, verb: &str, arguments: &[&str]) -> String {
+        let before = self.ok("list", &["--json"]);
+        let output = self.user(verb, arguments);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), text.lines().count()), (Some(1), 1), "{verb} {arguments:?}: {text}");
+        assert_eq!(self.ok("list", &["--json"]), before, "{verb} {arguments:?}");
+        text.replace(&format!("{}/", self.0.display()), "").trim_end().into()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let list = self.ok("list", &[]);
+        list.lines().map(|line| line.split_whitespace().next().unwrap().into()).collect()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const FOUR: &str = "name,prefix\na,10.0.0.1\nb,10.0.0.2\nc,10.0.0.3\nd,10.0.0.4\n";
+
+#[test]
+fn a_list_that_is_empty_or_cut_off_removes_nobody() {
+    let place = Place::new("");
+    place.ok("import", &[&place.file("list.csv", FOUR)]);
+    let import = |text: &str, more: &[&str]| {
+        place.refused("import", &[&[place.file("list.csv", text).as_str(), "--replace"], more].concat())
+    };
+    for more in [&[][..], &["--force"][..]] {
+        let empty = "error: list.csv: is empty: the first line must name the columns";
+        assert_eq!(import("", more), empty);
+        assert_eq!(import("name,prefix\n", more), "error: list.csv: has a header, and no subscriber");
+    }
+    let cut_off = "name,prefix\na,10.0.0.1\n";
+    let told =
+        "error: list.csv: --replace would remove 3 of 4 subscribers, more than half; if that is meant add --force";
+    assert_eq!(import(cut_off, &[]), told);
+    assert_eq!(import(cut_off, &["--dry-run"]), told);
+    // Half of them is a change; who would go is told before.
+    let half = place.file("list.csv", "name,prefix\na,10.0.0.1\nb,10.0.0.9\n");
+    let dry = place.ok("import", &[&half, "--replace", "--dry-run"]);
+    assert_eq!(dry, "would import: 1 new or changed, 2 removed; nothing was changed\n");
+    assert_eq!(place.names(), ["a", "b", "c", "d"]);
+    assert_eq!(place.ok("import", &[&half, "--replace"]), "imported: 1 new or changed, 2 removed\n");
+    let one = place.file("list.csv", "name,prefix\nz,10.0.0.1\n");
+    assert_eq!(place.ok("import", &[&one, "--replace", "--force"]), "imported: 1 new or changed, 2 removed\n");
+    assert_eq!(place.names(), ["z"]);
+}
+
+#[test]
+fn a_mistake_in_a_list_is_told_with_file_and_line() {
+    let place = Place::new("[[users]]\nname = \"fixed\"\nprefix = \"10.9.0.1\"\n");
+    place.ok("add", &["old", "--prefix", "10.8.0.1"]);
+    let cases = [
+        (
+            "name,prefix\na,10.0.0.1\nb,10.0.1.0/24,10.0.2.0/24\n",
+            "line 3: 3 cells, the header has 2; \";\" separates prefixes within one",
+        ),
+        (
+            "name,prefix\nb,10.0.0.1\na,10.0.0.1\n",
+            "line 2: user \"b\": 10.0.0.1/32 belongs to \"a\" already, in line 3",
+        ),
+        ("name,prefix\na,10.0.0.1\nb,10.8.0.1\n", "line 3: user \"b\": 10.8.0.1/32 belongs to \"old\" already"),
+        ("name,prefix\nfixed,10.0.0.1\n", "line 2: user \"fixed\": is in the configuration, change it there"),
+        (
+            "name,prefix\na,10.0.0.1;10.0.0.2/33\n",
+            "line 2: user \"a\": prefix: \"10.0.0.2/33\" is not a prefix such as \"10.0.1.0/24\": it has the length \
+             \"33\", which must be from 0 to 32",
+        ),
+        (
+            "name,prefix\ndefault,10.0.0.1\n",
+            "line 2: user \"default\": name: \"default\" is what reports call a meter of nobody's, as are default, overflow, unparsed",
+        ),
+    ];
+    for (text, problem) in cases {
+        let list = place.file("list.csv", text);
+        for more in [&[][..], &["--dry-run"][..]] {
+            let told = place.refused("import", &[&[list.as_str()], more].concat());
+            assert_eq!(told, format!("error: list.csv: {problem}"), "{text}");
+        }
+    }
+    assert_eq!(
+        place.refused("add", &["x", "--prefix", "300.1.1.1"]),
+        "error: user \"x\": prefix: \"300.1.1.1\" is not a prefix such as \"10.0.1.0/24\": it has the octet 300, which must be \
+         from 0 to 255"
+    );
+    for name in ["", "a\nb", "a\u{1b}[2J", &"a".repeat(5000)] {
+        let told = place.refused("add", &[name, "--prefix", "10.0.0.1"]);
+        assert!(told.contains(": name: ") && told.len() < 400 && !told.contains('\u{1b}'), "{told}");
+    }
+}
+
+#[test]
+fn a_stream_says_which_lines_were_applied() {
+    let place = Place::new("");
+    let put = |name: &str, prefix: &str| {
+        format!("{{\"put\":{{\"name\":\"{name}\",\"user\":{{\"prefix\":[\"{prefix}\"]}}}}}}\n")
+    };
+    let apply = |text: &str| place.refused("apply", &[&place.file("changes", text)]);
+    let two = put("a", "10.0.0.1") + &put("b", "10.0.0.2");
+    assert_eq!(
+        apply(&format!("{two}{{\"put\":1}}\n")),
+        "error: changes: line 3: column 8: invalid type: integer `1`, expected struct Subscriber; lines 1 to 3 were not applied"
+    );
+    assert_eq!(
+        apply(&format!("{two}{{\"remove\":\"nobody\"}}\n{}", put("c", "10.0.0.3"))),
+        "error: changes: line 3: user \"nobody\": there is none; lines 1 to 4 were not applied"
+    );
+    assert_eq!(
+        apply("{\"remove\":\"nobody\"}\n"),
+        "error: changes: line 1: user \"nobody\": there is none; it was not applied"
+    );
+    assert_eq!(place.refused("remove", &["nobody"]), "error: user \"nobody\": there is none");
+    assert_eq!(apply(&put("\\u001b", "10.0.0.1")).matches('\u{1b}').count(), 0);
+    // What was applied before, 1024 lines, is told.
+    let many: String = (0..1100).map(|i| put(&format!("n{i}"), &format!("10.1.{}.{}", i / 256, i % 256))).collect();
+    let output = place.user("apply", &[&place.file("changes", &format!("{many}x\n"))]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.ends_with("; lines 1025 to 1101 were not applied, lines 1 to 1024 were\n"), "{told}");
+    assert_eq!(place.names().len(), 1024);
+    // One is one, and a user that comes and goes within a step is no mistake.
+    assert_eq!(place.ok("apply", &[&place.file("changes", &put("a", "10.0.0.1"))]), "applied 1 change\n");
+    let both = place.file("changes", &format!("{}{{\"remove\":\"b\"}}\n", put("b", "10.0.0.2")));
+    assert_eq!(place.ok("apply", &[&both]), "applied 2 changes\n");
+    assert_eq!(place.names().len(), 1025);
+}
+
+#[test]
+fn a_thousand_changes_that_outlive_the_machine_take_a_second_at_most() {
+    let place = Place::new("");
+    let changes: String = (0..10_000)
+        .map(|i| {
+            format!("{{\"put\":{{\"name\":\"n{i}\",\"user\":{{\"prefix\":[\"10.1.{}.{}\"]}}}}}}\n", i / 256, i % 256)
+        })
+        .collect();
+    let file = place.file("changes", &changes);
+    let began = std::time::Instant::now();
+    assert_eq!(place.ok("apply", &[&file]), "applied 10000 changes\n");
+    let elapsed_s = began.elapsed().as_secs_f64();
+    println!("10000 changes, each batch of 1024 on disk: {elapsed_s:.2} s");
+    assert!(elapsed_s < 10.0, "{elapsed_s}");
+}
