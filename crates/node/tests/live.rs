@@ -450,7 +450,12 @@ fn counters_are_shown_by_status_top_and_export() {
         "fairlane_port_accepted_packets_total{port=\"out0\"} 30",
         "fairlane_port_attached{port=\"out0\"} 1",
         "fairlane_port_dropped_packets_total{port=\"out0\",reason=\"aqm\"} 0",
+        "fairlane_port_marked_packets_total{port=\"out0\"} 0",
+        "fairlane_port_queue_packets{port=\"out0\"} 0",
+        "fairlane_port_drop_threshold_packets{port=\"out0\"} ",
         "fairlane_users 2",
+        "fairlane_users_configured 1\n",
+        "fairlane_users_configured_limit 1024\n",
         "fairlane_ingress_metered_total 30",
     ] {
         assert!(text.contains(line), "{line} in {text}");

@@ -117,7 +117,32 @@ impl Exporter {
 /// A metric of each port or user: name, kind, help, value.
 type Metric<T> = (&'static str, &'static str, &'static str, fn(&T) -> f64);
 
-const OF_PORTS: [Metric<PortView>; 6] = [
+/// A metric of those ports that have a value: name, help, value.
+type Gauge = (&'static str, &'static str, fn(&PortView) -> Option<f64>);
+
+/// In the unit of the port's thresholds, and as a delay where the rate is known.
+const QUEUES: [Gauge; 6] = [
+    ("port_queue_packets", "Queue that the last packet found, of ports with thresholds in packets.", |port| {
+        port.record.packets(port.state.queue)
+    }),
+    ("port_queue_bytes", "Queue that the last packet found, of ports with thresholds in bytes or time.", |port| {
+        port.record.bytes(port.state.queue)
+    }),
+    ("port_queue_seconds", "What the link takes for that queue, of ports whose rate is known.", |port| {
+        port.record.delay_s(port.state.queue)
+    }),
+    ("port_drop_threshold_packets", "Drop threshold of the last packet, as its queue.", |port| {
+        port.record.packets(port.state.threshold)
+    }),
+    ("port_drop_threshold_bytes", "Drop threshold of the last packet, as its queue.", |port| {
+        port.record.bytes(port.state.threshold)
+    }),
+    ("port_drop_threshold_seconds", "What the link takes for that threshold, of ports whose rate is known.", |port| {
+        port.record.delay_s(port.state.threshold)
+    }),
+];
+
+const OF_PORTS: [Metric<PortView>; 5] = [
     ("port_accepted_packets_total", "counter", "Packets accepted.", |port| port.state.accepted as f64),
     ("port_accepted_bytes_total", "counter", "Bytes accepted, Ethernet header included.", |port| {
         port.state.accepted_bytes as f64
@@ -126,11 +151,8 @@ const OF_PORTS: [Metric<PortView>; 6] = [
     ("port_fair_rate", "gauge", "Fair rate of CSFQ in reference rates, 0 without an estimate.", |port| {
         if port.record.scheme() == "csfq" { port.state.fair_rate().unwrap_or(0.0) } else { 0.0 }
     }),
-    ("port_queue", "gauge", "Queue that the last packet found: packets, bytes or seconds.", |port| {
-        port.record.queue_in_units(port.state.queue)
-    }),
-    ("port_drop_threshold", "gauge", "Drop threshold of the last packet, in the unit of the queue.", |port| {
-        port.record.queue_in_units(port.state.threshold)
+    ("port_marked_packets_total", "counter", "Accepted packets that were marked (ECN) in place of dropped.", |port| {
+        port.state.marked as f64
     }),
 ];
 
@@ -153,6 +175,7 @@ const OF_USERS: [Metric<UserView>; 4] = [
 /// About all users, whether they have lines or not.
 const USERS_NAME: &str = "users";
 const SHOWN_NAME: &str = "users_shown";
+const PLACES_NAMES: [&str; 2] = ["users_configured", "users_configured_limit"];
 const QUANTILES_NAME: &str = "users_activity";
 const QUANTILES: [f64; 5] = [0.0, 0.5, 0.9, 0.99, 1.0];
 
@@ -169,6 +192,14 @@ fn text(snapshot: &Snapshot, shown: &[&UserView], absent: &[&str], names: &Names
         head(&mut text, name, kind, help);
         for port in &snapshot.ports {
             line(&mut text, name, &[("port", &port.interface)], value(port));
+        }
+    }
+    for (name, help, value) in QUEUES {
+        head(&mut text, name, "gauge", help);
+        for port in &snapshot.ports {
+            if let Some(value) = value(port) {
+                line(&mut text, name, &[("port", &port.interface)], value);
+            }
         }
     }
     head(&mut text, DROPS_NAME, "counter", "Packets dropped, by the AQM or since the limit was reached.");
@@ -189,6 +220,10 @@ fn text(snapshot: &Snapshot, shown: &[&UserView], absent: &[&str], names: &Names
 fn of_users(text: &mut String, snapshot: &Snapshot, shown: &[&UserView], names: &Names) {
     head(text, USERS_NAME, "gauge", "Users that have a meter.");
     line(text, USERS_NAME, &[], snapshot.users.len() as f64);
+    head(text, PLACES_NAMES[0], "gauge", "Places of the table that configured users and subscribers have.");
+    line(text, PLACES_NAMES[0], &[], snapshot.configured.into());
+    head(text, PLACES_NAMES[1], "gauge", "Places that there are for them until the next detach.");
+    line(text, PLACES_NAMES[1], &[], snapshot.places.configured.into());
     head(text, SHOWN_NAME, "gauge", "Users that have lines of their own in this scrape.");
     line(text, SHOWN_NAME, &[], shown.len() as f64);
     head(text, QUANTILES_NAME, "gauge", "Activity at the last packet, quantiles over all users that have sent.");
@@ -214,9 +249,18 @@ fn head(text: &mut String, name: &str, kind: &str, help: &str) {
     writeln!(text, "# HELP fairlane_{name} {help}\n# TYPE fairlane_{name} {kind}").expect("a String takes all");
 }
 
+/// Names of interfaces and users may hold anything. Prometheus knows three escapes; other control characters are written out.
+fn escaped(label: &str) -> String {
+    let of = |letter: char| match letter {
+        '\\' | '"' => format!("\\{letter}"),
+        '\n' => "\\n".into(),
+        letter if letter.is_control() => format!("\\{}", letter.escape_default()),
+        letter => letter.into(),
+    };
+    label.chars().map(of).collect()
+}
+
 fn line(text: &mut String, name: &str, labels: &[(&str, &str)], value: f64) {
-    // Names of interfaces and users may hold quotes and backslashes.
-    let escaped = |label: &str| label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     let labels: Vec<String> = labels.iter().map(|(key, label)| format!("{key}=\"{}\"", escaped(label))).collect();
     let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
     writeln!(text, "fairlane_{name}{labels} {value}").expect("a String takes all");
@@ -230,7 +274,8 @@ mod tests {
 
     /// All that a scrape can have.
     fn metrics() -> BTreeSet<String> {
-        let fixed = [DROPS_NAME, ATTACHED_NAME, USERS_NAME, SHOWN_NAME, QUANTILES_NAME];
+        let fixed = [DROPS_NAME, ATTACHED_NAME, USERS_NAME, SHOWN_NAME, QUANTILES_NAME].into_iter();
+        let fixed = fixed.chain(PLACES_NAMES).chain(QUEUES.iter().map(|queue| queue.0));
         let of = OF_PORTS.iter().map(|metric| metric.0).chain(OF_USERS.iter().map(|metric| metric.0)).chain(fixed);
         let ingress = IngressStats::default().named().map(|(name, ..)| format!("ingress_{name}_total"));
         of.map(String::from).chain(ingress.collect::<Vec<_>>()).map(|name| format!("fairlane_{name}")).collect()
@@ -279,7 +324,7 @@ mod tests {
     #[test]
     fn labels_are_escaped() {
         let mut text = String::new();
-        line(&mut text, "x", &[("user", "a\"b\\c\nd"), ("key", "k")], 1.5);
-        assert_eq!(text, "fairlane_x{user=\"a\\\"b\\\\c\\nd\",key=\"k\"} 1.5\n");
+        line(&mut text, "x", &[("user", "a\"b\\c\nd\r\u{1b}"), ("key", "k")], 1.5);
+        assert_eq!(text, "fairlane_x{user=\"a\\\"b\\\\c\\nd\\\\r\\\\u{1b}\",key=\"k\"} 1.5\n");
     }
 }

@@ -184,3 +184,25 @@ impl UserKey {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlane_schemes::base::units::BitRate;
+
+    #[test]
+    fn a_queue_has_a_delay_where_the_rate_is_known() {
+        let port = |unit: Unit, rate| PortRecord {
+            unit: unit as u32,
+            ns_per_byte_q20: PortRecord::ns_per_byte_q20(rate),
+            ..PortRecord::default()
+        };
+        // 1000 bytes at 8 Mbit/s.
+        let bytes = port(Unit::Bytes, BitRate(8_000_000));
+        assert_eq!((bytes.bytes(1000), bytes.packets(1000), bytes.delay_s(1000)), (Some(1000.0), None, Some(1e-3)));
+        assert_eq!(port(Unit::Bytes, UNKNOWN_RATE).delay_s(1000), None);
+        let packets = port(Unit::Packets, BitRate(8_000_000));
+        assert_eq!((packets.packets(2 * PACKET), packets.delay_s(16)), (Some(2.0), None));
+        assert_eq!(port(Unit::Virtual, BitRate(8_000_000)).delay_s(1_000_000), Some(1e-3));
+    }
+}
