@@ -55,8 +55,11 @@ NEEDED = {
     "bbr3_ecn": ("tcp.ecn", True),
     "app_limited_from": ("tcp.app_rate", "1 Mbit/s"),
     "app_limited_until": ("tcp.app_rate", "1 Mbit/s"),
+    "rtt_spread": ("groups[0].rtt", "40 ms"),
 }
-"""What else a key of `[tcp]` needs to have an effect."""
+"""What else a key needs to have an effect."""
+REFUSED_FIRST = ("tcp.app_rate", "groups[0].rtt")
+"""Of these, what is refused before the key itself is."""
 READER = {own["name"]: control["name"] for control in fairlane.congestion_controls() for own in control["params"]}
 """The congestion control that alone reads a key of `[tcp]`."""
 OTHER_VALUES: dict[str, Any] = {
@@ -266,8 +269,8 @@ def test_what_has_no_effect_is_refused(key: str) -> None:
     canonical, named = replaced(key, value)
     name = key.rpartition(".")[2]
     needed = NEEDED.get(name, ("", None))[0]
-    # Only the forwarder has ecn; what a span of the application is for is refused first, as a control that Linux lacks.
-    refused = needed if needed == "tcp.app_rate" else named
+    # Only the forwarder has ecn; a control that Linux lacks is refused first.
+    refused = needed if needed in REFUSED_FIRST else named
     if READER.get(name, "reno") not in IN_LINUX:
         refused = "groups[0].sources[0].congestion_control"
     for plane_name in ("forwarder",) if needed == "tcp.ecn" else PLANES:
