@@ -75,12 +75,11 @@ def test_a_file_may_be_named_in_python(tmp_path: Path) -> None:
 
 
 def test_the_share_of_short_transfers_counts_their_headers(tmp_path: Path) -> None:
-    # One user alone who asks for 6 of 10 Mbit/s on the wire in transfers of 1 to 100 bytes gets them: its share is what it
-    # asks for, give or take four standard deviations of a Poisson process of one segment (about 90 bytes) each.
-    (tmp_path / "sizes.txt").write_text("0 0\n100 100\n")
-    path = tmp_path / "short.toml"
+    # A user alone that asks for 6 of 10 Mbit/s on the wire, in transfers of 1 to 100 bytes of one segment each: its share
+    # is what it asks for, give or take four standard deviations of a Poisson process.
+    path = written(tmp_path, b"0 0\n100 100\n")
     path.write_text(SCENARIO.replace("50 %", "60 %").replace('measure = "0.5 s"', 'measure = "2 s"'))
-    (run,) = fairlane.run(Scenario.from_toml(path)).runs
+    (run,) = fairlane.run(Scenario.from_toml(path), store=tmp_path / "store").runs
     (users,) = run["groups"]
     started = users["transfer_times"]["started"]
     assert users["max_min_share_bps"] == pytest.approx(6e6, rel=4 / started**0.5)

@@ -4,7 +4,7 @@
 //! `systemctl reload` sends it), or pins go away (inotify), with which it ends if that was a detach. A file that has changed
 //! since it was read is read again with the next thing that happens to any interface: another process may have loaded it.
 
-use super::attach::{attach, ports_in_words};
+use super::with_subscribers::{attach, ports_in_words};
 use super::{Outcome, print_out};
 use fairlane_node::config::NodeConfig;
 use fairlane_node::io::hangups;

@@ -1,0 +1,33 @@
+//! A configuration and the subscribers that are kept beside it go to the kernel together: for `attach`, and for what follows.
+
+use super::counted;
+use fairlane_node::config::NodeConfig;
+use fairlane_node::kernel::{self, Attached};
+use fairlane_node::subscribers::{self, store};
+use std::error::Error;
+use std::path::Path;
+
+/// How many ports are attached, of how many if that is not all.
+pub(super) fn ports_in_words(attached: &Attached) -> String {
+    let (present, absent) = (attached.present.len(), attached.absent.len());
+    match absent {
+        0 => counted(present, "port"),
+        _ => format!("{present} of {}", counted(present + absent, "port")),
+    }
+}
+
+/// Attaches the configuration that was read from `path` with all subscribers, whom nobody changes meanwhile. Returns both
+/// together as well.
+pub(super) fn attach(config: &NodeConfig, path: &Path) -> Result<(Attached, NodeConfig), Box<dyn Error>> {
+    let folder = config.state_folder();
+    let held = store::hold(&folder)?;
+    let (config, problems) = subscribers::with_kept(config.clone(), path)?;
+    for problem in problems {
+        eprintln!("warning: {problem}");
+    }
+    let attached = kernel::attach(&config)?;
+    if held.is_some() {
+        store::next_generation(&folder)?;
+    }
+    Ok((attached, config))
+}
