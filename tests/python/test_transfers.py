@@ -75,8 +75,8 @@ def test_a_file_may_be_named_in_python(tmp_path: Path) -> None:
 
 
 def test_the_share_of_short_transfers_counts_their_headers(tmp_path: Path) -> None:
-    # A user alone that asks for 6 of 10 Mbit/s on the wire, in transfers of 1 to 100 bytes of one segment each: its share
-    # is what it asks for, give or take four standard deviations of a Poisson process.
+    # A user alone that asks for 6 of 10 Mbit/s on the wire, in transfers of 1 to 100 bytes of one segment each: its
+    # share is what it asks for, give or take four standard deviations of a Poisson process.
     path = written(tmp_path, b"0 0\n100 100\n")
     path.write_text(SCENARIO.replace("50 %", "60 %").replace('measure = "0.5 s"', 'measure = "2 s"'))
     (run,) = fairlane.run(Scenario.from_toml(path), store=tmp_path / "store").runs

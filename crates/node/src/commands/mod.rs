@@ -22,6 +22,7 @@ pub mod status;
 pub mod top;
 #[cfg(feature = "ebpf")]
 pub mod user;
+#[cfg(feature = "ebpf")]
 mod with_subscribers;
 
 use fairlane_schemes::base::config::read_value;
