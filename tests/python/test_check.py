@@ -30,6 +30,25 @@ HELD = '[[expect]]\nmetric = "jain_index"\nmin = "1 %"\n'
 VIOLATED = '[[expect]]\nmetric = "utilisation.bottleneck"\nmin = 1.5\nwhy = "Nothing is busier than always."\n'
 
 
+def test_the_cases_of_the_draft_of_bbr3_hold_as_far_as_their_files_judge() -> None:
+    checked = fairlane.check(sorted((EXAMPLES.parent / "scenarios" / "bbr3").glob("*.toml")))
+    assert len(checked.scenarios) == 19
+    assert checked.passed, [one for one in checked.verdicts if one.verdict != "held"]
+
+
+@pytest.mark.parametrize(
+    ("case", "setting"),
+    [
+        ("02-startup-loss", {"tcp.bbr3_loss_threshold": 0.5}),
+        ("11-probe-rtt-skipped", {"tcp.bbr3_probe_rtt_interval": "2 s"}),
+        ("16-bandwidth-down", {"tcp.bbr3_probe_wait": "30 s"}),
+    ],
+)
+def test_a_sender_that_departs_from_the_draft_of_bbr3_violates_its_case(case: str, setting: dict[str, Any]) -> None:
+    checked = fairlane.check(EXAMPLES.parent / "scenarios" / "bbr3" / f"{case}.toml", settings=setting)
+    assert "violated" in {one.verdict for one in checked.verdicts}
+
+
 def test_the_examples_hold(cli: Cli) -> None:
     document = cli.document("check", *CHECKS)
     jsonschema.validate(document, fairlane.schema("check"))
