@@ -137,6 +137,8 @@ pub struct Sample {
     pub now: Time,
     /// RTT of the newest segment that it delivers, or of the first with `rtt_of_first`; none if that was sent twice or nothing is delivered.
     pub rtt: Option<Time>,
+    /// `rtt` is told by a time stamp of whole milliseconds: by up to one off.
+    pub rtt_in_milliseconds: bool,
     /// By how much it comes later than what it echoes was sent, in whole milliseconds of either.
     pub since_echo: Time,
     /// Smoothed RTT.

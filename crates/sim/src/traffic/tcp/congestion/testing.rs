@@ -111,6 +111,7 @@ impl<C: Control> Flow<C> {
         Sample {
             now: self.now,
             rtt: Some(RTT),
+            rtt_in_milliseconds: false,
             since_echo: RTT,
             srtt: RTT,
             min_rtt: RTT,

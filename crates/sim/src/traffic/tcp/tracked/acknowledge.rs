@@ -49,6 +49,11 @@ impl News {
         acked: Ends::NONE,
         sacked_once: Ends::NONE,
     };
+
+    /// Whether the record of a segment, not the echo of a time stamp, has the RTT.
+    fn times_a_segment(&self) -> bool {
+        (self.acked.first != Time::NEVER && !self.resent) || self.sacked_once.first != Time::NEVER
+    }
 }
 
 /// The first and the last of some times; [`Time::NEVER`] of none. No options: they would be two words each.
@@ -243,6 +248,7 @@ impl TrackedSender {
         Sample {
             now,
             rtt,
+            rtt_in_milliseconds: rtt.is_some() && !news.times_a_segment() && params.clock_tick > Time::ZERO,
             since_echo: whole_milliseconds(now).saturating_sub(whole_milliseconds(ack.echo)),
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.least(),

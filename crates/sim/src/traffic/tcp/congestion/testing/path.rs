@@ -95,6 +95,7 @@ impl<C: Modelled> PathFlow<C> {
         let sample = Sample {
             now: self.now,
             rtt: Some(told.rtt),
+            rtt_in_milliseconds: false,
             since_echo: told.rtt,
             srtt: RTT,
             min_rtt: RTT,
