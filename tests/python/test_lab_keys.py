@@ -53,6 +53,9 @@ OF_LINUX = {
 NEEDED = {
     "accurate_ecn": ("tcp.ecn", True),
     "bbr3_ecn": ("tcp.ecn", True),
+    "dctcp_gain": ("tcp.ecn", True),
+    "dctcp_initial_alpha": ("tcp.ecn", True),
+    "prague_gain": ("tcp.ecn", True),
     "app_limited_from": ("tcp.app_rate", "1 Mbit/s"),
     "app_limited_until": ("tcp.app_rate", "1 Mbit/s"),
     "rtt_spread": ("groups[0].rtt", "40 ms"),
