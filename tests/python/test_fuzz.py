@@ -39,8 +39,8 @@ def test_drawn_cases_end_well(drawn: int, pool: Pool) -> None:
         if found := fault(one, outcome):
             faults[f"python -m fuzzer --seed {SEED} --first {number} --count 1"] = f"{found}\n{one.shell()}"
     assert faults == {}
-    # Half of the cases have no intended fault, and some of those draw a key that has no effect beside the others: were most
-    # of them refused, little but the checks would be reached.
+    # Half of the cases have no intended fault, and some of those draw a key that has no effect beside the others: were
+    # most of them refused, little but the checks would be reached.
     assert succeeded > 0.25 * drawn
 
 
