@@ -259,10 +259,12 @@ def test_the_command_writes_both(cli: Cli, workdir: Path) -> None:
         pytest.param(["--pcap", "a", "--pcap-replication", "3"], ["--pcap-replication", "3", "2"], id="replication"),
         pytest.param(["--pcap", "a", "--set", "tcp.syn_bytes=39"], ["syn_bytes", "39", "40"], id="no room"),
         pytest.param(["--trace", "short.toml"], ["--trace", "short.toml"], id="tables into a file"),
-        pytest.param(["--trace", "t", "--trace-interval", "10"], ["trace_interval", "10"], id="interval without unit"),
-        pytest.param(["--trace", "t", "--trace-interval", "1 ps"], ["trace_interval", "1 ps", "rows"], id="too many"),
         pytest.param(
-            ["--pcap", "new/a", "--trace", "t", "--trace-interval", "x"], ["trace_interval"], id="no interval"
+            ["--trace", "t", "--trace-interval", "10"], ["--trace-interval", "10"], id="interval without unit"
+        ),
+        pytest.param(["--trace", "t", "--trace-interval", "1 ps"], ["--trace-interval", "1 ps", "rows"], id="too many"),
+        pytest.param(
+            ["--pcap", "new/a", "--trace", "t", "--trace-interval", "x"], ["--trace-interval"], id="no interval"
         ),
     ],
 )
