@@ -126,6 +126,7 @@ impl History {
         let sample = Sample {
             now: self.now,
             rtt,
+            rtt_in_milliseconds: false,
             since_echo: rtt.unwrap_or(Time::from_millis(10)),
             srtt: Time::from_millis(10),
             min_rtt: Time::from_millis(10),
