@@ -7,16 +7,25 @@ use prefetch_index::prefetch_index;
 const STEPS: usize = 1 << STEPS_LOG2;
 const STEPS_LOG2: u32 = 4;
 
-/// Counts of spans of time, with sum and maximum. It has room for the octaves between the shortest and the longest span
-/// seen, 128 bytes each and 8 kB in all.
-#[derive(Clone, Debug, Default)]
+/// Counts of spans of time, with sum, minimum and maximum. It has room for the octaves between the shortest and the
+/// longest span seen, 128 bytes each and 8 kB in all.
+#[derive(Clone, Debug)]
 pub struct DelayHistogram {
     /// Counts of the bins from `first` on.
     counts: Vec<u64>,
     first: usize,
     /// Sum in picoseconds: low and high half. A `u128` would have 16 bytes to align.
     sum_ps: [u64; 2],
-    max: Time,
+    /// The shortest span; [`Time::NEVER`] before the first.
+    min: Time,
+    /// How much longer the longest is.
+    range_ps: u64,
+}
+
+impl Default for DelayHistogram {
+    fn default() -> Self {
+        Self { counts: Vec::new(), first: 0, sum_ps: [0, 0], min: Time::NEVER, range_ps: 0 }
+    }
 }
 
 impl DelayHistogram {
@@ -29,8 +38,9 @@ impl DelayHistogram {
         }
         let (low, carries) = self.sum_ps[0].overflowing_add(span.0);
         self.sum_ps = [low, self.sum_ps[1] + u64::from(carries)];
-        if span > self.max {
-            self.raise(span);
+        // One comparison for both ends: what is shorter than the minimum wraps around.
+        if span.0.wrapping_sub(self.min.0) > self.range_ps {
+            self.widen(span, span);
         }
     }
 
@@ -40,11 +50,13 @@ impl DelayHistogram {
         prefetch_index(&self.counts, bin(span.0).wrapping_sub(self.first));
     }
 
-    /// A span is the longest so far: seldom, so that a branch costs less than a store.
+    /// Spans are shorter or longer than all so far: seldom, so that a branch costs less than a store.
     #[cold]
     #[inline(never)]
-    fn raise(&mut self, max: Time) {
-        self.max = max;
+    fn widen(&mut self, min: Time, max: Time) {
+        let max = self.max().max(max);
+        self.min = self.min.min(min);
+        self.range_ps = max.0 - self.min.0;
     }
 
     /// Counts a span in an octave for which there is no room yet.
@@ -76,7 +88,7 @@ impl DelayHistogram {
         (self.counts, self.first) = (counts, first);
         let (low, carries) = self.sum_ps[0].overflowing_add(other.sum_ps[0]);
         self.sum_ps = [low, self.sum_ps[1] + other.sum_ps[1] + u64::from(carries)];
-        self.max = self.max.max(other.max);
+        self.widen(other.min, other.max());
     }
 
     /// How many spans were counted.
@@ -93,13 +105,14 @@ impl DelayHistogram {
         if count == 0 { 0.0 } else { sum_ps as f64 / count as f64 / Time::PER_SECOND as f64 }
     }
 
-    /// The longest span.
+    /// The longest span; zero if nothing was counted.
     #[must_use]
     pub fn max(&self) -> Time {
-        self.max
+        if self.min == Time::NEVER { Time::ZERO } else { Time(self.min.0 + self.range_ps) }
     }
 
-    /// The span that the fraction `q` of all does not exceed, in seconds: the middle of its step.
+    /// The span that the fraction `q` of all does not exceed, in seconds: the middle of its step, but no less than the
+    /// shortest of all spans and no more than the longest; 0 if nothing was counted.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn quantile_s(&self, q: f64) -> f64 {
@@ -108,7 +121,7 @@ impl DelayHistogram {
         for (bin, &count) in (self.first..).zip(&self.counts) {
             seen += count;
             if seen >= rank {
-                return middle_ps(bin).min(self.max.0 as f64) / Time::PER_SECOND as f64;
+                return middle_ps(bin).clamp(self.min.0 as f64, self.max().0 as f64) / Time::PER_SECOND as f64;
             }
         }
         0.0
@@ -139,6 +152,20 @@ mod tests {
         for value in (0..64).flat_map(|shift| [(1u64 << shift) - 1, 1 << shift, (1 << shift) + 1, 3 << shift >> 1]) {
             let middle = middle_ps(bin(value));
             assert!((middle - value as f64).abs() <= 1.0f64.max(value as f64 / 31.0), "{value} {middle}");
+        }
+    }
+
+    #[test]
+    fn quantiles_lie_between_the_shortest_and_the_longest_span_in_order() {
+        // 6.42 ms, whose bin has its middle at 6.31 ms; spans that vary within one bin; spans over many.
+        for spread_us in [0, 1, 100, 50_000] {
+            let mut histogram = DelayHistogram::default();
+            let spans = (0..1000).map(|i| Time::from_micros(6_420 + i * spread_us / 999));
+            spans.clone().for_each(|span| histogram.record(span));
+            let found = [0.001, 0.5, 0.95, 0.99, 1.0].map(|q| histogram.quantile_s(q));
+            assert!(found.is_sorted(), "{found:?}");
+            let (min, max) = (spans.clone().min().unwrap(), spans.max().unwrap());
+            assert!(found.iter().all(|span| (min.as_secs_f64()..=max.as_secs_f64()).contains(span)), "{found:?}");
         }
     }
 
