@@ -1,10 +1,10 @@
 //! The compiler of the kernel programs lays the records out as Rust does: by the types that it writes into the object.
 #![cfg(feature = "ebpf")]
 
-use fairlane_node::records::layouts;
-use libbpf_rs::HasSize;
+use fairlane_node::records::{PortState, UserState, layouts};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{MemberAttr, Struct};
+use libbpf_rs::{HasSize, ObjectBuilder};
 
 #[test]
 fn sizes_and_offsets_of_the_objects_are_those_of_the_records() {
@@ -24,4 +24,22 @@ fn sizes_and_offsets_of_the_objects_are_those_of_the_records() {
         let fields: Vec<_> = layout.fields.iter().map(|field| (field.name, field.offset)).collect();
         assert_eq!(members, fields, "struct {}", layout.name);
     }
+}
+
+#[test]
+fn the_page_says_what_state_takes() {
+    let page = include_str!("../../../docs/node.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut object = ObjectBuilder::default();
+    let object = object.open_file(concat!(env!("OUT_DIR"), "/node.bpf.o")).unwrap();
+    let bytes = |name: &str| {
+        let map = object.maps().find(|map| map.name() == name).unwrap_or_else(|| panic!("there is no map {name}"));
+        map.value_size() * map.max_entries()
+    };
+    let (user, port) = (size_of::<UserState>(), size_of::<PortState>());
+    let said = format!(
+        "State: two meters of {user} bytes for a configured user, one and an entry of a hash table for an address, \
+         {port} bytes for a port, {} KiB for what each processor remembers of addresses.",
+        bytes("recents") / 1024
+    );
+    assert!(page.contains(&said), "docs/node.md must say: {said}");
 }
