@@ -18,6 +18,39 @@ fn commands() -> Vec<(&'static str, &'static str)> {
     typed.map(|(who, command)| (if who == "edge" { "a" } else { "b" }, command)).collect()
 }
 
+/// Runs systemd-networkd with a file for `eth1` for a while, in a mount namespace of its own, and shows what it made of that.
+/// /sys is read-only as in a container, so that it waits for no udev.
+const NETWORKD: &str = "mount --make-rprivate / && mount -t tmpfs tmpfs /run && mount -t sysfs -o ro sysfs /sys && \
+    mkdir -p /run/systemd/netif /run/systemd/network && chown systemd-network: /run/systemd/netif && \
+    printf '[Match]\\nName=eth1\\n\\n%s' \"$0\" > /run/systemd/network/eth1.network && \
+    { timeout 15 /lib/systemd/systemd-networkd 2>/run/said & } && \
+    for turn in $(seq 100); do tc qdisc show dev eth1 root | grep -q tbf && break; sleep .1; done; \
+    kill $!; wait $!; cat /run/said >&2; tc qdisc show dev eth1 root";
+
+#[test]
+fn networkd_makes_the_shaper_that_is_typed() {
+    skip_unless_live!();
+    if !Path::new("/lib/systemd/systemd-networkd").exists() {
+        println!("skipped: there is no systemd-networkd");
+        return;
+    }
+    let block = PAGE.split("```ini\n").nth(1).unwrap().split("```").next().unwrap();
+    let file: String = block.lines().map(|line| format!("{}\n", line.trim_start())).collect();
+    let typed = commands().into_iter().find_map(|(_, command)| command.starts_with("tc ").then_some(command)).unwrap();
+    assert!(PAGE.contains(&format!("`up {typed}`")), "{typed}");
+    let lab = Lab::new(&["b", "s"]);
+    lab.wire(("b", "eth1", "10.2.0.1"), ("s", "s0", "10.2.0.2"));
+    lab.run("b", typed);
+    // But for the number of the qdisc.
+    let shown = |text: &str| text.split_whitespace().skip(3).collect::<Vec<_>>().join(" ");
+    let wanted = shown(&lab.run("b", "tc qdisc show dev eth1 root"));
+    lab.run("b", "tc qdisc del dev eth1 root");
+    let output = lab.command("b", "unshare").args(["--mount", "sh", "-c", NETWORKD, &file]).output().unwrap();
+    let made = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(shown(&made), wanted, "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(wanted.contains("rate 50Mbit"), "{wanted}");
+}
+
 #[test]
 fn ten_commands_make_an_edge_and_a_core() {
     skip_unless_live!();
