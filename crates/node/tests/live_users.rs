@@ -29,10 +29,15 @@ struct Node {
 
 impl Node {
     fn new(users: u32, text: &str) -> Self {
+        Self::of(&format!("[users_table]\nconfigured = {users}\n{text}"))
+    }
+
+    /// One whose tables these are, besides a port.
+    fn of(text: &str) -> Self {
         let lab = Lab::one_node();
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("fairlane-state-{}-{number}", std::process::id()));
-        let state = format!("state_path = \"{}\"\n[users_table]\nconfigured = {users}\n", folder.display());
+        let state = format!("state_path = \"{}\"\n", folder.display());
         let config = lab.config("n", &format!("{state}{text}{PORT}"));
         Self { lab, config, folder }
     }
@@ -277,6 +282,99 @@ fn a_broken_line_leaves_the_node_metered_and_a_full_table_is_told() {
     assert!(checked().contains("warning: 4 of 4 places are taken"), "{}", checked());
     let refused = node.refused("add", &["emil", "--prefix", "10.5.0.7"]);
     assert_eq!(refused, "error: users_table.configured: 4 is too few, there would be 5 users\n");
+}
+
+/// A disk of 64 kB in a folder, taken away with the test.
+struct SmallDisk<'a>(&'a Path);
+
+impl<'a> SmallDisk<'a> {
+    fn at(folder: &'a Path) -> Self {
+        std::fs::create_dir_all(folder).unwrap();
+        let disk = Self(folder);
+        disk.mount(&["-t", "tmpfs", "-o", "size=64k", "tmpfs"]);
+        disk
+    }
+
+    fn mount(&self, words: &[&str]) {
+        assert!(Command::new("mount").args(words).arg(self.0).status().unwrap().success(), "{words:?}");
+    }
+
+    /// A file that takes all that is left.
+    fn fill(&self) {
+        use std::io::Write as _;
+        let mut file = std::fs::File::create(self.0.join("filler")).unwrap();
+        while file.write_all(&[0; 4096]).is_ok() {}
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0).status();
+    }
+}
+
+/// A change a line: who comes, with the address `10.7.A.B` of its number.
+fn puts(numbers: std::ops::Range<u32>) -> String {
+    let put = |i: u32| {
+        let prefix = format!("10.7.{}.{}", i / 256, i % 256);
+        format!("{{\"put\":{{\"name\":\"n{i}\",\"user\":{{\"prefix\":[\"{prefix}\"]}}}}}}\n")
+    };
+    numbers.map(put).collect()
+}
+
+#[test]
+fn what_the_disk_does_not_take_the_node_never_has() {
+    skip_unless_live!();
+    let node = Node::new(1000, "");
+    let disk = SmallDisk::at(&node.folder);
+    node.lab.node_ok("n", "attach", &node.config);
+    node.user_ok("add", &["anna", "--prefix", "10.5.0.2"]);
+    let file = node.folder.join("subscribers.jsonl");
+    let before = std::fs::read(&file).unwrap();
+    let changes = node.lab.file("changes", &format!("{{\"remove\":\"anna\"}}\n{}", puts(0..100)));
+    let apply = [changes.to_str().unwrap()];
+    let (changes, path) = (changes.display(), file.display());
+    // What the file has and what the maps have: anna, and nobody else. Whoever is not there is the default user.
+    let mut sent = 0;
+    let mut agree = || {
+        assert_eq!(std::fs::read(&file).unwrap(), before);
+        node.send_from(&[[10, 5, 0, 2], [10, 7, 0, 5]]);
+        sent += 1;
+        assert_eq!((node.packets("anna"), node.packets("default")), (sent, sent));
+    };
+    disk.fill();
+    let told = node.refused("apply", &apply);
+    let full = "No space left on device; nothing was changed; lines 1 to 101 were not applied";
+    assert_eq!(told, format!("error: {changes}: line 101: {path}: {full}\n"));
+    agree();
+    std::fs::remove_file(node.folder.join("filler")).unwrap();
+    disk.mount(&["-o", "remount,ro"]);
+    assert_eq!(node.refused("remove", &["anna"]), format!("error: {path}: Read-only file system\n"));
+    agree();
+    disk.mount(&["-o", "remount,rw"]);
+    assert_eq!(node.user_ok("apply", &apply), "applied 101 changes\n");
+    node.send_from(&[[10, 5, 0, 2], [10, 7, 0, 5]]);
+    assert_eq!((node.packets("n5"), node.packets("default")), (1, sent + 1));
+}
+
+#[test]
+fn what_the_kernel_refuses_half_way_is_undone() {
+    skip_unless_live!();
+    // 1024 places, of which the configuration does not say anything that a change could be checked against.
+    let node = Node::of("");
+    node.lab.node_ok("n", "attach", &node.config);
+    let apply = |text: &str| node.user("apply", &[node.lab.file("changes", text).to_str().unwrap()]);
+    assert!(apply(&puts(0..1000)).status.success());
+    let before = std::fs::read(node.folder.join("subscribers.jsonl")).unwrap();
+    // Ten go, for whom there is no way back but that of the tool, before the places run out.
+    let gone: String = (0..10).map(|i| format!("{{\"remove\":\"n{i}\"}}\n")).collect();
+    let refused = apply(&(gone + &puts(1000..1100)));
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!((refused.status.code(), told.lines().count()), (Some(1), 1), "{told}");
+    assert!(told.contains("1024 places are taken") && told.ends_with("lines 1 to 110 were not applied\n"), "{told}");
+    assert_eq!(std::fs::read(node.folder.join("subscribers.jsonl")).unwrap(), before);
+    node.send_from(&[[10, 7, 0, 5], [10, 7, 1, 5], [10, 7, 4, 0]]);
+    assert_eq!(["n5", "n261", "n1024", "default"].map(|name| node.packets(name)), [1, 1, 0, 1]);
 }
 
 /// Sends accounting requests and prints a line for each: the code of the answer, 0 without one in half a second, and whether

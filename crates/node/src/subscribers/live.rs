@@ -1,6 +1,6 @@
 //! Changes of subscribers while packets pass: checked, written into the maps of the running node, kept.
 
-use super::store::{self, Store, StoreError, Subscribers};
+use super::store::{self, Before, Locked, Store, StoreError, Subscribers};
 use super::{Change, LoadSubscribersError, Subscriber, load, sessions};
 use crate::config::{NodeConfig, Prefix, User, Who, shown_name};
 use crate::kernel::{KernelError, UserTable};
@@ -15,6 +15,17 @@ pub enum ChangeError {
     /// The file of subscribers.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The file of subscribers cannot be written.
+    #[error("{0}; nothing was changed")]
+    NotKept(StoreError),
+    /// The kernel refused, and what was done before that could not be undone.
+    #[error("{refused}; taking the change back: {problem}; the next attach loads what the file has")]
+    Half {
+        /// Why it was refused.
+        refused: KernelError,
+        /// Why it could not be undone.
+        problem: String,
+    },
     /// A key of a subscriber.
     #[error("{source}")]
     User {
@@ -57,7 +68,7 @@ impl ChangeError {
         match self {
             Self::User { name, .. } | Self::Taken { name, .. } => Some(name),
             Self::Configured(name) | Self::Nobody(name) | Self::Mark(name) => Some(name),
-            Self::Store(_) | Self::Kernel(_) | Self::Asked(_) => None,
+            Self::Store(_) | Self::NotKept(_) | Self::Half { .. } | Self::Kernel(_) | Self::Asked(_) => None,
         }
     }
 }
@@ -169,7 +180,7 @@ impl Live {
     /// this returns, and outlive the process.
     ///
     /// # Errors
-    /// One of them is not possible.
+    /// One of them is not possible, or the disk or the kernel does not take them: file and maps are as they were.
     pub fn change(
         &mut self,
         make: impl FnOnce(&Self) -> Result<Vec<Change>, ChangeError>,
@@ -184,17 +195,18 @@ impl Live {
         }
         let changes = make(self)?;
         let (removed, users) = self.check(&changes)?;
-        self.is_stale = true;
-        if let Some(table) = &mut self.table {
-            apply(table, &self.known, &removed, &users, &self.config)?;
-        }
         let touched: HashSet<&str> = changes.iter().map(Change::name).collect();
-        for subscriber in touched.iter().filter_map(|name| self.store.subscribers().get(*name)) {
-            subscriber.sessions.keys().for_each(|session| drop(self.sessions.remove(session)));
+        let ended = self.sessions_of_all(&touched);
+        // The file first: what the disk does not take the node never has.
+        let before = self.store.append(&changes, &lock).map_err(ChangeError::NotKept)?;
+        self.is_stale = true;
+        if let Some(table) = &mut self.table
+            && let Err(error) = apply(table, &self.known, &removed, &users, &self.config)
+        {
+            return Err(self.undo(error, before, &lock));
         }
-        self.store.append(&changes, &lock)?;
-        let subscribers = touched.iter().filter_map(|name| self.store.subscribers().get(*name));
-        self.sessions.extend(subscribers.flat_map(sessions_of));
+        ended.iter().for_each(|(session, _)| drop(self.sessions.remove(session)));
+        self.sessions.extend(self.sessions_of_all(&touched));
         for name in removed.iter().copied().chain(users.iter().map(|user| user.name.as_str())) {
             for who in self.known.remove(name).into_iter().flat_map(|known| known.who) {
                 self.owners.remove(&who);
@@ -202,7 +214,33 @@ impl Live {
         }
         users.iter().for_each(|user| self.learn(user));
         self.is_stale = false;
+        self.store.tidy(&lock);
         Ok(Changed { changes: changes.len(), is_live: self.table.is_some() })
+    }
+
+    /// The sessions of those with these names, and who has them.
+    fn sessions_of_all(&self, names: &HashSet<&str>) -> Vec<(String, String)> {
+        let subscribers = names.iter().filter_map(|name| self.subscribers().get(*name));
+        subscribers.flat_map(sessions_of).collect()
+    }
+
+    /// Takes a change back that the kernel refused half-way, from the file and from the maps. Who had gone starts anew.
+    fn undo(&mut self, refused: KernelError, before: Before, lock: &Locked) -> ChangeError {
+        let undone = self.store.take_back(before, lock).map_err(ChangeError::Store).and_then(|()| self.fill());
+        match undone {
+            Ok(()) => refused.into(),
+            Err(error) => ChangeError::Half { refused, problem: error.to_string() },
+        }
+    }
+
+    /// Makes the maps those of the file, whatever is in them.
+    fn fill(&mut self) -> Result<(), ChangeError> {
+        self.read()?;
+        let Some(table) = &mut self.table else { return Ok(()) };
+        let mut config = self.config.clone();
+        config.users.extend(load::usable(&self.config.users, self.store.subscribers()).0);
+        table.fill(&config)?;
+        self.read()
     }
 
     /// Whether changes would be possible, as far as can be known without making them.

@@ -5,6 +5,7 @@
 //! other lines are metered. Whoever changes such a file keeps it aside first.
 
 use super::subscriber::{Change, Subscriber};
+use crate::config::in_words;
 use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -31,7 +32,7 @@ const MOST_TOLD: usize = 5;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The system refuses.
-    #[error("{path}: {source}")]
+    #[error("{path}: {}", in_words(.source))]
     System {
         /// The file.
         path: PathBuf,
@@ -163,6 +164,10 @@ pub struct Store {
     problems: Vec<String>,
 }
 
+/// How the file was before a change.
+#[derive(Clone, Copy, Debug)]
+pub struct Before(u64);
+
 /// Nobody else changes the file as long as this is there.
 #[derive(Debug)]
 pub struct Locked {
@@ -246,53 +251,82 @@ impl Store {
         Ok(aside)
     }
 
-    /// Keeps changes; when this returns they outlive the process, and the machine.
+    /// Keeps changes; when this returns they outlive the process, and the machine. What it returns is for [`Self::take_back`].
     ///
     /// # Errors
     /// The system refuses: nothing is changed.
-    pub fn append(&mut self, changes: &[Change], _lock: &Locked) -> Result<(), StoreError> {
-        let system = |path: &Path, source| StoreError::System { path: path.into(), source };
+    pub fn append(&mut self, changes: &[Change], _lock: &Locked) -> Result<Before, StoreError> {
+        let before = Before(self.bytes);
         if changes.is_empty() {
-            return Ok(());
+            return Ok(before);
         }
-        let mut text = Vec::new();
-        for change in changes {
-            serde_json::to_writer(&mut text, change).map_err(|error| system(&self.path, error.into()))?;
-            text.push(b'\n');
-        }
+        let system = |source| StoreError::System { path: self.path.clone(), source };
+        let text = lines(changes.iter()).map_err(system)?;
         if let Err(error) = self.file.write_all(&text).and_then(|()| self.file.sync_data()) {
             // Half a change is none.
             let _ = self.file.set_len(self.bytes);
-            return Err(system(&self.path, error));
+            return Err(system(error));
         }
         self.bytes += text.len() as u64;
         self.lines += changes.len();
         changes.iter().for_each(|change| apply(&mut self.subscribers, change.clone()));
-        if self.lines > 2 * self.subscribers.len() + MOST_STALE {
-            self.write_anew().map_err(|error| system(&self.path, error))?;
+        Ok(before)
+    }
+
+    /// Takes back what was kept since: all is as it was.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn take_back(&mut self, before: Before, _lock: &Locked) -> Result<(), StoreError> {
+        let shortened = self.file.set_len(before.0).and_then(|()| self.file.sync_data());
+        let read = shortened.and_then(|()| self.read_again());
+        read.map_err(|source| StoreError::System { path: self.path.clone(), source })
+    }
+
+    /// Writes the file anew if most of it counts for nothing. That it cannot is told, and is no error: what was kept is kept.
+    pub fn tidy(&mut self, _lock: &Locked) {
+        if self.lines <= 2 * self.subscribers.len() + MOST_STALE {
+            return;
         }
-        Ok(())
+        if let Err(error) = self.write_anew() {
+            let (path, problem) = (self.path.display(), in_words(&error));
+            self.problems.push(format!("{path}: cannot be written anew, and grows: {problem}"));
+        }
     }
 
     /// The file with what counts only, in place of the old one in one step.
     fn write_anew(&mut self) -> io::Result<()> {
         let aside = self.path.with_extension("part");
-        let mut text = Vec::new();
-        for subscriber in self.subscribers.values() {
-            serde_json::to_writer(&mut text, &Change::Put(subscriber.clone()))?;
-            text.push(b'\n');
+        let all: Vec<Change> = self.subscribers.values().cloned().map(Change::Put).collect();
+        let text = lines(all.iter())?;
+        if let Err(error) = write_all(&aside, &text).and_then(|()| fs::rename(&aside, &self.path)) {
+            // It takes room that others need.
+            let _ = fs::remove_file(&aside);
+            return Err(error);
         }
-        // What an earlier process left half done.
-        let mut file = open(&aside)?;
-        file.set_len(0)?;
-        file.write_all(&text)?;
-        file.sync_all()?;
-        fs::rename(&aside, &self.path)?;
         sync_folder(&self.path)?;
         self.file = open(&self.path)?;
-        (self.bytes, self.lines) = (text.len() as u64, self.subscribers.len());
+        (self.bytes, self.lines) = (text.len() as u64, all.len());
         Ok(())
     }
+}
+
+/// Changes as they are in the file.
+fn lines<'a>(changes: impl Iterator<Item = &'a Change>) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    for change in changes {
+        serde_json::to_writer(&mut text, change)?;
+        text.push(b'\n');
+    }
+    Ok(text)
+}
+
+/// A file that has this in it, and nothing that an earlier process left half done.
+fn write_all(path: &Path, text: &[u8]) -> io::Result<()> {
+    let mut file = open(path)?;
+    file.set_len(0)?;
+    file.write_all(text)?;
+    file.sync_all()
 }
 
 /// Names in the folder of a file outlive the machine.
@@ -334,6 +368,7 @@ mod tests {
     fn change(store: &mut Store, changes: &[Change]) {
         let lock = store.lock().unwrap();
         store.append(changes, &lock).unwrap();
+        store.tidy(&lock);
     }
 
     #[test]
