@@ -96,6 +96,40 @@ fn a_list_that_is_empty_or_cut_off_removes_nobody() {
 }
 
 #[test]
+fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
+    let place = Place::new("");
+    place.ok("import", &[&place.file("list.csv", "name,prefix,reference_rate\na,10.0.0.1,\nb,10.0.0.2,20 kbit/s\n")]);
+    // b has a session besides, r nothing else: as `radius` keeps them.
+    let session = |user: &str, name: &str, address: &str| {
+        let sessions = format!("\"sessions\":{{\"bng {name}\":{{\"framed_ip_address\":[\"{address}\"]}}}}");
+        format!("{{\"put\":{{\"name\":\"{name}\",{sessions},\"user\":{{{user}}}}}}}\n")
+    };
+    let of_b = "\"prefix\":[\"10.0.0.2\"],\"reference_rate\":\"20 kbit/s\"";
+    let sessions =
+        session(of_b, "b", "10.1.0.2/32") + &session("", "r", "10.1.0.3/32") + &session("", "s", "10.1.0.4/32");
+    place.ok("apply", &[&place.file("changes", &sessions)]);
+    let list = place.file("list.csv", "name,prefix\na,10.0.0.9\n");
+    let replace = |more: &[&str]| place.ok("import", &[&[list.as_str(), "--replace"], more].concat());
+    let told = "1 new or changed, 0 removed, 1 left with their sessions";
+    assert_eq!(replace(&["--dry-run"]), format!("would import: {told}; nothing was changed\n"));
+    // One of two that lists gave is no more than half, whatever the number of sessions.
+    assert_eq!(replace(&[]), format!("imported: {told}\n"));
+    let listed = place.ok("list", &[]);
+    let of = |name: &str| {
+        let line = listed.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(["a", "b", "r"].map(of), ["- prefix 10.0.0.9", "- prefix 10.1.0.2/32", "- prefix 10.1.0.3/32"]);
+    assert_eq!(replace(&[]), "imported: 0 new or changed, 0 removed\n");
+    // Who means the sessions too says so.
+    let told =
+        "error: list.csv: --replace would remove 3 of 4 subscribers, more than half; if that is meant add --force";
+    assert_eq!(place.refused("import", &[&list, "--replace", "--end-sessions"]), told);
+    assert_eq!(replace(&["--end-sessions", "--force"]), "imported: 0 new or changed, 3 removed\n");
+    assert_eq!(place.names(), ["a"]);
+}
+
+#[test]
 fn a_mistake_in_a_list_is_told_with_file_and_line() {
     let place = Place::new("[[users]]\nname = \"fixed\"\nprefix = \"10.9.0.1\"\n");
     place.ok("add", &["old", "--prefix", "10.8.0.1"]);

@@ -94,12 +94,15 @@ struct Import {
     /// Reference rate for each Mbit/s of "Download Max Mbps"; without it all have that of the default user
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate_per_mbps: Option<BitRate>,
-    /// Remove who is not in the list; more than half of all only with --force
+    /// Remove who is not in the list, but for what RADIUS told: sessions stay; more than half of all only with --force
     #[arg(long)]
     replace: bool,
     /// Let --replace remove more than half of all
     #[arg(long, requires = "replace")]
     force: bool,
+    /// Let --replace end the sessions of those who are not in the list, too
+    #[arg(long, requires = "replace")]
+    end_sessions: bool,
     /// Say what would be done, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -226,24 +229,18 @@ impl Import {
     fn run(self) -> Outcome {
         let list = self.read()?;
         let mut live = open(&self.config)?;
-        let (mut put, mut removed) = (0, 0);
+        let mut counts = String::new();
         let changed = live.change(|live| {
             let changes = self.changes(live, &list)?;
-            removed = changes.iter().filter(|change| matches!(change, Change::Remove(_))).count();
-            put = changes.len() - removed;
+            counts = counts_of(&changes, &list);
             // What is not possible is told as well.
             if self.dry_run { live.try_out(&changes).map(|()| Vec::new()) } else { Ok(changes) }
         });
         let changed = changed.map_err(|error| self.place_of(&error, &list))?;
-        let skipped = match list.skipped {
-            0 => String::new(),
-            count => format!(", {count} without an address passed over"),
-        };
         if self.dry_run {
-            let text = format!("would import: {put} new or changed, {removed} removed{skipped}; nothing was changed\n");
-            return Ok(print_out(&text)?);
+            return Ok(print_out(&format!("would import: {counts}; nothing was changed\n"))?);
         }
-        tell(&format!("imported: {put} new or changed, {removed} removed{skipped}"), changed)
+        tell(&format!("imported: {counts}"), changed)
     }
 
     fn read(&self) -> Result<List, Box<dyn Error>> {
@@ -258,21 +255,11 @@ impl Import {
         Ok(csv::parse(&text(&self.list)?, &options).map_err(|problem| named(&self.list, &problem))?)
     }
 
-    /// What differs from the list. Sessions of RADIUS stay.
+    /// What differs from the list.
     fn changes(&self, live: &Live, list: &List) -> Result<Vec<Change>, ChangeError> {
-        let there = live.subscribers();
-        let gone = there.keys().filter(|name| self.replace && !list.lines.contains_key(*name));
-        let mut changes: Vec<Change> = gone.cloned().map(Change::Remove).collect();
-        if 2 * changes.len() > there.len() && !self.force {
-            return Err(ChangeError::Asked(format!(
-                "{}: --replace would remove {} of {}, more than half; if that is meant add --force",
-                self.list.display(),
-                changes.len(),
-                counted(there.len(), "subscriber")
-            )));
-        }
+        let mut changes = if self.replace { self.gone(live, list)? } else { Vec::new() };
         for subscriber in &list.subscribers {
-            let before = there.get(&subscriber.name);
+            let before = live.subscribers().get(&subscriber.name);
             let sessions = before.map(|before| before.sessions.clone()).unwrap_or_default();
             let subscriber = Subscriber { sessions, ..subscriber.clone() };
             if before != Some(&subscriber) {
@@ -280,6 +267,25 @@ impl Import {
             }
         }
         Ok(changes)
+    }
+
+    /// What becomes of those who are not in the list: of whom RADIUS told, sessions are left.
+    fn gone(&self, live: &Live, list: &List) -> Result<Vec<Change>, ChangeError> {
+        let replaceable = live.subscribers().values().filter(|there| self.end_sessions || there.is_given());
+        let (here, gone): (Vec<_>, Vec<_>) = replaceable.partition(|there| list.lines.contains_key(&there.name));
+        if gone.len() > here.len() && !self.force {
+            return Err(ChangeError::Asked(format!(
+                "{}: --replace would remove {} of {}, more than half; if that is meant add --force",
+                self.list.display(),
+                gone.len(),
+                counted(gone.len() + here.len(), "subscriber")
+            )));
+        }
+        let left = |there: &Subscriber| match self.end_sessions {
+            false => there.sessions_alone().map(Change::Put),
+            true => None,
+        };
+        Ok(gone.into_iter().map(|there| left(there).unwrap_or_else(|| Change::Remove(there.name.clone()))).collect())
     }
 
     /// A problem, with the lines that it is about.
@@ -292,6 +298,19 @@ impl Import {
         };
         format!("{}: line {at}: {error}{other}", self.list.display())
     }
+}
+
+/// How many changes there are of each kind, and what was passed over.
+fn counts_of(changes: &[Change], list: &List) -> String {
+    let removed = changes.iter().filter(|change| matches!(change, Change::Remove(_))).count();
+    let put = changes.iter().filter(|change| list.lines.contains_key(change.name())).count();
+    let left = changes.len() - put - removed;
+    let text = |count, what: &str| if count == 0 { String::new() } else { format!(", {count} {what}") };
+    format!(
+        "{put} new or changed, {removed} removed{}{}",
+        text(left, "left with their sessions"),
+        text(list.skipped, "without an address passed over")
+    )
 }
 
 /// Makes the changes of a stream as they come; what came together is one change.

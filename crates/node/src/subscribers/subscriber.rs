@@ -61,6 +61,20 @@ impl Subscriber {
         Ok(user)
     }
 
+    /// Whether an operator or a list gave anything of it, as opposed to sessions only.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        !self.user.is_empty() || self.site.is_some()
+    }
+
+    /// What is left without all that an operator or a list gave; nobody if it has no addresses then.
+    #[must_use]
+    pub fn sessions_alone(&self) -> Option<Self> {
+        let has_addresses = self.sessions.values().any(|addresses| !addresses.is_empty());
+        let (name, sessions) = (self.name.clone(), self.sessions.clone());
+        has_addresses.then(|| Self { name, sessions, ..Self::default() })
+    }
+
     /// All its prefixes, those of its sessions as well.
     #[must_use]
     pub fn prefixes(&self) -> Vec<Prefix> {
