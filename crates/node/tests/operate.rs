@@ -5,6 +5,7 @@ mod common;
 #[path = "common/live.rs"]
 mod live;
 
+use fairlane_node::records::PortRecord;
 use live::Lab;
 use serde_json::{Value as Json, json};
 use std::io::{BufRead, BufReader};
@@ -109,8 +110,12 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
         if at == "s" {
             lab.config("n", TWO_PORTS);
             lab.node_ok("n", "attach", config);
-            let status = lab.node("s", "status", config);
-            assert!(!status.status.success() && stderr(&status).contains(why), "{status:?}");
+            for verb in ["status", "top"] {
+                let output = lab.node("s", verb, config);
+                assert!(!output.status.success() && stderr(&output).contains(why), "{verb}: {output:?}");
+            }
+            let told = scrape((&lab, "s"), config, &[], || (), 1);
+            assert!(told.starts_with("503 ") && told.contains(why), "{told}");
         }
         let output = lab.command(at, NODE).args(["check", "--json"]).arg(config).output().unwrap();
         let report: Json = serde_json::from_slice(&output.stdout).unwrap();
@@ -119,6 +124,9 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
         let attach = lab.node(at, "attach", config);
         assert!(!attach.status.success() && stderr(&attach).contains(why), "{why}: {attach:?}");
     }
+    // What was refused changed nothing: in0, whose index is another one there, is metered still.
+    lab.send("c", "10.2.0.2", 100, 10, 0);
+    assert_eq!(lab.status("n", &good)["ingress"]["metered"], 10);
     // Another node at the same interfaces: both would meter.
     let second = lab.config("second", TWO_PORTS);
     let (report, code) = check(&lab, &second);
@@ -126,6 +134,9 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
         code == Some(0) && findings(&report, "warning").iter().any(|text| text.contains("another node")),
         "{report}"
     );
+    let warned = stderr(&lab.node("n", "attach", &second));
+    assert!(warned.contains("warning: in0: programs of another node are attached as well"), "{warned}");
+    lab.node_ok("n", "detach", &second);
     let first = lab.node("n", "check", &good);
     assert!(!String::from_utf8_lossy(&first.stdout).contains("another node"), "{first:?}");
     lab.node_ok("n", "detach", &good);
@@ -147,6 +158,50 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
     assert!(warnings.iter().any(|warning| warning.contains("root qdisc noqueue keeps no backlog")), "{warnings:?}");
 }
 
+#[test]
+fn check_fails_for_what_is_attached_as_attach_does() {
+    skip_unless_live!();
+    let lab = Lab::one_node();
+    // Indices whose difference is the number of places.
+    let in0: Json = serde_json::from_str(&lab.run("n", "ip -j link show dev in0")).unwrap();
+    let index = in0[0]["ifindex"].as_u64().unwrap() + u64::from(PortRecord::PLACES);
+    lab.run("n", &format!("ip link add far0 index {index} type veth peer name far1"));
+    let shim = "[[ports]]\ninterface = \"far0\"\narrivals = \"trusted\"\ncarrier = \"shim\"\n";
+    let other = lab.config("other", shim);
+    lab.node_ok("n", "attach", &other);
+    lab.node_ok("n", "attach", &lab.config("n", TWO_PORTS));
+    let cases = [
+        (
+            format!("[marker]\nmemory = \"1 s\"\n{TWO_PORTS}"),
+            "what is attached: marker.memory: changed from 3000 ms to 1 s, which needs a detach first",
+        ),
+        (
+            format!(
+                "[marker]\nscheme = \"csfq\"\n{}",
+                TWO_PORTS
+                    .replace("queue = { scheme = \"abc\" }", "rate = \"10 Mbit/s\"\nqueue = { scheme = \"csfq\" }")
+            ),
+            "what is attached: marker.scheme: changed from abc to csfq, which needs a detach first",
+        ),
+        (shim.into(), "port far0: another program is at XDP, which carrier \"shim\" needs"),
+        (
+            format!("{TWO_PORTS}[[ports]]\ninterface = \"far0\"\n"),
+            "ports: ports: the indices of \"in0\" and \"far0\" differ by a multiple of 1024; make one of them anew",
+        ),
+    ];
+    for (text, problem) in cases {
+        let config = lab.config("n", &text);
+        let (report, code) = check(&lab, &config);
+        assert_eq!((findings(&report, "missing"), code), (vec![problem.to_string()], Some(1)), "{report}");
+        assert!(!lab.node("n", "attach", &config).status.success(), "{text}");
+    }
+    let good = lab.config("n", TWO_PORTS);
+    assert_eq!(check(&lab, &good).1, Some(0));
+    for config in [&other, &good] {
+        lab.node_ok("n", "detach", config);
+    }
+}
+
 /// `attach --follow`, ended with the test.
 struct Follower {
     child: Child,
@@ -155,10 +210,23 @@ struct Follower {
 
 impl Follower {
     fn start(lab: &Lab, config: &Path) -> Self {
+        Self::telling(lab, config, Stdio::inherit())
+    }
+
+    /// One whose warnings go there.
+    fn telling(lab: &Lab, config: &Path, warnings: Stdio) -> Self {
         let mut command = lab.command_within("n", 60, NODE);
-        let mut child = command.args(["attach", "--follow"]).arg(config).stdout(Stdio::piped()).spawn().unwrap();
+        command.args(["attach", "--follow"]).arg(config).stdout(Stdio::piped()).stderr(warnings);
+        let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         Self { child, lines }
+    }
+
+    /// Sends SIGHUP, which `timeout` keeps to itself, to the tool.
+    fn reload(&self) {
+        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
+        let tool = std::fs::read_to_string(children).unwrap();
+        Command::new("kill").args(["-HUP", tool.trim()]).status().unwrap();
     }
 
     fn line(&mut self) -> String {
@@ -261,9 +329,7 @@ fn a_follower_follows_what_others_load_and_goes_on_when_the_file_is_wrong() {
     assert!(follower.line().starts_with("late1: attached, index "));
     // SIGHUP loads the file.
     lab.config("n", TWO_PORTS);
-    let children = format!("/proc/{0}/task/{0}/children", follower.child.id());
-    let tool = std::fs::read_to_string(children).unwrap();
-    Command::new("kill").args(["-HUP", tool.trim()]).status().unwrap();
+    follower.reload();
     let until = Instant::now() + Duration::from_secs(15);
     while lab.status("n", &config)["ports"].as_array().unwrap().len() != 2 {
         assert!(Instant::now() < until, "the file is not loaded");
@@ -273,6 +339,67 @@ fn a_follower_follows_what_others_load_and_goes_on_when_the_file_is_wrong() {
     lab.node_ok("n", "detach", &config);
     assert_eq!(follower.line(), "detached\n");
     assert!(follower.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_follower_keeps_its_pins_when_the_file_names_others() {
+    skip_unless_live!();
+    let lab = Lab::one_node();
+    let config = lab.config("n", TWO_PORTS);
+    let mut follower = Follower::telling(&lab, &config, Stdio::piped());
+    assert_eq!(follower.line(), "attached: 2 ports\n");
+    let mut warnings = BufReader::new(follower.child.stderr.take().unwrap()).lines();
+    let mut warning =
+        |of: &str| warnings.find(|line| line.as_ref().is_ok_and(|line| line.contains(of))).unwrap().unwrap();
+    let (from, to) = (lab.pins_of("n"), lab.pins_of("other"));
+    lab.file("n.toml", &format!("[node]\npin_path = \"{}\"\n{TWO_PORTS}", to.display()));
+    follower.reload();
+    let told = format!(
+        "warning: node.pin_path: changed from {} to {}, which needs a detach first; going on with the configuration \
+         before, and trying again",
+        from.display(),
+        to.display()
+    );
+    assert_eq!(warning("pin_path"), told);
+    assert!(from.join("ports").exists() && !to.exists());
+    // It follows the file again when that is right.
+    lab.config("n", &format!("{TWO_PORTS}[[ports]]\ninterface = \"late0\"\narrivals = \"meter\"\n"));
+    lab.run("n", "ip link add late0 type veth peer name late1");
+    assert!(follower.line().starts_with("late0: attached, index "));
+    lab.node_ok("n", "detach", &config);
+    assert_eq!(follower.line(), "detached\n");
+}
+
+#[test]
+fn marks_are_counted_where_people_look() {
+    skip_unless_live!();
+    let lab = Lab::one_node();
+    // A packet of 1000 bytes leaves in 8 ms. Of 60 at once those that find from 20 to 36 in the queue are marked, later ones
+    // are dropped: q_base and gamma of the default.
+    lab.run("n", "tc qdisc add dev out0 root tbf rate 1mbit burst 1600 limit 100000");
+    let config = lab.config("n", &TWO_PORTS.replace("\"abc\" }", "\"abc\", ecn = true }"));
+    lab.node_ok("n", "attach", &config);
+    let ect_0 = 2;
+    lab.send("c", "10.2.0.2", 972, 60, ect_0);
+    let status = lab.status("n", &config);
+    let port = live::port(&status, "out0");
+    let count = |name: &str| port[name].as_u64().unwrap();
+    let marked = count("marked");
+    assert!(marked > 0 && marked < count("accepted"), "{port}");
+    assert_eq!(count("accepted") + count("dropped") + count("overlimit"), 60, "{port}");
+    let mut top = lab.command("n", NODE);
+    let top = top.args(["top", "--turns", "1", "--interval", "0.1"]).arg(&config).output().unwrap();
+    for text in [lab.node_ok("n", "status", &config), String::from_utf8(top.stdout).unwrap()] {
+        let row = text.lines().find(|line| line.starts_with("out0")).unwrap();
+        let head = text.lines().next().unwrap();
+        assert!(head.ends_with("    marked") && row.ends_with(&format!(" {marked}")), "{text}");
+    }
+    let counters = scrape((&lab, "n"), &config, &[], || (), 1);
+    assert!(
+        counters.contains(&format!("fairlane_port_marked_packets_total{{port=\"out0\"}} {marked}\n")),
+        "{counters}"
+    );
+    lab.node_ok("n", "detach", &config);
 }
 
 /// Whether a frame that comes in at `interface`, from its peer, is metered.
@@ -309,18 +436,20 @@ fn a_reader_that_goes_away_ends_the_tool_without_a_word() {
 }
 
 /// Starts the exporter and gives what it serves, `scrapes` times, the last time only.
-fn scrape(lab: &Lab, config: &Path, arguments: &[&str], between: impl Fn(), scrapes: usize) -> String {
-    let mut command = lab.command("n", NODE);
+fn scrape((lab, at): (&Lab, &str), config: &Path, arguments: &[&str], between: impl Fn(), scrapes: usize) -> String {
+    let mut command = lab.command(at, NODE);
     let mut export = command.arg("export").args(arguments).arg(config).stdout(Stdio::piped()).spawn().unwrap();
     let mut announced = String::new();
     BufReader::new(export.stdout.take().unwrap()).read_line(&mut announced).unwrap();
-    let get = "import urllib.request\nprint(urllib.request.urlopen('http://127.0.0.1:9550/metrics').read().decode())";
+    let get = "import urllib.request as r, urllib.error\n\
+               try: print(r.urlopen('http://127.0.0.1:9550/metrics').read().decode())\n\
+               except urllib.error.HTTPError as e: print(e.code, e.read().decode())";
     let mut text = String::new();
     for number in 0..scrapes {
         if number > 0 {
             between();
         }
-        text = lab.python("n", get);
+        text = lab.python(at, get);
     }
     Command::new("kill").arg(export.id().to_string()).status().unwrap();
     export.wait().unwrap();
@@ -347,7 +476,7 @@ fn a_scrape_of_many_users_is_bounded_and_has_names() {
     };
     send("range(2000)");
     let counts = |text: &str, name: &str| text.lines().filter(|line| line.starts_with(name)).count();
-    let text = scrape(&lab, &config, &["--users", "50"], || send("[7]*5"), 2);
+    let text = scrape((&lab, "n"), &config, &["--users", "50"], || send("[7]*5"), 2);
     // 2000 and the default user.
     assert!(text.contains("fairlane_users 2001\n") && text.contains("fairlane_users_shown 50\n"), "{text}");
     assert_eq!(counts(&text, "fairlane_user_bytes_total{"), 50);

@@ -227,15 +227,16 @@ fn fill(
     interfaces: &[u32],
     has_tcx: bool,
 ) -> Result<Vec<PortRecord>, KernelError> {
+    let now = clock_gettime(ClockId::Monotonic);
+    let now_ns = now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs();
+    // First, since it refuses what belongs to others, such as ports of another network namespace.
+    let is_new = fill_node(programs, config, now_ns)?;
     let folder = Path::new(&config.node.pin_path);
     for record in programs.ports()?.iter().filter(|record| !interfaces.contains(&record.ifindex)) {
         for side in [Side::Ingress, Side::Egress, Side::Unwrap] {
             hook::unlink(folder, record.ifindex, side)?;
         }
     }
-    let now = clock_gettime(ClockId::Monotonic);
-    let now_ns = now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs();
-    let is_new = fill_node(programs, config, now_ns)?;
     fill_users(programs, config, is_new)?;
     fill_ports(programs, config, interfaces, |name, index| {
         if has_tcx {
