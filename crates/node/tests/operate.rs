@@ -435,6 +435,29 @@ fn a_reader_that_goes_away_ends_the_tool_without_a_word() {
     lab.node_ok("n", "detach", &config);
 }
 
+#[test]
+fn names_of_interfaces_do_nothing_to_a_terminal() {
+    skip_unless_live!();
+    let lab = Lab::one_node();
+    // Linux takes all but spaces, slashes and colons.
+    lab.run("n", "ip link add e\u{1b}[1m0 type veth peer name p0");
+    let port = |name: &str| format!("[[ports]]\ninterface = \"{name}\\u001b[1m0\"\narrivals = \"meter\"\n");
+    let config = lab.config("n", &(port("e") + &port("gone")));
+    for arguments in [
+        &["attach"][..],
+        &["check"],
+        &["check", "--json"],
+        &["status"],
+        &["status", "--json"],
+        &["top", "--turns", "1", "--interval", "0.1"],
+    ] {
+        let output = lab.command("n", NODE).args(arguments).arg(&config).output().unwrap();
+        let said = String::from_utf8(output.stdout.clone()).unwrap() + &stderr(&output);
+        assert!(said.contains("e\\u001b[1m0") && !said.contains('\u{1b}'), "{arguments:?}: {said:?}");
+    }
+    lab.node_ok("n", "detach", &config);
+}
+
 /// Starts the exporter and gives what it serves, `scrapes` times, the last time only.
 fn scrape((lab, at): (&Lab, &str), config: &Path, arguments: &[&str], between: impl Fn(), scrapes: usize) -> String {
     let mut command = lab.command(at, NODE);

@@ -173,6 +173,39 @@ fn a_mistake_in_a_list_is_told_with_file_and_line() {
 }
 
 #[test]
+fn nothing_of_a_list_reaches_the_terminal_as_more_than_text() {
+    let place = Place::new("");
+    // A title, a colour by the one-byte form of ESC [, the direction of what follows.
+    for (escape, shown, code) in [
+        ("\u{1b}]0;x\u{7}", "\\u{1b}]0;x\\u{7}", "001B"),
+        ("\u{9b}31m", "\\u{9b}31m", "009B"),
+        ("\u{202e}", "\\u{202e}", "202E"),
+    ] {
+        let list = |text: String| place.refused("import", &[&place.file("list.csv", &text)]);
+        let told = format!(
+            "error: list.csv: line 3: user \"ü{shown}\": name: \"ü{shown}\" has a control character, U+{code} at place 2, which a \
+             name must not have"
+        );
+        assert_eq!(list(format!("name,prefix\na,10.0.0.1\nü{escape},10.0.0.2\n")), told);
+        for text in [
+            format!("name,vlan\na,{escape}\n"),
+            format!("name,prefix\na,10.0.0.1{escape}\n"),
+            format!("name,prefix,{escape},{escape}\na,10.0.0.1,,\n"),
+            format!("name,prefix,key{escape}\na,10.0.0.1,b\n"),
+        ] {
+            let told = list(text);
+            assert!(!told.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']), "{told:?}");
+        }
+        // A site is no name of a user, and is kept as it is.
+        place.ok("import", &[&place.file("list.csv", &format!("name,prefix,site\na,10.0.0.1,s{escape}\n"))]);
+        for more in [&[][..], &["--json"]] {
+            let told = place.ok("list", more);
+            assert!(told.contains("\\u") && !told.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']), "{told:?}");
+        }
+    }
+}
+
+#[test]
 fn a_stream_says_which_lines_were_applied() {
     let place = Place::new("");
     let put = |name: &str, prefix: &str| {

@@ -3,7 +3,7 @@
 
 use super::follow::{Follower, Sources, Stamp};
 use super::with_subscribers::{attach, ports_in_words};
-use super::{Outcome, print_out};
+use super::{Outcome, print_out, warn};
 use clap::Args;
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel;
@@ -35,10 +35,10 @@ impl Attach {
         // Whoever does not read this is no reason to stop.
         let _ = print_out(&format!("{verb}: {}\n", ports_in_words(&attached)));
         for interface in &attached.absent {
-            eprintln!("warning: {interface}: there is no such interface in this network namespace, it is left out");
+            warn(&format!("{interface}: there is no such interface in this network namespace, it is left out"));
         }
         for finding in kernel::warnings(&with_subscribers) {
-            eprintln!("warning: {}: {}", finding.what.trim_start_matches("port "), finding.text);
+            warn(&format!("{}: {}", finding.what.trim_start_matches("port "), finding.text));
         }
         match sources {
             Some(sources) => Follower::new(self.config, stamp, config, attached).follow(&sources),

@@ -30,7 +30,7 @@ impl Check {
 #[cfg(not(feature = "ebpf"))]
 fn report(config: Option<&NodeConfig>, problems: &[String], json: bool) -> Outcome {
     for problem in problems {
-        eprintln!("warning: {problem}");
+        super::warn(problem);
     }
     let what = "kernel data plane: built without the feature ebpf";
     if json {

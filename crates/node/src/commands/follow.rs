@@ -5,8 +5,8 @@
 //! since it was read is read again with the next thing that happens to any interface: another process may have loaded it.
 
 use super::with_subscribers::{attach, ports_in_words};
-use super::{Outcome, print_out};
-use fairlane_node::config::NodeConfig;
+use super::{Outcome, print_out, warn};
+use fairlane_node::config::{NodeConfig, printable};
 use fairlane_node::io::hangups;
 use fairlane_node::kernel::{self, Attached, KernelError, LinkEvent, LinkEvents, PinWatch, Ports};
 use rustix::io::Errno;
@@ -179,7 +179,7 @@ impl Follower {
     /// Tells what is wrong, unless it is what was told last. Returns when to try again.
     fn is_wrong(&mut self, problem: &str, patience: Option<Duration>) -> Option<Duration> {
         if self.problem.as_deref() != Some(problem) {
-            eprintln!("warning: {problem}; going on with the configuration before, and trying again");
+            warn(&format!("{problem}; going on with the configuration before, and trying again"));
             self.problem = Some(problem.into());
         }
         self.notify(false);
@@ -195,6 +195,8 @@ impl Follower {
         if let Some(problem) = &self.problem {
             status += &format!("; {problem}");
         }
+        // A line of its own would be another message.
+        let status = printable(&status).replace('\n', " ");
         let states = [NotifyState::Status(&status), NotifyState::Ready];
         // Without systemd there is nobody to tell.
         let _ = sd_notify::notify(&states[..if is_ready { 2 } else { 1 }]);

@@ -25,10 +25,12 @@ pub mod user;
 #[cfg(feature = "ebpf")]
 mod with_subscribers;
 
+use fairlane_node::config::printable;
 use fairlane_schemes::base::config::read_value;
 use fairlane_schemes::base::units::Time;
 use serde_json::Value as Json;
 use std::error::Error;
+use std::fmt::Display;
 use std::io::{self, Write};
 
 /// What a subcommand returns: a mistake is one line for the user.
@@ -95,14 +97,26 @@ fn duration(text: &str) -> Result<Time, String> {
     read_value("time", &Json::from(text), None).map_err(|error| error.problem)
 }
 
-/// Prints to standard output. A reader that has gone away is an error, for which `main` ends without a word.
+/// Prints to standard output what does nothing to a terminal. A reader that has gone away is an error, for which `main` ends
+/// without a word.
 fn print_out(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    out.write_all(printable(text).as_bytes()).and_then(|()| out.flush())
+}
+
+/// Prints a warning.
+fn warn(problem: &dyn Display) {
+    complain("warning", problem);
+}
+
+/// Prints what is wrong in one line.
+pub(crate) fn complain(how: &str, problem: &dyn Display) {
+    let problem = problem.to_string().replace('\n', "\\n");
+    eprintln!("{how}: {}", printable(&problem));
 }
 
 /// Prints a report. A reader that has gone away is no reason to stop.
 fn print_line(report: &Json) {
     let mut out = io::stdout().lock();
-    let _ = writeln!(out, "{report}").and_then(|()| out.flush());
+    let _ = writeln!(out, "{}", printable(&report.to_string())).and_then(|()| out.flush());
 }

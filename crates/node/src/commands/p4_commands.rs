@@ -1,6 +1,6 @@
 //! `p4-commands`: the configuration for a P4 switch.
 
-use super::{Outcome, print_out};
+use super::{Outcome, complain, print_out};
 use clap::{Args, ValueEnum};
 use fairlane_node::config::{LoadError, NodeConfig, load_toml};
 use fairlane_node::p4::{Station, Switch, entries, text};
@@ -39,7 +39,7 @@ impl P4Commands {
         let config = NodeConfig::read(&json).map_err(at)?;
         let switch = Switch::new(&config, self.users, &self.stations).map_err(at)?;
         for key in entries::unused_keys(&json) {
-            eprintln!("note: {key}: a P4 switch has no use for it");
+            complain("note", &format!("{key}: a P4 switch has no use for it"));
         }
         Ok(print_out(&match self.format {
             Format::Cli => text::cli(&switch),

@@ -1,6 +1,6 @@
 //! `radius`: listens to RADIUS accounting, so that sessions of an access network become subscribers of the node.
 
-use super::{Outcome, print_out};
+use super::{Outcome, print_out, warn};
 use clap::Args;
 use fairlane_node::config::{Prefix, PrefixError};
 use fairlane_node::subscribers::radius::{Event, MOST_BYTES, Refused, Request};
@@ -61,7 +61,7 @@ impl Radius {
         let _ = print_out(&format!("listening at {}\n", socket.local_addr()?));
         loop {
             for problem in live.take_problems() {
-                eprintln!("warning: {problem}");
+                warn(&problem);
             }
             let requests = self.receive(&socket, secret, &mut tally)?;
             for (request, to) in apply(&mut live, &requests, &mut tally) {
@@ -78,10 +78,10 @@ impl Radius {
     fn tell(&self, tally: &mut Tally) {
         let Some((line, counters)) = tally.tell(Instant::now()) else { return };
         if !line.is_empty() {
-            eprintln!("warning: {line}");
+            warn(&line);
         }
         if let Some(Err(error)) = self.metrics.as_deref().map(|path| write(path, &counters)) {
-            eprintln!("warning: {error}");
+            warn(&error);
         }
     }
 

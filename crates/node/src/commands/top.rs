@@ -2,6 +2,7 @@
 
 use super::{Outcome, attached, counted, label, marked, marked_title};
 use clap::Args;
+use fairlane_node::config::printable;
 use fairlane_node::kernel::Snapshot;
 use fairlane_node::names::Names;
 use fairlane_node::records::UserKey;
@@ -50,7 +51,7 @@ impl Top {
                 // Home, and clear to the end of the screen.
                 write!(out, "\x1b[H\x1b[J")?;
             }
-            write!(out, "{}", view(&before, &now, elapsed, self.users, &names))?;
+            write!(out, "{}", printable(&view(&before, &now, elapsed, self.users, &names)))?;
             out.flush()?;
             before = now;
             turn += 1;

@@ -1,6 +1,6 @@
 //! `user`: subscribers of a running node, added, changed, removed, listed, imported.
 
-use super::{Outcome, counted, print_out};
+use super::{Outcome, counted, print_out, warn};
 use clap::{Args, Subcommand};
 use fairlane_node::config::{NodeConfig, shown_name};
 use fairlane_node::subscribers::csv::{self, List, Options};
@@ -149,14 +149,8 @@ impl UserCommand {
 /// The subscribers; what of them cannot be used is told.
 fn open(config: &Path) -> Result<Live, Box<dyn Error>> {
     let mut live = Live::open(config)?;
-    warn(&live.take_problems());
+    live.take_problems().iter().for_each(|problem| warn(problem));
     Ok(live)
-}
-
-fn warn(problems: &[String]) {
-    for problem in problems {
-        eprintln!("warning: {problem}");
-    }
 }
 
 fn add(named: Named) -> Outcome {
@@ -199,7 +193,7 @@ fn known<'a>(live: &'a Live, name: &str) -> Result<&'a Subscriber, ChangeError> 
 
 fn list(config: &Path, json: bool) -> Outcome {
     let (kept, problems) = store::read(&NodeConfig::load(config)?.state_folder())?;
-    warn(&problems);
+    problems.iter().for_each(|problem| warn(problem));
     let mut text = String::new();
     for subscriber in kept.values() {
         if json {
@@ -340,7 +334,7 @@ fn apply(config: &Path, file: &Path) -> Outcome {
             let line = error.user().and_then(|user| batch.line_of.get(user)).copied().unwrap_or(batch.last);
             format!("{name}: line {line}: {error}{}", batch.fate())
         })?;
-        warn(&live.take_problems());
+        live.take_problems().iter().for_each(|problem| warn(problem));
         total = Changed { changes: total.changes + changed.changes, is_live: changed.is_live };
     }
 }

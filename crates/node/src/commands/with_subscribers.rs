@@ -1,6 +1,6 @@
 //! A configuration and the subscribers that are kept beside it go to the kernel together: for `attach`, and for what follows.
 
-use super::counted;
+use super::{counted, warn};
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::{self, Attached};
 use fairlane_node::subscribers::{self, store};
@@ -23,7 +23,7 @@ pub(super) fn attach(config: &NodeConfig, path: &Path) -> Result<(Attached, Node
     let held = store::hold(&folder)?;
     let (config, problems) = subscribers::with_kept(config.clone(), path)?;
     for problem in problems {
-        eprintln!("warning: {problem}");
+        warn(&problem);
     }
     let attached = kernel::attach(&config)?;
     if held.is_some() {

@@ -1,6 +1,7 @@
 //! Names of users, as reports print them.
 
 use fairlane_schemes::base::config::shortened;
+use std::borrow::Cow;
 
 /// Characters of the longest name.
 const MOST: usize = 128;
@@ -17,12 +18,16 @@ pub fn check_name(name: &str) -> Result<(), String> {
     if RESERVED.contains(&name) {
         return Err(format!("\"{shown}\" is what reports call a meter of nobody's, as are {}", RESERVED.join(", ")));
     }
-    match name.chars().count() {
-        1..=MOST if name.chars().any(is_control) => {
-            Err(format!("\"{shown}\" has control characters, which a name must not have"))
+    let control = name.chars().position(is_control).zip(name.chars().find(|character| is_control(*character)));
+    match (name.chars().count(), control) {
+        (1..=MOST, None) => Ok(()),
+        (1..=MOST, Some((before, character))) => {
+            let (code, place) = (u32::from(character), before + 1);
+            Err(format!(
+                "\"{shown}\" has a control character, U+{code:04X} at place {place}, which a name must not have"
+            ))
         }
-        1..=MOST => Ok(()),
-        count => Err(format!("\"{shown}\" has {count} characters, it must have from 1 to {MOST}")),
+        (count, _) => Err(format!("\"{shown}\" has {count} characters, it must have from 1 to {MOST}")),
     }
 }
 
@@ -31,7 +36,7 @@ fn is_control(character: char) -> bool {
     character.is_control() || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A name that may be wrong, in one line that does nothing to a terminal.
+/// A name that may be wrong, short and in one line that does nothing to a terminal.
 #[must_use]
 pub fn shown_name(name: &str) -> String {
     let escape = |character: char| match is_control(character) {
@@ -39,6 +44,21 @@ pub fn shown_name(name: &str) -> String {
         false => character.to_string(),
     };
     shortened(&name.chars().map(escape).collect::<String>())
+}
+
+/// Lines that do nothing to a terminal, whatever names are in them; text of JSON stays JSON, and says the same.
+#[must_use]
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let is_printable = |character: char| matches!(character, '\n' | '\t') || !is_control(character);
+    if text.chars().all(is_printable) {
+        return text.into();
+    }
+    let escape = |character: char| match is_printable(character) {
+        true => character.to_string(),
+        // All of them are below U+10000.
+        false => format!("\\u{:04x}", u32::from(character)),
+    };
+    text.chars().map(escape).collect::<String>().into()
 }
 
 #[cfg(test)]
@@ -52,16 +72,30 @@ mod tests {
         }
         let cases = [
             ("", "\"\" has 0 characters, it must have from 1 to 128"),
-            ("a\u{1b}[2J", "\"a\\u{1b}[2J\" has control characters, which a name must not have"),
-            ("a\nb", "\"a\\nb\" has control characters, which a name must not have"),
-            ("a\u{202e}b", "\"a\\u{202e}b\" has control characters, which a name must not have"),
+            ("a\u{1b}[2J", "\"a\\u{1b}[2J\" has a control character, U+001B at place 2, which a name must not have"),
+            ("a\nb", "\"a\\nb\" has a control character, U+000A at place 2, which a name must not have"),
+            ("a\u{202e}b", "\"a\\u{202e}b\" has a control character, U+202E at place 2, which a name must not have"),
             ("default", "\"default\" is what reports call a meter of nobody's, as are default, overflow, unparsed"),
         ];
         for (name, problem) in cases {
             assert_eq!(check_name(name).unwrap_err(), problem);
         }
+        let later = check_name("Müller\u{9b}2J").unwrap_err();
+        assert!(later.contains("U+009B at place 7"), "{later}");
         let long = check_name(&"a".repeat(5000)).unwrap_err();
         // 39 characters, the mark of what is left out, 39 characters.
         assert_eq!(long.find(" has 5000 characters"), Some(2 * 39 + '…'.len_utf8() + 2), "{long}");
+    }
+
+    #[test]
+    fn what_is_printed_does_nothing_to_a_terminal() {
+        let name = "a\u{1b}]0;b\u{7}\u{9b}31m\u{202e}\r";
+        assert_eq!(printable(&format!("{name}\tü\n")), "a\\u001b]0;b\\u0007\\u009b31m\\u202e\\u000d\tü\n");
+        assert!(matches!(printable("as it is\n"), Cow::Borrowed(_)));
+        // serde_json leaves what is above ASCII as it is.
+        let json = serde_json::json!({ name: name });
+        let printed = printable(&json.to_string()).into_owned();
+        assert!(!printed.contains(['\u{9b}', '\u{202e}']));
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&printed).unwrap(), json);
     }
 }
