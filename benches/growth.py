@@ -279,8 +279,8 @@ def draw(measured: str, by_users: Rows, by_path: Rows, out: Path) -> None:
             axes.plot(*zip(*points, strict=True), **style(number, label))
             draw_law(axes, power_law(points), (1, points[-1][0]), number)
         plots.logarithmic(axes, "x", BOTTLENECKS)
-        plots.logarithmic(axes, "y", [0.2, 0.5, 1, 2])
-        axes.set(xlabel="bottlenecks on the path; lines: laws", ylabel="share", ylim=(0.2, 2.2))
+        plots.logarithmic(axes, "y", [0.05, 0.1, 0.2, 0.5, 1, 2])
+        axes.set(xlabel="bottlenecks on the path; lines: laws", ylabel="share", ylim=(0.04, 2.2))
         plots.legend(drawn, axes)
         plots.save(drawn, out / "growth-share")
 
