@@ -217,7 +217,7 @@ impl Hosts {
     #[must_use]
     #[inline]
     pub fn longer(&self, user: u32) -> Time {
-        self.longer.get(user as usize).copied().unwrap_or(Time::ZERO)
+        longer_of(&self.longer, user)
     }
 
     /// The access links of these parameters, new if there are none yet.
@@ -312,18 +312,19 @@ impl Hosts {
     // Always: the packet is made by the caller, and goes from there to its place in the line.
     #[inline(always)]
     pub fn send(&mut self, user: u32, packet: SimPacket, now: Time) -> NextOf {
-        let host = &self.hosts[user as usize];
-        if self.access[usize::from(host.access)].apart {
-            return self.send_apart(user, packet, now);
-        }
-        self.send_by_lines(user, packet, Time::ZERO, now)
+        self.send_by_lines::<false>(user, packet, now)
     }
 
-    /// As [`Hosts::send`], with shared lines and the line of the host; the access link is `longer` than its parameters say.
+    /// As [`Hosts::send`], by shared lines and the line of the host; `APART` if the access link has a delay of its own.
+    // A constant, so that where all delays are alike nothing more is asked.
     #[inline(always)]
-    fn send_by_lines(&mut self, user: u32, packet: SimPacket, longer: Time, now: Time) -> NextOf {
+    fn send_by_lines<const APART: bool>(&mut self, user: u32, packet: SimPacket, now: Time) -> NextOf {
         let host = &mut self.hosts[user as usize];
         let access = &mut self.access[usize::from(host.access)];
+        if !APART && access.apart {
+            return self.send_apart(user, packet, now);
+        }
+        let longer = if APART { longer_of(&self.longer, user) } else { Time::ZERO };
         let delay_up = access.params.delay_up + longer;
         self.arrived += 1;
         if host.up_busy_until <= now {
@@ -358,11 +359,11 @@ impl Hosts {
     /// As [`Hosts::send`], where access links that are busy have the calendar, or have a delay each of its own.
     #[inline(never)]
     fn send_apart(&mut self, user: u32, packet: SimPacket, now: Time) -> NextOf {
-        let (access, longer) = (self.hosts[user as usize].access, self.longer(user));
+        let access = self.hosts[user as usize].access;
         match self.access[usize::from(access)].calendar_limit {
-            Some(_) => self.send_by_calendar(user, packet, longer, now),
+            Some(_) => self.send_by_calendar(user, packet, now),
             // A buffer in bytes, or a very long one: all of it is in the line of the host.
-            None => self.send_by_lines(user, packet, longer, now),
+            None => self.send_by_lines::<true>(user, packet, now),
         }
     }
 
@@ -372,10 +373,10 @@ impl Hosts {
     /// follows from when the last transmission ends. The first one of another length goes into the line of the host, and so
     /// do all behind it until the link is idle.
     #[inline]
-    fn send_by_calendar(&mut self, user: u32, packet: SimPacket, longer: Time, now: Time) -> NextOf {
+    fn send_by_calendar(&mut self, user: u32, packet: SimPacket, now: Time) -> NextOf {
         let host = &mut self.hosts[user as usize];
         let access = &mut self.access[usize::from(host.access)];
-        let delay_up = access.params.delay_up + longer;
+        let delay_up = access.params.delay_up + longer_of(&self.longer, user);
         let calendar = self.calendar.as_mut().expect("made with the access link");
         self.arrived += 1;
         if host.up_busy_until <= now {
@@ -417,7 +418,7 @@ impl Hosts {
     /// dropped. Here is remembered only what may wait, for the buffer: it has no event.
     pub fn send_over(&mut self, user: u32, packet: &SimPacket, now: Time) -> Option<Time> {
         self.over.resize(self.hosts.len(), WatchedDelayLine::EMPTY);
-        let longer = self.longer(user);
+        let longer = longer_of(&self.longer, user);
         let (host, over) = (&mut self.hosts[user as usize], &mut self.over[user as usize]);
         let access = &mut self.access[usize::from(host.access)];
         let delay_up = access.params.delay_up + longer;
@@ -519,13 +520,13 @@ impl Hosts {
             (now, self.reverse_busy_until + self.reverse_delay)
         };
         host.down_busy_until = host.down_busy_until.max(at_edge) + down.time_of(u64::from(wire_bytes));
-        let at_host = host.down_busy_until + params.delay_down;
-        if params.are_longer {
-            return self.acknowledge_longer(ack, AckTimes { sent, at_edge, at_host }, now);
-        }
+        let mut at_host = host.down_busy_until + params.delay_down;
         let (number, more) = (*first_down, *more_down);
         let line = &mut self.shared_down[number as usize];
-        let next = if line.keeps_order(at_host, ack.user) {
+        let next = if params.are_longer {
+            at_host = at_host + longer_of(&self.longer, ack.user);
+            self.acknowledge_by_calendar(ack, at_host, now)
+        } else if line.keeps_order(at_host, ack.user) {
             if line.push(at_host, ack) { NextOf::SharedLine(number, at_host) } else { NextOf::Nobody }
         } else {
             self.acknowledge_out_of_step(ack, at_host, number + 1..number + 1 + more)
@@ -533,20 +534,15 @@ impl Hosts {
         (AckTimes { sent, at_edge, at_host }, next)
     }
 
-    /// To a host whose access link is longer than these times say.
+    /// Into the calendar, or, beyond its days, into the line of the host.
     #[inline(never)]
-    fn acknowledge_longer(&mut self, ack: FlowAck, times: AckTimes, now: Time) -> (AckTimes, NextOf) {
-        let at_host = times.at_host + self.longer(ack.user);
+    fn acknowledge_by_calendar(&mut self, ack: FlowAck, at_host: Time, now: Time) -> NextOf {
         let calendar = self.ack_calendar.as_mut().expect("made with the access link");
-        let next = if !calendar.reaches(at_host, now) {
-            self.acks.push(&mut self.hosts[ack.user as usize].down, at_host, ack);
-            NextOf::Host
-        } else if calendar.push(at_host, ack.user, ack) {
-            NextOf::Calendar
-        } else {
-            NextOf::Nobody
-        };
-        (AckTimes { at_host, ..times }, next)
+        if calendar.reaches(at_host, now) {
+            return if calendar.push(at_host, ack.user, ack) { NextOf::Calendar } else { NextOf::Nobody };
+        }
+        self.acks.push(&mut self.hosts[ack.user as usize].down, at_host, ack);
+        NextOf::Host
     }
 
     /// Into the first of these shared lines whose order it keeps; into that of its host if there is none.
@@ -616,6 +612,12 @@ impl HostParams {
     fn transmission(&self, packet: &SimPacket) -> Time {
         self.rate.time_of(u64::from(packet.wire_bytes))
     }
+}
+
+/// How much longer the access link of a user is, by the list of those that are.
+#[inline]
+fn longer_of(longer: &[Time], user: u32) -> Time {
+    longer.get(user as usize).copied().unwrap_or(Time::ZERO)
 }
 
 /// Whether a packet of `user` with `wire_bytes` fits in addition to what waits at the access link: in the host's own line, and perhaps the one
