@@ -97,7 +97,7 @@ fn network(sources: BoxedStrategy<Json>) -> impl Strategy<Value = Json> {
                     "access_rate": format!("{access} Mbit/s"), "start_until": "0.3 s"});
                 if *delay == SPREAD {
                     // Three links of 10 ms leave 40 ms of it, and access links are 0 to 40 ms long.
-                    (group["rtt"], group["rtt_spread"]) = ("100 ms".into(), 0.4.into());
+                    (group["rtt"], group["rtt_spread"]) = ("100 ms".into(), 0.3.into());
                 } else {
                     group["access_delay"] = (*delay).into();
                 }

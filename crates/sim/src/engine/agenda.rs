@@ -98,6 +98,18 @@ impl Agenda {
         }
     }
 
+    /// The flow that is the next to have something to do, if nothing but busy entities comes before it.
+    #[must_use]
+    pub fn next_flow(&self) -> Option<u32> {
+        self.others.next().1.checked_sub(self.flows)
+    }
+
+    /// The next flow by number behind this one that has something to do at the same time `now`.
+    #[must_use]
+    pub fn flow_due_behind(&self, flow: u32, now: Time) -> Option<u32> {
+        Some(self.others.due_behind(self.flows + flow, now)? - self.flows)
+    }
+
     /// The rank of an arrival at the far end of a link.
     #[must_use]
     pub fn rank_of_link(&self, number: u32) -> u32 {

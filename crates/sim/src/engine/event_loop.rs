@@ -6,6 +6,7 @@ use crate::engine::agenda::Agenda;
 use crate::engine::border::{Border, NoBorder, Parcel};
 use crate::engine::event::Event;
 use crate::engine::prefetch;
+use crate::engine::timers_ahead::TimersAhead;
 use crate::measure::recorder::record;
 use crate::measure::run_record::{Performance, RunRecord};
 use crate::network::hosts::{FlowAck, Hosts};
@@ -107,6 +108,7 @@ pub(super) struct EventLoop<'a, O, B> {
     pub(super) handled: u64,
     /// Whether there are enough flows for prefetching to pay.
     prefetches: bool,
+    timers_ahead: TimersAhead,
 }
 
 impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
@@ -115,7 +117,17 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         let agenda = Agenda::new(&network, scenario.run.warmup.min(network.next_stop()));
         let prefetches = network.flows.len() >= prefetch::MANY_FLOWS;
         let (warmup, end) = (scenario.run.warmup, scenario.run.end());
-        Self { observer, network, agenda, border, warmup, end, handled: 0, prefetches }
+        Self {
+            observer,
+            network,
+            agenda,
+            border,
+            warmup,
+            end,
+            handled: 0,
+            prefetches,
+            timers_ahead: TimersAhead::default(),
+        }
     }
 
     /// Handles every event before the end.
@@ -313,6 +325,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     fn on_arrival(&mut self, link: u32, now: Time) {
         if self.prefetches {
             self.network.fetch_for_arrivals(link);
+            self.timers_ahead.between(&self.network);
         }
         let from = &mut self.network.links[link as usize];
         if from.wire().next_arrival() > now {
@@ -322,6 +335,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
         let mut packet = from.arrive(now, &mut LinkObserver { observer: self.observer, link });
         self.agenda.set_link(link, from);
+        if self.prefetches {
+            from.fetch_next_start();
+        }
         packet.hop += 1;
         self.forward(packet, now);
     }
@@ -490,6 +506,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     /// entry stays, and comes here too early.
     #[inline(never)]
     fn on_timer(&mut self, index: u32, now: Time) {
+        if self.prefetches {
+            self.timers_ahead.before(index, now, &self.agenda, &self.network);
+        }
         let flow = &mut self.network.flows[index as usize];
         let user = flow.user;
         let mut acts = now == flow.start;
@@ -521,6 +540,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         let flow = &mut self.network.flows[index as usize];
         flow.armed = flow.deadline();
         self.agenda.set_flow(index, flow.armed);
+        if self.prefetches {
+            self.timers_ahead.after(&self.agenda, &self.network);
+        }
     }
 
     /// As [`EventLoop::arm`], after the sender has acted, whose timer was due at `before`. The flow's event is not due

@@ -84,6 +84,22 @@ impl EventSet {
         (self.first.time, self.first.entity)
     }
 
+    /// The next entity by number behind this one whose event is due at `time`, which is that of the earliest event.
+    // The winner of those beside its path: of equal times the smallest number wins.
+    #[must_use]
+    pub fn due_behind(&self, entity: u32, time: Time) -> Option<u32> {
+        let (mut line, mut place) = (self.line_of(entity), entity as usize % FAN);
+        loop {
+            if let Some(due) = self.lines[line].0[place + 1..].iter().find(|beside| beside.time == time) {
+                return Some(due.entity);
+            }
+            if line == 0 {
+                return None;
+            }
+            (line, place) = ((line - 1) / FAN, (line - 1) % FAN);
+        }
+    }
+
     /// When the entity's event is due.
     #[must_use]
     #[inline]

@@ -12,6 +12,7 @@ pub(crate) mod prefetch;
 pub mod ranked_event_set;
 mod rendezvous;
 pub mod threads;
+mod timers_ahead;
 mod tournament;
 pub mod watched_run;
 

@@ -59,13 +59,14 @@ impl Network {
     /// The same of the calendar.
     #[inline]
     pub fn fetch_for_ack_calendar(&self) {
-        self.fetch_for_upcoming_acks(|places| self.hosts.upcoming_ack_of_calendar(places));
+        self.fetch_for_upcoming_acks(|places| self.hosts.upcoming_ack_of_calendar(2 * places));
     }
 
     #[inline]
     fn fetch_for_upcoming_acks<'a>(&self, upcoming: impl Fn(usize) -> Option<&'a FlowAck>) {
         if let Some(ack) = upcoming(2 * PLACES_AHEAD) {
-            fetch(ack);
+            fetch(&ack.ack);
+            fetch(&ack.flow);
         }
         if let Some(ack) = upcoming(PLACES_AHEAD) {
             self.fetch_for_ack(ack);
@@ -89,9 +90,7 @@ impl Network {
     #[cold]
     #[inline(never)]
     pub fn fetch_for_arrivals(&self, link: u32) {
-        let from = &self.links[link as usize];
-        from.fetch_next_start();
-        let wire = from.wire();
+        let wire = self.links[link as usize].wire();
         if let Some(packet) = wire.upcoming(PACKET_ON_LINK) {
             packet.fetch();
         }
@@ -101,13 +100,17 @@ impl Network {
         if let Some(packet) = wire.upcoming(STATE_ON_LINK) {
             self.fetch_for_arrival(packet);
         }
-        if let Some(link) = wire.upcoming(PROBE_ON_LINK).and_then(|packet| self.next_link(packet)) {
-            link.fetch_probe();
+        if let Some(packet) = wire.upcoming(PROBE_ON_LINK) {
+            match self.next_link(packet) {
+                Some(link) => link.fetch_probe(),
+                None => self.fetch_open_transfers(packet.flow),
+            }
         }
-        if let Some(packet) = wire.upcoming(COUNTS_ON_LINK)
-            && let Some(link) = self.next_link(packet)
-        {
-            link.fetch_counts(packet);
+        if let Some(packet) = wire.upcoming(COUNTS_ON_LINK) {
+            match self.next_link(packet) {
+                Some(link) => link.fetch_counts(packet),
+                None => self.fetch_for_delivery(packet),
+            }
         }
     }
 
@@ -122,11 +125,47 @@ impl Network {
         if let Some(link) = self.next_link(packet) {
             link.fetch();
         } else if packet.kind != PacketKind::Udp {
-            // Where transfers have numbers of their own, this is the place of another: a line fetched in vain.
-            if let Some(flow) = self.flows.get(flow_index(packet.flow) as usize) {
-                fetch(&flow.armed);
+            if self.numbers_are_places() {
+                self.fetch_receiver(flow_index(packet.flow));
+            } else {
+                self.fetch_source(packet.flow);
             }
             self.hosts.fetch(packet.user);
+        }
+    }
+
+    /// The flow of a packet that reaches its receiver, if its number does not tell its place.
+    fn fetch_for_delivery(&self, packet: &SimPacket) {
+        if packet.kind != PacketKind::Udp
+            && !self.numbers_are_places()
+            && let Some(place) = self.place_of(packet.flow)
+        {
+            self.fetch_receiver(place);
+        }
+    }
+
+    fn fetch_receiver(&self, place: u32) {
+        if let Some(flow) = self.flows.get(place as usize) {
+            fetch(&flow.armed);
+        }
+    }
+
+    /// Before a timer of a flow is due.
+    #[cold]
+    #[inline(never)]
+    pub fn fetch_for_timer(&self, flow: u32) {
+        let flow = &self.flows[flow as usize];
+        fetch(&flow.start);
+        fetch(&flow.armed);
+        fetch(&flow.params);
+        fetch(&flow.user);
+    }
+
+    /// The same, when what [`Network::fetch_for_timer`] asked for has come.
+    #[inline]
+    pub fn fetch_for_deadline(&self, flow: u32) {
+        if let Some(flow) = self.flows.get(flow as usize) {
+            flow.sender.fetch_timer();
         }
     }
 }

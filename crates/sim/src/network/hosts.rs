@@ -240,7 +240,10 @@ impl Hosts {
         let more_down = if params.way_back.is_some() && !params.are_longer { DOWN_LINES - 1 } else { 0 };
         if alike.is_none() {
             self.shared_up.extend((0..UP_LINES).map(|_| SharedLine::default()));
-            self.shared_down.extend((0..=more_down).map(|_| SharedLine::default()));
+            // Where access links have a delay each of its own, the calendar has all: nothing keeps the order of a closed
+            // line, so that others are not asked.
+            let line = || if params.are_longer { SharedLine::closed() } else { SharedLine::default() };
+            self.shared_down.extend((0..=more_down).map(|_| line()));
         }
         // One bottleneck that all share needs few lines and no calendar, if the access links are alike.
         let needs_calendar = params.are_longer || params.way_back.is_some();
@@ -325,7 +328,6 @@ impl Hosts {
             return self.send_apart(user, packet, now);
         }
         let longer = if APART { longer_of(&self.longer, user) } else { Time::ZERO };
-        let delay_up = access.params.delay_up + longer;
         self.arrived += 1;
         if host.up_busy_until <= now {
             host.burst = 0;
@@ -333,7 +335,7 @@ impl Hosts {
         let behind = &self.shared_up[access.first_up as usize + 1];
         if !has_room(
             (&mut host.up, host.burst),
-            (&access.params, delay_up),
+            (&access.params, longer),
             (&self.packets, behind),
             (user, packet.wire_bytes),
             now,
@@ -343,7 +345,7 @@ impl Hosts {
             return NextOf::Nobody;
         }
         host.up_busy_until = host.up_busy_until.max(now) + access.up.time_of(u64::from(packet.wire_bytes));
-        let (arrival, position) = (host.up_busy_until + delay_up, host.burst);
+        let (arrival, position) = (host.up_busy_until + access.params.delay_up + longer, host.burst);
         host.burst = position.saturating_add(1);
         if position < access.usable_up {
             let number = access.first_up + u32::from(position);
@@ -421,7 +423,6 @@ impl Hosts {
         let longer = longer_of(&self.longer, user);
         let (host, over) = (&mut self.hosts[user as usize], &mut self.over[user as usize]);
         let access = &mut self.access[usize::from(host.access)];
-        let delay_up = access.params.delay_up + longer;
         self.arrived += 1;
         if host.up_busy_until <= now {
             host.burst = 0;
@@ -430,14 +431,14 @@ impl Hosts {
             self.packets.pop_watched(over);
         }
         let behind = &self.shared_up[access.first_up as usize + 1];
-        let params = (&access.params, delay_up);
+        let params = (&access.params, longer);
         if !has_room((over, host.burst), params, (&self.packets, behind), (user, packet.wire_bytes), now) {
             self.dropped += 1;
             self.losses.push(Loss { user, flow: packet.flow, at: now });
             return None;
         }
         host.up_busy_until = host.up_busy_until.max(now) + access.up.time_of(u64::from(packet.wire_bytes));
-        let arrival = host.up_busy_until + delay_up;
+        let arrival = host.up_busy_until + access.params.delay_up + longer;
         // The first of a burst is in transmission already.
         if host.burst > 0 {
             self.packets.push_watched(over, arrival, *packet);
@@ -523,11 +524,11 @@ impl Hosts {
         let mut at_host = host.down_busy_until + params.delay_down;
         let (number, more) = (*first_down, *more_down);
         let line = &mut self.shared_down[number as usize];
-        let next = if params.are_longer {
+        let next = if line.keeps_order(at_host, ack.user) {
+            if line.push(at_host, ack) { NextOf::SharedLine(number, at_host) } else { NextOf::Nobody }
+        } else if params.are_longer {
             at_host = at_host + longer_of(&self.longer, ack.user);
             self.acknowledge_by_calendar(ack, at_host, now)
-        } else if line.keeps_order(at_host, ack.user) {
-            if line.push(at_host, ack) { NextOf::SharedLine(number, at_host) } else { NextOf::Nobody }
         } else {
             self.acknowledge_out_of_step(ack, at_host, number + 1..number + 1 + more)
         };
@@ -625,12 +626,13 @@ fn longer_of(longer: &[Time], user: u32) -> Time {
 #[inline(always)]
 fn has_room(
     (line, burst): (&mut WatchedDelayLine, u16),
-    (params, delay_up): (&HostParams, Time),
+    (params, longer): (&HostParams, Time),
     (packets, behind): (&DelayLines<SimPacket>, &SharedLine<SimPacket>),
     (user, wire_bytes): (u32, u16),
     now: Time,
 ) -> bool {
-    let started = |arrival: Time, packet: &SimPacket| arrival - delay_up - params.transmission(packet) <= now;
+    let started =
+        |arrival: Time, packet: &SimPacket| arrival - params.delay_up - longer - params.transmission(packet) <= now;
     match params.limit {
         QueueLimit::Packets(limit) => {
             // No more wait than did at the last count or came since: a new one is seldom needed.
@@ -801,12 +803,12 @@ mod tests {
 
     #[test]
     fn an_ack_overtakes_one_whose_host_has_a_longer_access_link() {
-        // 54 B: 43.2 us at 10 Mbit/s each; 5 ms behind it. The access links are 2 ms, 0 and 300 ms longer.
+        // 54 B: 43.2 us at 10 Mbit/s each; 5 ms behind it. The access links are 2 ms, 0 and 1.2 s longer.
         let mut hosts = Hosts::new(BitRate(10_000_000), Time::from_millis(5));
         let (rate, limit) = (BitRate(10_000_000), QueueLimit::Packets(50));
         let params =
             HostParams { rate, delay_up: Time::ZERO, delay_down: Time::ZERO, limit, way_back: None, are_longer: false };
-        hosts.add_longer(&[2, 0, 300].map(Time::from_millis), params);
+        hosts.add_longer(&[2, 0, 1200].map(Time::from_millis), params);
         let ack = Ack { ack: 1, ..Default::default() };
         let mut acknowledge = |user| hosts.acknowledge(FlowAck { flow: 0, user, ack }, 54, 1500, Time::ZERO);
         let (at_first, at_second, at_third) = (acknowledge(0), acknowledge(1), acknowledge(2));
@@ -818,7 +820,7 @@ mod tests {
         assert_eq!(hosts.next_of_ack_calendar(), (arrival(2, 0), 1));
         assert_eq!([hosts.ack_of_calendar().user, hosts.ack_of_calendar().user], [1, 0]);
         assert_eq!(hosts.next_of_ack_calendar().0, Time::NEVER);
-        assert_eq!(hosts.next_event(2), arrival(3, 300));
+        assert_eq!(hosts.next_event(2), arrival(3, 1200));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A link: an egress port with its probe and its accounts.
 
+use crate::cache_line::fetch_lines;
 use crate::measure::path_probe::Loss;
 use crate::measure::port_probe::PortProbe;
 use crate::network::sim_packet::SimPacket;
@@ -11,13 +12,8 @@ use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::port::{EgressPort, LinkRate, PortObserver, Wire};
 use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::registry::schemes::AnyDiscipline;
-use prefetch_index::prefetch_index;
 use std::mem::offset_of;
-use std::slice::from_ref;
 use std::sync::Arc;
-
-/// Bytes of a cache line.
-const LINE: usize = 64;
 
 /// What a link did with its packets since time 0: `arrived = departed + dropped + queued` at any moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -143,23 +139,26 @@ impl Link {
     /// Asks for its cache lines.
     #[inline]
     pub fn fetch(&self) {
-        let before = offset_of!(Self, accounting) / size_of::<u64>();
-        for line in 0..=size_of::<Self>() / LINE {
-            // From a word of it, whose place in it is known.
-            prefetch_index(from_ref(&self.accounting.arrived), (line * LINE / size_of::<u64>()).wrapping_sub(before));
-        }
+        fetch_lines::<Self, _>(&self.accounting.arrived, offset_of!(Self, accounting.arrived));
     }
 
-    /// The same, when these have come, of its probe.
+    /// The same, when these have come, of its probe and of the packet that it sends next.
     #[inline]
     pub fn fetch_probe(&self) {
         self.probe.fetch();
+        if let Some(packet) = self.discipline().upcoming(0) {
+            packet.fetch();
+        }
     }
 
-    /// The same, when these have come, of what the probe counts of a packet that finds the link idle.
+    /// The same, when these have come, of what the probe counts when `packet` is offered: what waits is sent by then.
     #[inline]
     pub fn fetch_counts(&self, packet: &SimPacket) {
-        self.probe.fetch_counts(packet, Time::ZERO);
+        if self.discipline().upcoming(0).is_some() {
+            self.fetch_next_start();
+        } else {
+            self.probe.fetch_counts(packet, Time::ZERO);
+        }
     }
 
     /// Asks for what the next transmission touches: its counts, and the packet behind it.

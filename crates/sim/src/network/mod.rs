@@ -228,6 +228,25 @@ impl Network {
         }
     }
 
+    /// Whether [`Network::place_of`] need not look anything up.
+    pub fn numbers_are_places(&self) -> bool {
+        self.own.is_none()
+    }
+
+    /// Asks for the first that [`Network::place_of`] looks at, if it looks anything up.
+    pub fn fetch_source(&self, id: u32) {
+        if let Some(own) = &self.own {
+            own.fetch_source(id);
+        }
+    }
+
+    /// The same, when that has come, for the next.
+    pub fn fetch_open_transfers(&self, id: u32) {
+        if let Some(own) = &self.own {
+            own.fetch_open(id);
+        }
+    }
+
     /// Starts the next transfer of a web source; gives the place of its flow, `None` if too many are open. Places are
     /// used again, so that there are as many as transfers were ever open at once.
     pub fn open_transfer(&mut self, index: u32, now: Time) -> Option<u32> {

@@ -14,6 +14,7 @@ use crate::network::random_stream::RandomStream;
 use crate::network::tcp_flow::{flow_index, numbered};
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::Time;
+use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
 
 /// Counts of a source's transfers that are told apart.
@@ -64,6 +65,18 @@ impl OwnStreams {
                 let open = &self.sources[source as usize].open;
                 open.iter().find(|(number, _)| *number == id).map(|&(_, place)| place)
             }
+        }
+    }
+
+    /// Asks for the entry of the source whose transfer this is.
+    pub(super) fn fetch_source(&self, id: u32) {
+        prefetch_index(&self.sources, flow_index(id).wrapping_sub(self.first) as usize);
+    }
+
+    /// The same, when that has come, for its open transfers.
+    pub(super) fn fetch_open(&self, id: u32) {
+        if let Some(places) = self.sources.get(flow_index(id).wrapping_sub(self.first) as usize) {
+            prefetch_index(&places.open, 0);
         }
     }
 

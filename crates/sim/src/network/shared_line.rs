@@ -29,6 +29,12 @@ impl<T> Default for SharedLine<T> {
 }
 
 impl<T: OfUser> SharedLine<T> {
+    /// A line whose order nothing keeps.
+    #[must_use]
+    pub fn closed() -> Self {
+        Self { last: (Time::NEVER, u32::MAX), ..Self::default() }
+    }
+
     /// Whether an arrival of `user` at `time` keeps the order.
     #[inline]
     pub fn keeps_order(&self, time: Time, user: u32) -> bool {
@@ -100,5 +106,6 @@ mod tests {
         assert_eq!(line.pop(), 1);
         // What has gone still stands for the order.
         assert!(!line.keeps_order(Time(5), 9));
+        assert!(!SharedLine::<u32>::closed().keeps_order(Time(7), 9));
     }
 }

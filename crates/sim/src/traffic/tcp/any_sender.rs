@@ -80,6 +80,14 @@ impl AnySender {
         }
     }
 
+    /// Asks for what tells when the timer is due.
+    #[inline]
+    pub fn fetch_timer(&self) {
+        if let Self::Tracked(sender) = self {
+            sender.fetch_timer();
+        }
+    }
+
     /// Acts on the timer if it is due; harmless if early.
     pub fn on_timer(&mut self, params: &TcpParams, now: Time) {
         either!(self, sender => sender.on_timer(params, now));

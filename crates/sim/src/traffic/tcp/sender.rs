@@ -42,7 +42,23 @@ struct Counts {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sender {
-    // What each ACK of new data touches while nothing is lost: the first 64 bytes.
+    // What each ACK of new data touches while nothing is lost: the first 64 bytes. A bool first, since
+    // `AnySender` tells of which kind it is by a value that a bool does not have, and is asked that of each.
+    /// `resent_below` is above `una`, or was.
+    resent_any: bool,
+    phase: Phase,
+    /// Retransmissions since the last ACK of new data.
+    retries: u8,
+    /// To send: the SYN, or the ACK that ends the handshake.
+    handshake_due: bool,
+    /// To send: segment `una`.
+    retransmission_due: bool,
+    /// To send: one new segment, whatever the window.
+    limited_due: bool,
+    /// To send: what the window allows.
+    window_due: bool,
+    /// To say with the next new segment: the window is reduced (CWR).
+    cwr_due: bool,
     /// When the SYN or the first outstanding segment is sent again.
     timer: Time,
     rto: Rto,
@@ -58,21 +74,6 @@ pub struct Sender {
     high: u32,
     /// Number of segments in the transfer.
     end: u32,
-    phase: Phase,
-    /// Retransmissions since the last ACK of new data.
-    retries: u8,
-    /// `resent_below` is above `una`, or was.
-    resent_any: bool,
-    /// To send: the SYN, or the ACK that ends the handshake.
-    handshake_due: bool,
-    /// To send: segment `una`.
-    retransmission_due: bool,
-    /// To send: one new segment, whatever the window.
-    limited_due: bool,
-    /// To send: what the window allows.
-    window_due: bool,
-    /// To say with the next new segment: the window is reduced (CWR).
-    cwr_due: bool,
     // The rest.
     /// `high` at the last fast retransmission or timeout.
     recover: u32,

@@ -35,7 +35,7 @@ use super::congestion::dispatch::Congestion;
 use super::phase::Phase;
 use super::sender_stats::SenderStats;
 use super::{Ack, Pacing, SackBlocks, TcpParams, clamped};
-use crate::cache_line::fetch;
+use crate::cache_line::{fetch, fetch_lines};
 use autotuning::ReceiveWindow;
 use delivery_rate::RateSampler;
 use hystart::HyStart;
@@ -45,6 +45,7 @@ use prr::Prr;
 use rack::Rack;
 use records::Records;
 use rtt::RttEstimator;
+use std::mem::offset_of;
 use supply::Supply;
 use timer::{Probe, Timer};
 use undo::Undo;
@@ -139,29 +140,19 @@ pub struct TrackedSender {
 }
 
 impl TrackedSender {
-    /// Asks for the cache lines that an ACK will touch.
+    /// Asks for its cache lines, nearly all of which an ACK will touch.
     #[inline]
     pub fn fetch(&self) {
-        fetch(&self.output);
-        fetch(&self.records);
-        fetch(&self.rack);
-        fetch(&self.rtt);
-        fetch(&self.rate);
-        fetch(&self.pacer);
-        fetch(&self.timer);
-        fetch(&self.supply);
-        fetch(&self.congestion);
-        fetch(&self.prr);
-        fetch(&self.undo);
-        fetch(&self.hystart);
-        fetch(&self.receive_window);
-        fetch(&self.numbers);
-        fetch(&self.known);
-        fetch(&self.last_sent);
-        fetch(&self.stats);
+        fetch_lines::<Self, _>(&self.last_sent, offset_of!(Self, last_sent));
     }
 
-    /// The same, when what [`TrackedSender::fetch`] asked for has come: what it points to.
+    /// Asks for what tells when a timer is due.
+    #[inline]
+    pub fn fetch_timer(&self) {
+        fetch(&self.timer);
+    }
+
+    /// The same as [`TrackedSender::fetch`], when what that asked for has come: what it points to.
     #[inline]
     pub fn fetch_records(&self) {
         self.records.fetch();

@@ -99,10 +99,10 @@ impl Records {
         }
     }
 
-    /// Asks for the records that the next ACK most likely takes out, and for the one that is filled in next.
+    /// Asks for the records that the next ACK most likely takes out, for the one behind them and the one filled in next.
     #[inline]
     pub(super) fn fetch(&self) {
-        for seq in [self.una, self.una + 1, self.nxt] {
+        for seq in [self.una, self.una + 1, self.una + 2, self.nxt] {
             prefetch_index(&self.ring, seq as usize & (self.ring.len() - 1));
         }
     }
