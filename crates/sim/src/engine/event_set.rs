@@ -225,6 +225,8 @@ mod tests {
                 if earliest < u64::MAX {
                     let first = times.iter().position(|&t| t == earliest).unwrap();
                     prop_assert_eq!(events.next().1, first as u32);
+                    let behind = (first + 1..n).find(|&entity| times[entity] == earliest);
+                    prop_assert_eq!(events.due_behind(first as u32, Time(earliest)), behind.map(|entity| entity as u32));
                 }
             }
         }

@@ -527,7 +527,7 @@ impl Hosts {
         let next = if line.keeps_order(at_host, ack.user) {
             if line.push(at_host, ack) { NextOf::SharedLine(number, at_host) } else { NextOf::Nobody }
         } else if params.are_longer {
-            at_host = at_host + longer_of(&self.longer, ack.user);
+            at_host += longer_of(&self.longer, ack.user);
             self.acknowledge_by_calendar(ack, at_host, now)
         } else {
             self.acknowledge_out_of_step(ack, at_host, number + 1..number + 1 + more)
