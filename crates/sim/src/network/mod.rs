@@ -337,18 +337,21 @@ impl Network {
         }
         self.meters.forget(old.id);
         let origin = (old.user, old.ingress, old.class);
-        let next = match old.at_end {
-            AtEnd::Repeat { left } => (next_id(old.id), AtEnd::Repeat { left: left - 1 }),
-            at_end => (old.id, at_end),
+        let (tcp, bytes) = ((old.params, &**params), Some(Bytes(old.transfer_bytes)));
+        let mut flow = if let AtEnd::Repeat { left } = old.at_end {
+            let left = left - 1;
+            let seed = match &self.own {
+                None => self.sender_rng.bits(),
+                Some(own) => own.seed_of_repetition(place, left),
+            };
+            TcpFlow::new(tcp, origin, start, bytes, (next_id(old.id), AtEnd::Repeat { left }), seed)
+        } else {
+            if self.own.is_none() {
+                // What a connection drew that was never opened: results stay what they were.
+                self.sender_rng.bits();
+            }
+            TcpFlow::unused(tcp, origin, start, bytes, (old.id, old.at_end))
         };
-        let seed = match (&self.own, next.1) {
-            (None, _) => self.sender_rng.bits(),
-            (Some(own), AtEnd::Repeat { left }) => own.seed_of_repetition(place, left),
-            // The next transfer at the place has a seed of its own.
-            (Some(_), _) => 0,
-        };
-        let bytes = Some(Bytes(old.transfer_bytes));
-        let mut flow = TcpFlow::new((old.params, params), origin, start, bytes, next, seed);
         flow.unmeasured_wire_bytes = -old.measured_wire_bytes().cast_signed();
         self.flows[place as usize] = flow;
         Some(start)

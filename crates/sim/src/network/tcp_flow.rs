@@ -129,6 +129,18 @@ impl TcpFlow {
         (id, at_end): (u32, AtEnd),
         seed: u64,
     ) -> Self {
+        let sender = AnySender::new(tcp, transfer, seed);
+        Self { sender, ..Self::unused((params, tcp), (user, ingress, class), start, transfer, (id, at_end)) }
+    }
+
+    /// As [`TcpFlow::new`], where none is to be opened.
+    pub(super) fn unused(
+        (params, tcp): (u32, &TcpParams),
+        (user, ingress, class): (u32, u16, TrafficClass),
+        start: Time,
+        transfer: Option<Bytes>,
+        (id, at_end): (u32, AtEnd),
+    ) -> Self {
         Self {
             start,
             finish: Time::NEVER,
@@ -138,7 +150,7 @@ impl TcpFlow {
             ingress,
             class,
             span: Span::of(transfer, at_end),
-            sender: AnySender::new(tcp, transfer, seed),
+            sender: AnySender::unused(tcp),
             unmeasured_bytes: 0,
             unmeasured_wire_bytes: 0,
             transfer_bytes: transfer.map_or(0, |bytes| bytes.0),

@@ -43,6 +43,12 @@ impl AnySender {
         }
     }
 
+    /// One that is never opened, where a place is free: no memory but its own.
+    #[must_use]
+    pub fn unused(params: &TcpParams) -> Self {
+        Self::Classic(Sender::unused(params))
+    }
+
     /// Opens the connection: a SYN is ready to be sent. Without effect the second time.
     pub fn start(&mut self) {
         either!(self, sender => sender.start());

@@ -101,6 +101,18 @@ impl Sender {
     /// A sender of `total` payload bytes; `None` never runs out of data. `seed` differs by run and connection.
     #[must_use]
     pub fn new(params: &TcpParams, total: Option<Bytes>, seed: u64) -> Self {
+        let selective = params.sack.then(Box::default);
+        Self { congestion: Congestion::new(params, seed), selective, ..Self::closed(params, total) }
+    }
+
+    /// One that is never opened.
+    #[must_use]
+    pub fn unused(params: &TcpParams) -> Self {
+        Self::closed(params, Some(Bytes(0)))
+    }
+
+    /// Without what has memory of its own.
+    fn closed(params: &TcpParams, total: Option<Bytes>) -> Self {
         let mss = u64::from(params.segment_payload);
         // A transfer beyond the sequence space is as good as endless.
         let (end, shortfall) = match total.map(|Bytes(bytes)| (bytes.div_ceil(mss), bytes)) {
@@ -127,8 +139,8 @@ impl Sender {
             dup_acks: 0,
             resent: 0,
             marked_until: 0,
-            congestion: Congestion::new(params, seed),
-            selective: params.sack.then(Box::default),
+            congestion: Congestion::NONE,
+            selective: None,
             phase: Phase::Closed,
             syns: 0,
             retries: 0,

@@ -31,6 +31,9 @@ impl Congestion {
         Self(control.has_state().then(|| State::new(control, connection(params), &params.congestion, seed).into()))
     }
 
+    /// That of a connection that is never opened.
+    pub const NONE: Self = Self(None);
+
     /// Asks for the state, if it has any.
     #[inline]
     pub fn fetch(&self) {
