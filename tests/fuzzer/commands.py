@@ -12,10 +12,11 @@ import click
 
 import fairlane
 from fairlane.cli.main import commands
+from fairlane.cli.simulate import WATCHING, WRITING
 from fairlane.papers import papers
 from fuzzer.case import Arguments, Case
 from fuzzer.draw import NUMBERS, Draw, Raw, document, junk, text
-from fuzzer.scenarios import damaged, examples, scenario, scheme_names, setting, shorten
+from fuzzer.scenarios import control_names, damaged, examples, scenario, scheme_names, setting, shorten
 from fuzzer.schemas import FromSchema
 
 WEIGHTS = {
@@ -25,6 +26,7 @@ WEIGHTS = {
     "lab compare": 4,
     "lab run": 2,
     "lab clean": 0,
+    "new": 0,
     "evaluate": 0,
     "search adversary": 0,
     "search designer": 0,
@@ -41,9 +43,9 @@ WEIGHTS = {
     "store export": 3,
     "p4 commands": 3,
 }
-"""How often a command is drawn; one that is not here twice in a hundred. `lab clean` looks at the whole machine; what
-evaluates and searches simulates for minutes, `play` opens a browser; their mistakes are tested elsewhere
-(test_evaluate.py, test_search.py, test_playground.py)."""
+"""How often a command is drawn; one that is not here twice in a hundred. `lab clean` looks at the whole machine, `new`
+writes into the checkout; what evaluates and searches simulates for minutes, `play` opens a browser; their mistakes are
+tested elsewhere (test_new.py, test_evaluate.py, test_search.py, test_playground.py)."""
 LEFT_OUT = {
     "--ray": "starts or waits for a cluster",
     "--write-verdicts": "writes into the package",
@@ -59,6 +61,15 @@ EXPECTED = '\n[[expect]]\nmetric = "jain_index"\nmin = 0.5\n'
 """Any scenario may have it."""
 OWN_PROCESS = 0.02
 """Share of the cases whose commands are processes of their own."""
+OUTPUTS = {"--qlog": "out.qlog", "--pcap": "out.pcapng", "--trace": "traced"}
+"""What options write that want a file of a kind, or a folder beside that of `--out`."""
+NOT_CALM = {
+    "--scheme-lib",  # there is none
+    "--plane",  # other planes need root
+    "--jobs",  # of other planes
+    ("report", "--threads"),  # only with `--run`, which simulates a paper
+}
+"""Options, some of one command, that fail or are of no use where no fault is intended."""
 FOLDERS = (
     *("out", "out/deep/er", ".", "s.toml", "s.toml/x", "/proc/fairlane"),
     *("", "x" * 300, "/dev/null", "a\nb", "\udcff"),
@@ -145,7 +156,8 @@ class _Files:
     def comparison(self) -> str:
         drawn = FromSchema(self._draw, wild=0.01, optional=0.9).value(fairlane.schema("comparison"))
         written = json.dumps(_plain(drawn))
-        self.texts["result.json"] = damaged(self._draw, written) if self._draw.chance(0.3) else written
+        is_damaged = not self._draw.calm and self._draw.chance(0.3)
+        self.texts["result.json"] = damaged(self._draw, written) if is_damaged else written
         return "result.json"
 
     def module(self) -> str:
@@ -227,6 +239,8 @@ def _line(draw: Draw, name: str, command: click.Command, files: _Files) -> Argum
             words += _argument(draw, name, parameter, files)
         elif isinstance(parameter, click.Option) and not set(parameter.opts) & LEFT_OUT.keys():
             words += _option(draw, name, parameter, files)
+    if draw.calm:
+        words += _needed(draw, words, command)
     if name == "reproduce":
         words += draw.pick((("--quick", "--check"), ("--set", "queue.limit=x"), ("--set", setting(draw) + "?")))
     if not draw.calm and draw.chance(0.03):
@@ -234,24 +248,39 @@ def _line(draw: Draw, name: str, command: click.Command, files: _Files) -> Argum
     return (*name.split(), *words)
 
 
+def _needed(draw: Draw, words: Sequence[str], command: click.Command) -> list[str]:
+    """Options without which others of these words have no effect."""
+    flags = {option.name: option.opts[-1] for option in command.params}
+    found: list[str] = []
+    for name, others in {**WATCHING, **WRITING}.items():
+        needed = [flags[other] for other in others if other in flags]
+        if flags.get(name) in words and not set(needed) & {*words, *found}:
+            other = draw.pick(needed)
+            found += [other, OUTPUTS.get(other, "out")]
+    return found
+
+
 def _argument(draw: Draw, name: str, parameter: click.Argument, files: _Files) -> list[str]:
     match parameter.name:
+        case "file" if name == "init":
+            return ["new.toml"] if draw.calm else draw.pick(([], ["new.toml"], [files.scenario()], [text(draw)]))
         case "file" if name == "sweep":
             word = files.sweep()
         case "file":
             word = files.scenario()
         case "files":
             word = files.scenario()
-            files.texts[word] += draw.pick((EXPECTED, ""))
+            files.texts[word] += EXPECTED if draw.calm else draw.pick((EXPECTED, ""))
         case "config":
             word = files.node()
         case "names":
             return [_experiment(draw, name) for _ in range(1 if draw.calm else max(name != "report", draw.few(3)))]
         case "name":
-            return draw.pick(([], [draw.pick(scheme_names())], [text(draw)]))
+            names = control_names() if name == "congestion-controls" else scheme_names()
+            return draw.pick(([], [draw.pick(names)], *([] if draw.calm else [[text(draw)]])))
         case "keys":
             return [draw.pick(("0", "a", "ff", text(draw))) for _ in range(draw.few(2))]
-        case "of":
+        case _ if isinstance(parameter.type, click.Choice):
             word = _choice(draw, parameter)
         case _:
             word = text(draw)
@@ -277,10 +306,12 @@ def _option(draw: Draw, name: str, option: click.Option, files: _Files) -> list[
     }
     if not option.required and not draw.chance(likely.get(flag, 0.15)):
         return []
+    if draw.calm and (flag in NOT_CALM or (name, flag) in NOT_CALM):
+        return []
     if option.is_flag:
         return [flag]
     words = [flag, _value(draw, name, option, files)]
-    return words * 2 if option.multiple and draw.chance(0.1) else words
+    return words * 2 if option.multiple and not draw.calm and draw.chance(0.1) else words
 
 
 def _value(draw: Draw, name: str, option: click.Option, files: _Files) -> str:
@@ -289,6 +320,12 @@ def _value(draw: Draw, name: str, option: click.Option, files: _Files) -> str:
     match option.opts[0]:
         case "--set":
             return setting(draw)
+        case "--senders" if draw.calm:
+            return draw.pick(control_names())
+        case "--qlog-flows" if draw.calm:
+            return "0"
+        case "--qlog" | "--pcap" | "--trace" as flag if draw.calm:
+            return OUTPUTS[flag]
         case "--queues":
             drawn = [_likely(draw, scheme_names(), 0.97) for _ in range(1 + draw.few(4))]
             return ",".join(dict.fromkeys(drawn)) if draw.chance(0.98) else "all"

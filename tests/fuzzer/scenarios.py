@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import fairlane
-from fairlane.base.errors import ScenarioError
+from fairlane.base.errors import ScenarioError, UserError
 from fuzzer.draw import Draw, document, junk, quantity, scaled, text, toml
 from fuzzer.schemas import FromSchema, at, dotted, places
 
@@ -34,6 +34,12 @@ def scheme_names() -> tuple[str, ...]:
 
 
 @cache
+def control_names() -> tuple[str, ...]:
+    """All congestion controls."""
+    return tuple(_controls())
+
+
+@cache
 def examples(folder: str = ".") -> dict[str, str]:
     """The text of the examples in a folder, by name."""
     return {path.name: path.read_text() for path in sorted((EXAMPLES / folder).glob("*.toml"))}
@@ -49,6 +55,8 @@ def scenario(draw: Draw, *, faults: bool = True) -> str:
         shorten(draw, table)
     if draw.chance(0.3):
         _rename(draw, table)
+    if draw.calm:
+        _repair(table)
     if faults and draw.chance(0.6):
         for _ in range(1 + draw.few(3)):
             _change(draw, table)
@@ -60,7 +68,12 @@ def setting(draw: Draw) -> str:
     """KEY=VALUE for `--set`."""
     if draw.calm:
         return draw.pick(
-            ("run.seed=7", "queue.limit='50 packets'", "topology.bottleneck_delay=3 ms", "run.replications=2")
+            (
+                "probes.series_interval=5 ms",
+                "queue.limit='50 packets'",
+                "tcp.segment_payload=1000",
+                "groups[0].weight=2.0",
+            )
         )
     kind = draw.random()
     if kind < 0.1:
@@ -121,9 +134,39 @@ def _from_schema(draw: Draw) -> Table:
             table["marker"] = drawn.value(fitting[0])
     if not table.get("groups"):
         table["groups"] = [drawn.value(schema()["properties"]["groups"]["items"])]
+    if draw.calm or draw.chance(0.7):
+        _give_needs(draw, table)
     if draw.calm:
         _agree(draw, table)
     return table
+
+
+def _give_needs(draw: Draw, table: Table) -> None:
+    """Gives keys of TCP what they have an effect with: their congestion control, and ECN to who lives by marks."""
+    groups = table.get("groups")
+    sources = [group.get("sources") for group in groups if isinstance(group, dict)] if isinstance(groups, list) else []
+    given = [table.get("tcp"), *(source for some in sources if isinstance(some, list) for source in some)]
+    for tcp in given:
+        if not isinstance(tcp, dict):
+            continue
+        owners = {control for key in tcp for control in _controls() if key.startswith(_prefix(control))}
+        if owners:
+            tcp["congestion_control"] = draw.pick(sorted(owners))
+            tcp.setdefault("profile", "linux")  # most of them need its way to find losses
+        control = tcp.get("congestion_control")
+        if "accurate_ecn" in tcp or (isinstance(control, str) and _controls().get(control, False)):
+            tcp["ecn"] = True
+
+
+@cache
+def _controls() -> dict[str, bool]:
+    """Whether each congestion control answers all marks."""
+    return {control["name"]: control["marks"].startswith("all") for control in fairlane.congestion_controls()}
+
+
+def _prefix(control: str) -> str:
+    """How the keys of a congestion control begin."""
+    return control.replace("++", "_pp") + "_"
 
 
 def _agree(draw: Draw, table: Table) -> None:
@@ -156,21 +199,29 @@ def _agree(draw: Draw, table: Table) -> None:
             if source.get("kind") == "web" and ("interval" in source) == ("sessions" in source):
                 source.pop("sessions", None)
                 source["interval"] = "40 ms"
-    _remove_idle(table)
 
 
-def _remove_idle(table: Table) -> None:
-    """Removes keys of TCP that have no effect with the others, as long as such a key is what is wrong."""
-    named = re.compile(r"(?:tcp|groups\[(\d+)\]\.sources\[(\d+)\])\.(\w+): .* has no effect ")
+def _repair(table: Table) -> None:
+    """Removes what the rest of the scenario does not allow, or the table that lacks something, key by key."""
     while True:
         try:
             fairlane.Scenario.from_dict(table).canonical()
             return
-        except ScenarioError as error:
-            if (found := named.match(str(error))) is None:
+        except (ScenarioError, UserError) as error:
+            if not _remove(table, str(error).partition(": ")[0]):
                 return
-        group, source, key = found.groups()
-        del (table["tcp"] if group is None else table["groups"][int(group)]["sources"][int(source)])[key]
+
+
+def _remove(table: Table, key: str) -> bool:
+    """Removes what is at a path of an error message, or holds it; whether there was anything but the table itself."""
+    place = [int(index) if index else name for index, name in re.findall(r"\[(\d+)\]|([^.\[\]]+)", key)]
+    while place:
+        try:
+            del at(table, tuple(place[:-1]))[place[-1]]
+            return True
+        except (KeyError, IndexError, TypeError):
+            place.pop()
+    return False
 
 
 def _name(scheme: Table) -> str | None:
