@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 import fairlane
-from conftest import SHORT, Cli
+from conftest import EXAMPLES, SHORT, Cli
 from fairlane.evaluate.entries import parsed
 from fairlane.search.designer import designer
 from fairlane.search.optimiser import Point
@@ -99,6 +99,22 @@ def test_any_number_of_threads_and_a_second_run_give_the_same_bytes(cli: Cli, sc
     assert (cli.folder / "one" / "designer.jsonl").read_bytes().strip() == journal.strip()
     assert "held out (2)" in cli.output(*command, "--out", "one")
     assert all(criterion in first for criterion in CRITERIA)
+
+
+def test_scenarios_may_have_a_congestion_control_of_ones_own_whose_runs_are_not_kept(cli: Cli, scenarios: Path) -> None:
+    (scenarios / "few" / "c.toml").unlink()
+    own = (scenarios / "few" / "d.toml").read_text()
+    (scenarios / "few" / "d.toml").write_text(own + '\n[tcp]\nprofile = "linux"\ncongestion_control = "my-reno"\n')
+    command = ["search", "designer", "abc", *TUNE, "--scenarios", "set", "--evaluations", "4", "--replications", "2"]
+    own_code = ["--congestion-control-module", EXAMPLES / "my_congestion_control.py"]
+    first = cli.output(*command, *own_code, "--out", "out", "--json")
+    journal = (cli.folder / "out" / "designer.jsonl").read_bytes().strip()
+    assert cli.output(*command, *own_code, "--out", "out", "--json") == first
+    assert (cli.folder / "out" / "designer.jsonl").read_bytes().strip() == journal
+    again = cli(*command, *own_code, "--out", "out").stdout
+    assert " runs in " in again
+    assert "\n0 runs in " not in again
+    assert 'tcp.congestion_control: "my-reno"' in cli.error(*command, "--out", "out")
 
 
 @pytest.mark.parametrize(

@@ -264,6 +264,10 @@ def test_two_searches_do_not_write_one_journal(cli: Cli, bounds: Path) -> None:
     ended(process)
 
 
+def kept_values(folder: Path) -> int:
+    return sum(len(entry.get("values", {})) for entry in checked_entries(folder / "journal.jsonl"))
+
+
 def test_a_scheme_of_the_users_is_searched_and_never_kept(bounds: Path, workdir: Path) -> None:
     @fairlane.register_scheme("no_queue")
     class NoQueue:
@@ -274,9 +278,39 @@ def test_a_scheme_of_the_users_is_searched_and_never_kept(bounds: Path, workdir:
             return port.packets == 0
 
     result = adversary(["no_queue"], bounds=bounds, evaluations=1, out=workdir / "out", optimiser=Corners)
-    entries = list(checked_entries(workdir / "out" / "journal.jsonl"))
-    assert [list(entry) for entry in entries] == [["engine"]]
+    # Every scenario runs once under the scheme and once under the ideal one, which any search may find there.
+    assert kept_values(workdir / "out") == result.cost.runs / 2
     assert result.document()["found"][0]["shares_by"] == "what its own code says"
+
+
+def test_a_congestion_control_of_the_users_is_a_heavy_sender_and_never_kept(
+    cli: Cli, bounds: Path, workdir: Path
+) -> None:
+    (workdir / "greedy.py").write_text(
+        """
+import fairlane
+
+@fairlane.register_congestion_control("greedy", marks="ect1")
+class Greedy:
+    def __init__(self, connection):
+        connection.window = 100 * connection.mss
+
+    def on_ack(self, ack):
+        pass
+"""
+    )
+    old = 'sender = ["cubic", "cbr", "reno", "bbr1", "bbr3", "dctcp", "prague", "poisson", "on_off"]'
+    few = SHORT.replace(old, 'sender = "greedy"').replace('users = "0..16"', "users = 0").replace('"1..8"', '"1..2"')
+    bounds.write_text(few.replace("1..32:log", "1..2:log"))
+    command = ["search", "adversary", "droptail", "--bounds", "bounds.toml", "--evaluations", "1", "--out", "out"]
+    own = ["--congestion-control-module", "greedy.py"]
+    (found,) = cli.document(*command, *own)["found"]
+    heavy = found["scenario"]["groups"][1]["sources"][0]
+    assert (heavy["congestion_control"], heavy["ecn"]) == ("greedy", True)
+    assert "greedy flow" in found["groups"]["heavy"]
+    assert kept_values(workdir / "out") == 0
+    cli.output("check", "out/droptail.toml", *own)
+    assert "heavy.sender: 'greedy' is not one of reno, cubic, " in cli.error(*command)
 
 
 def test_the_light_user_is_first_alone_and_honest() -> None:

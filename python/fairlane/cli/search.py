@@ -12,7 +12,7 @@ from fairlane.base.errors import UserError
 from fairlane.base.text import quoted
 from fairlane.cli.options import Group, json_option, options, parse_settings, path_option
 from fairlane.cli.output import print_json, say
-from fairlane.cli.simulate import own_scheme_options
+from fairlane.cli.simulate import own_code_options
 from fairlane.search.adversary import DEFAULT_FOLDER, EVALUATIONS
 from fairlane.search.bounds import DEFAULT_BOUNDS
 from fairlane.search.designer import EVALUATIONS as COMBINATIONS
@@ -31,7 +31,7 @@ _search_options = options(
     click.option(
         "--threads", type=click.IntRange(1, MOST_THREADS), metavar="N", help="Simulator threads [default: all cores]."
     ),
-    own_scheme_options,
+    own_code_options,
     json_option,
 )
 

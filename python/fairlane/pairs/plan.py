@@ -10,7 +10,7 @@ from typing import Any
 from fairlane import _fairlane
 from fairlane.base.errors import UserError, check_kind
 from fairlane.base.text import near, quoted
-from fairlane.simulate.catalogue import answers_every_mark, congestion_controls
+from fairlane.simulate.catalogue import congestion_controls
 from fairlane.simulate.external_control import asks_for_every_mark
 from fairlane.simulate.replications import replications as count
 from fairlane.simulate.run import queue_names
@@ -79,9 +79,7 @@ def _scenario(row: str, column: str) -> Scenario:
 
 def _flow(sender: str) -> dict[str, Any]:
     """Who answers every mark asks for marks; the others do not, as a Linux host by default."""
-    is_own = sender in _fairlane.registered_congestion_controls()
-    asks = asks_for_every_mark(sender) if is_own else answers_every_mark(sender)
-    marks: dict[str, Any] = {"ecn": True} if asks else {}
+    marks: dict[str, Any] = {"ecn": True} if asks_for_every_mark(sender) else {}
     return tcp(congestion_control=sender, **marks)
 
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fairlane import _fairlane
 from fairlane.base.errors import ScenarioError, UserError
 from fairlane.base.files import written_below
 from fairlane.base.progress import reporting
@@ -18,7 +17,7 @@ from fairlane.search.attack import SEARCHED, Adversary, Found, light_share
 from fairlane.search.bounds import Bounds, read_bounds
 from fairlane.search.common import MOST_EVALUATIONS, MOST_SEED, check_count, interruptible
 from fairlane.search.evaluation import Evaluator
-from fairlane.search.journal import Journal, journal
+from fairlane.search.journal import journal
 from fairlane.search.optimiser import CmaOptimiser, OptimiserFactory
 from fairlane.search.result import Adversaries, Cost
 from fairlane.search.world import scenario
@@ -75,13 +74,10 @@ def adversary(
     with written_below(Path(out), "--out"), journal(Path(out), "journal.jsonl") as kept:
         evaluator = Evaluator(kept, light_share, threads)
         for number, (label, name, parts) in enumerate(zip(labels, names, tables, strict=True)):
-            if name in _fairlane.registered_schemes():
-                evaluator.journal = Journal(None, {})  # its code may be another one tomorrow
             with interruptible(number, len(names)), _told(label, number, len(names), evaluations, progress) as say:
                 search = Adversary(f"adversary-{label}", parts, chosen, evaluator)
                 found[label] = search.search(optimiser, seed, evaluations, say)
             commands[label] = _command(name, given, bounds, evaluations, seed)
-            evaluator.journal = kept
             result = Adversaries(found, commands, Cost.since(evaluator.simulated, started))
             result.write(out)
     return result

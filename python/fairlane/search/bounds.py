@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairlane import _fairlane
 from fairlane.base import toml
 from fairlane.base.errors import UserError
 from fairlane.base.quantities import parsed
@@ -130,9 +131,11 @@ def _check(key: str, choice: Range | Choice) -> None:
 
 def _check_senders(key: str, choice: Range | Choice) -> None:
     controls = [control["name"] for control in congestion_controls()]
-    known = (
-        [*_HONEST, *DATAGRAMS[:1]] if "light" in key else list(_HONEST) if "crowd" in key else [*controls, *DATAGRAMS]
-    )
+    known = {
+        "light": [*_HONEST, *DATAGRAMS[:1]],
+        "crowd": list(_HONEST),
+        "heavy": [*controls, *_fairlane.registered_congestion_controls(), *DATAGRAMS],
+    }[key.split(".")[-2]]
     for sender in choice.values if isinstance(choice, Choice) else ["a range"]:
         if sender not in known:
             raise UserError(f"{key}: {quoted(sender)} is not one of {', '.join(known)}")

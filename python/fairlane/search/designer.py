@@ -16,7 +16,7 @@ from fairlane.base.text import quoted
 from fairlane.results.intervals import CONFIDENCE
 from fairlane.search.common import MOST_EVALUATIONS, MOST_SEED, check_count, interruptible
 from fairlane.search.evaluation import Evaluator
-from fairlane.search.journal import Journal, journal
+from fairlane.search.journal import journal
 from fairlane.search.optimiser import CmaOptimiser, OptimiserFactory
 from fairlane.search.result import Cost
 from fairlane.search.scenario_set import Member, halves, read
@@ -175,8 +175,7 @@ def designer(
     made, started = optimiser(space.dimensions, seed), Cost.now()
     defaults = _defaults(tuned_on[0], name, tune)
     with written_below(Path(out), "--out"), journal(Path(out), "designer.jsonl") as kept:
-        known = Journal(None, {}) if name in _fairlane.registered_schemes() else kept
-        search = Designer(name, space, objective, Evaluator(known, criteria, threads))
+        search = Designer(name, space, objective, Evaluator(kept, criteria, threads))
         with (
             interruptible(0, 1),
             reporting(f"tuning {name}", evaluations, show=progress, unit="combinations") as report,

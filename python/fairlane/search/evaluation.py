@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from fairlane.search.journal import Journal, digest
+from fairlane.simulate.external import external_part
 from fairlane.simulate.replications import finished
 from fairlane.simulate.scenario import Table
 
@@ -21,7 +22,8 @@ class Evaluator:
     """Runs of one search.
 
     Attributes:
-        journal: What is known already.
+        journal: What is known already, and keeps what is simulated, except runs of code of the user's: it may be
+            another one tomorrow.
         read: What is wanted of a record.
         threads: Simulator threads; all cores if None.
         simulated: Runs that were simulated, not known from the journal.
@@ -31,11 +33,14 @@ class Evaluator:
     read: Reader
     threads: int | None
     simulated: int = 0
+    _own: Journal = field(default_factory=lambda: Journal(None, {}))
 
     def numbers(self, jobs: Sequence[tuple[str, int]]) -> list[Numbers]:
         """What is wanted of each run: a scenario as JSON, and the number of a replication."""
         names = [digest(*job) for job in jobs]
-        missing = {name: job for name, job in zip(names, jobs, strict=True) if self.journal.find(name) is None}
+        wanted = dict(zip(names, jobs, strict=True))
+        journals = {name: self._journal(text) for name, (text, _) in wanted.items()}
+        missing = {name: job for name, job in wanted.items() if journals[name].find(name) is None}
         found: dict[str, Numbers] = {}
         order = list(missing)
         try:
@@ -43,9 +48,14 @@ class Evaluator:
                 found[order[index]] = self.read(json.loads(record))
         finally:
             # In the order in which they were asked for: the journal too is the same for any number of threads.
-            self.journal.add({name: found[name] for name in order if name in found})
+            for journal in (self.journal, self._own):
+                journal.add({name: found[name] for name in order if name in found and journals[name] is journal})
             self.simulated += len(found)
-        return [self.journal.find(name) or [] for name in names]
+        return [journals[name].find(name) or [] for name in names]
+
+    def _journal(self, scenario: str) -> Journal:
+        """Where the runs of a scenario are kept."""
+        return self.journal if external_part(scenario) is None else self._own
 
     def firsts(self, tables: Sequence[Table], replications: int) -> list[list[float]]:
         """The first number of each replication of some scenarios; one that a record lacks counts as zero."""

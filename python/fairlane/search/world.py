@@ -8,7 +8,7 @@ from typing import Any
 from fairlane.base.quantities import parsed
 from fairlane.search.bounds import DATAGRAMS
 from fairlane.search.space import Values
-from fairlane.simulate.catalogue import answers_every_mark
+from fairlane.simulate.external_control import asks_for_every_mark
 from fairlane.simulate.scenario import Table
 
 LIGHT, HEAVY, CROWD = "light", "heavy", "crowd"
@@ -115,5 +115,5 @@ def _tcp(control: str, flows: int) -> Table:
         "kind": "tcp",
         **({"flows": flows} if flows > 1 else {}),
         "congestion_control": control,
-        **({"ecn": True} if answers_every_mark(control) else {}),
+        **({"ecn": True} if asks_for_every_mark(control) else {}),
     }

@@ -21,6 +21,7 @@ from typing import Literal, Protocol, TypeAlias, TypeVar
 from fairlane import _fairlane
 from fairlane._fairlane import Ack, Connection, Event, Segment
 from fairlane.base.errors import UserError
+from fairlane.simulate.catalogue import answers_every_mark
 from fairlane.simulate.modules import Registry
 
 __all__ = ["Ack", "CongestionControl", "Connection", "Event", "Growth", "Segment", "register_congestion_control"]
@@ -81,8 +82,8 @@ def register_congestion_control(name: str, *, marks: Marks = "classic") -> Calla
 
 
 def asks_for_every_mark(name: str) -> bool:
-    """Whether a registered congestion control answers every mark, not one a round trip."""
-    return _MARKS[name] != "classic"
+    """Whether a congestion control, of the catalogue or registered, answers every mark, not one a round trip."""
+    return _MARKS[name] != "classic" if name in _MARKS else answers_every_mark(name)
 
 
 def _check_methods(name: str, made: object) -> bool:
