@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 import fairlane
 from fairlane import Scenario, ScenarioError, group, tcp
-from fairlane.report import access_map
+from fairlane.report import access_map, figures
 from fairlane.simulate.replications import Pace
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -233,6 +235,13 @@ def test_the_page_of_a_comparison_has_a_map_of_each_scheme(tmp_path: Path) -> No
         assert text in html, text
     picture = folder / "comparison-access-network-map.svg"
     assert picture.stat().st_size < 300_000
+    assert '<object class="wide" type="image/svg+xml" data="comparison-access-network-map.svg"' in html
+    (table,) = re.findall(r'<h2 id="of-applications">.*?</table>', html, re.DOTALL)
+    assert re.findall(r'class="metric">(\w+)', table) in (["htb", "abc"], ["abc", "htb"])
+    assert len(re.findall("<td>", table)) == 2 * len(re.findall("<tr>", table)) - 2
+    for text in ("video", "bitrate (Mbit/s)", "start-up (s)"):
+        assert text in table, text
+    assert not re.search("<h2[^>]*>[^<]*(Bitrate|Start-up)", html)  # in that table alone
     documents = comparison.document()["results"]
     (drawn,) = access_map.pictures(documents)
     assert len(drawn.wide().axes) == 2 * 3 + 3  # a map for each quantity, and its legend
@@ -242,6 +251,32 @@ def test_the_page_of_a_comparison_has_a_map_of_each_scheme(tmp_path: Path) -> No
     (drawn,) = access_map.pictures(many)
     assert "the first 8 of 10" in drawn.caption
     assert len(drawn.narrow().axes) == 8 * 3 + 3
+
+
+def test_a_node_of_the_map_says_what_it_is_where_it_is_pointed_at(tmp_path: Path) -> None:
+    scenario = Scenario.from_toml(EXAMPLES / "access-network.toml")
+    short = scenario.replace("run.warmup", "15 s").replace("run.measure", "1 s")
+    documents = {"abc": fairlane.run(short, replications=1).document()}
+    (drawn,) = access_map.pictures(documents)
+    figures.write(drawn.wide(), tmp_path / "map", [".svg"])
+    svg = (tmp_path / "map.svg").read_text(encoding="utf-8")
+    titles = re.findall(r'<g id="described-\d+" pointer-events="all"><title>([^<]*)</title>', svg)
+    nodes = documents["abc"]["runs"][0]["access"]["nodes"]
+    assert len(titles) == 4 * len(nodes)  # in each of the four maps
+    for node, title in zip(nodes, titles, strict=False):
+        first, rates, *numbers = title.splitlines()
+        assert first == f"{node['name']}, {node['users']} users"
+        assert re.fullmatch(r"[\d.]+ Mbit/s to subscribers, [\d.]+ Mbit/s from them", rates)
+        assert [line.partition(": ")[0] for line in numbers] == [one.words for one in access_map.OF_ONE]
+    assert ElementTree.fromstring(svg).tag.endswith("svg")
+
+
+def test_names_on_the_map_are_text_and_no_markup() -> None:
+    svg = '<g id="described-0"><path/></g><g id="patch_1"/>'
+    titled = figures.with_titles(svg, {"described-0": "a <b> & c"})
+    assert titled == (
+        '<g id="described-0" pointer-events="all"><title>a &lt;b&gt; &amp; c</title><path/></g><g id="patch_1"/>'
+    )
 
 
 def test_colours_and_legend_of_a_map_say_the_same() -> None:

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from fairlane.base.text import for_figure
+from fairlane.base.text import for_figure, name
 from fairlane.report.own_page import Picture
 from fairlane.results.access import LEVELS, is_access, longest_delay_s, node_shares
 from fairlane.results.table import Json, over_runs
@@ -20,6 +20,8 @@ from fairlane.results.table import Json, over_runs
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from fairlane.results.plots import Drawn
 
 STEPS = ("#DCEBF5", "#8FC1E3", "#F0B44C", "#E0682A")
 """From good to bad: each darker than the one before, for those who do not tell hues apart."""
@@ -36,6 +38,10 @@ MOST_SCHEMES = 8
 """That have maps."""
 ROW = 0.94
 """Height of a level, of 1."""
+
+
+LEAST_POINTS = 4
+"""Width of a bar that says more when it is pointed at."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,7 @@ def pictures(documents: Mapping[str, Json]) -> list[Picture]:
             words=_words(shown),
             wide=partial(_draw, shown, quantities, WIDE_IN, columns),
             narrow=partial(_draw, shown, quantities, NARROW_IN, 1),
+            says_more=True,
         )
     ]
 
@@ -178,6 +185,7 @@ def _draw(documents: Mapping[str, Json], quantities: Sequence[Quantity], width_i
             row, column = divmod(number, columns)
             axes = axes_at(column, columns, PANEL_IN * row + TITLE_IN, PANEL_IN - TITLE_IN)
             _draw_map(axes, document, quantity, map_in)
+            _describe_nodes(drawn, axes, document, map_in)
             _write_titles(axes, scheme if len(documents) > 1 else "", quantity.words)
             names = [level.replace("_", " ") for level in LEVELS]
             axes.set_yticks([-row for row in range(len(LEVELS))], names if column == 0 else [])
@@ -217,6 +225,37 @@ def _draw_map(axes: Axes, document: Json, quantity: Quantity, room_in: float) ->
     axes.tick_params(length=0, labelsize=8)
     for spine in axes.spines.values():
         spine.set_visible(False)
+
+
+def _describe_nodes(drawn: Drawn, axes: Axes, document: Json, room_in: float) -> None:
+    """What an SVG says of the node that is pointed at, of those that are wide enough for it."""
+    from matplotlib.patches import Rectangle
+
+    nodes = document["runs"][0]["access"]["nodes"]
+    total = max(nodes[0]["users"], 1)
+    for node, at, words in zip(nodes, _places(nodes), _node_words(document), strict=True):
+        if 72 * room_in * node["users"] / total >= LEAST_POINTS:
+            corner = (at, -LEVELS.index(node["level"]) - ROW / 2)
+            bar = axes.add_patch(Rectangle(corner, node["users"], ROW, facecolor="none", edgecolor="none", zorder=9))
+            drawn.describe(bar, words)
+
+
+def _node_words(document: Json) -> list[str]:
+    """Of each node: name, rates of its links, and what the maps show of it."""
+    nodes = document["runs"][0]["access"]["nodes"]
+    numbers = [quantity.of(document) for quantity in OF_ONE]
+    links = document["runs"][0]["links"]
+    words = []
+    for index, node in enumerate(nodes):
+        down, up = (f"{1e-6 * links[place]['rate_bps']:g} Mbit/s" for place in (2 * index, 2 * index + 1))
+        lines = [f"{name(node['name'])}, {node['users']} users", f"{down} to subscribers, {up} from them"]
+        lines += [
+            f"{quantity.words}: {quantity.factor * value:.3g} {quantity.unit}".rstrip()
+            for quantity, of_nodes in zip(OF_ONE, numbers, strict=True)
+            if (value := of_nodes[index]) is not None
+        ]
+        words.append("\n".join(lines))
+    return words
 
 
 def _places(nodes: Sequence[Json]) -> list[float]:

@@ -32,6 +32,7 @@ class Measure:
         better: What is good, in words.
         of: Takes it from a summary; None if there is no such number.
         group: Whose it is; empty for the whole link.
+        application: What kind of application it is of, if of one.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Measure:
     better: str
     of: Callable[[Json], Estimate | None]
     group: str = ""
+    application: str = ""
 
     @property
     def head(self) -> str:
@@ -134,9 +136,10 @@ def _measures(summary: Json) -> list[Measure]:
                 summary["groups"][index]["applications"].get(figure.name), figure.factor
             ),
             group["name"],
+            kind,
         )
         for index, group in enumerate(summary["groups"])
-        for figures in FIGURES.values()
+        for kind, figures in FIGURES.items()
         for figure in figures
         if figure.name in group["applications"]
     ]

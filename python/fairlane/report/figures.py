@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import math
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _STYLED = re.compile(r"(fill|stroke): (#[0-9a-f]{6})")
+_DESCRIBED = re.compile(r'<g id="(described-\d+)">')
 _MATH = re.compile(r"\\mathrm|[${}\\]")
 
 CSS_PX_PER_IN = 96
@@ -53,7 +55,8 @@ def write(drawn: Figure, stem: Path, suffixes: Sequence[str] = (".png", ".svg"))
     """Writes `stem`.png and `stem`.svg, or the SVG alone, which turns dark where its reader prefers that."""
     plots.save(drawn, stem, suffixes)
     file = stem.with_name(f"{stem.name}.svg")
-    file.write_text(follow_scheme(file.read_text(encoding="utf-8")), encoding="utf-8")
+    svg = follow_scheme(file.read_text(encoding="utf-8"))
+    file.write_text(with_titles(svg, getattr(drawn, "descriptions", {})), encoding="utf-8")
     width, height = drawn.get_size_inches()
     return Size(round(width * CSS_PX_PER_IN), round(height * CSS_PX_PER_IN))
 
@@ -83,6 +86,16 @@ def follow_scheme(svg: str) -> str:
     style = f"<style>@media screen and (prefers-color-scheme: dark){{svg{{fill:{DARK_INK}}}{''.join(rules)}}}</style>"
     head, defs, rest = svg.partition("<defs>")
     return f"{head}{style}\n {defs}{rest}"
+
+
+def with_titles(svg: str, descriptions: Mapping[str, str]) -> str:
+    """The SVG with words that are shown where a part is pointed at, by its id; a part without colour is felt, too."""
+
+    def titled(found: re.Match[str]) -> str:
+        words = html.escape(descriptions[found[1]], quote=False)
+        return f'<g id="{found[1]}" pointer-events="all"><title>{words}</title>'
+
+    return _DESCRIBED.sub(titled, svg) if descriptions else svg
 
 
 def _dark(colour: str) -> str:

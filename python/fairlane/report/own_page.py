@@ -22,6 +22,7 @@ class Picture:
         words: The same for who cannot see it.
         wide: Draws it.
         narrow: Draws it for small screens, and for a column of a paper.
+        says_more: Whether parts of it say what they are where they are pointed at.
     """
 
     stem: str
@@ -30,6 +31,7 @@ class Picture:
     words: str
     wide: Callable[[], Figure]
     narrow: Callable[[], Figure]
+    says_more: bool = False
 
 
 @dataclass(frozen=True)

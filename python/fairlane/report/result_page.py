@@ -60,7 +60,7 @@ def of_comparison(document: Json, stem: str = "") -> OwnPage:
         lead=f"{len(view.schemes)} schemes on the scenario {view.name}.",
         notes=view.notes,
         pictures=[side_by_side, *access_map.pictures(_in_order(results, view)), *_pictures(results)],
-        tables=[link, *_by_group(view), *own_tables.tables(_in_order(results, view))],
+        tables=[link, *_by_group(view), *_of_applications(view), *own_tables.tables(_in_order(results, view))],
         facts=view.facts,
     )
 
@@ -102,13 +102,25 @@ def _by_scheme(view: ComparisonView, columns: Sequence[int]) -> tuple[list[Head]
 
 
 def _by_group(view: ComparisonView) -> list[Table]:
-    """A table for each measure of groups, with a column for each of them."""
+    """A table for each measure of groups, with a column for each of them; those of applications are left out."""
     tables = []
-    for number, (words, of_groups) in enumerate(_grouped(view).items()):
+    grouped = {words: found for words, found in _grouped(view).items() if not view.measures[found[0]].application}
+    for number, (words, of_groups) in enumerate(grouped.items()):
         heads = [Head(view.measures[index].group) for index in of_groups]
         rows = [Row([scheme], [view.text(scheme, index) for index in of_groups]) for scheme in view.schemes]
         tables.append(Table(f"of-groups-{number}", f"{words} by group", MEANS, ["scheme"], heads, rows))
     return tables
+
+
+def _of_applications(view: ComparisonView) -> list[Table]:
+    """What calls, videos and tests of each group met, with a column for each scheme; nothing if there are none."""
+    found = [(index, measure) for index, measure in enumerate(view.measures) if measure.application]
+    rows = [
+        Row([one.group, one.application, one.head], [view.text(scheme, index) for scheme in view.schemes])
+        for index, one in found
+    ]
+    keys, heads = ["group", "application", "measure"], [Head(scheme) for scheme in view.schemes]
+    return [Table("of-applications", "Applications by group", MEANS, keys, heads, rows)] if rows else []
 
 
 def _of_groups(view: ComparisonView, scheme: str) -> Table:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -63,7 +64,20 @@ STYLE: Any = {
 
 
 class Drawn(Figure):
-    """A figure that a notebook shows."""
+    """A figure that a notebook shows.
+
+    Attributes:
+        descriptions: What an SVG says of a part that is pointed at, by its id.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.descriptions: dict[str, str] = {}
+
+    def describe(self, part: Artist, words: str) -> None:
+        """Says of a part what it is, where it is pointed at."""
+        part.set_gid(f"described-{len(self.descriptions)}")
+        self.descriptions[str(part.get_gid())] = words
 
     def _repr_png_(self) -> bytes:
         return as_bytes(self, ".png")
