@@ -31,7 +31,7 @@ impl Scenario {
     pub fn notes(&self) -> Vec<Note> {
         let of_marks = [self.sources_deaf_to_marks(), self.sources_never_marked()].into_iter().flatten();
         let of_times = self.late_starts().into_iter().chain(self.early_stops());
-        of_times.chain(self.access_notes()).chain(of_marks).chain(self.long_runs()).collect()
+        of_times.chain(self.late_changes()).chain(self.access_notes()).chain(of_marks).chain(self.long_runs()).collect()
     }
 
     /// A note if a run takes hours: a valid scenario may ask for years of computing.
@@ -135,6 +135,47 @@ impl Scenario {
         let text =
             format!("true changes nothing{}: no queue on the way marks packets", and_others(others.len(), "nor in"));
         Some(Note { key: format!("groups[{group}].sources[{source}].ecn"), text })
+    }
+
+    /// Steps of rates and detours that come when the run is over: the first of each, with how many others there are.
+    fn late_changes(&self) -> Vec<Note> {
+        let links = self.topology.links.iter().enumerate();
+        let steps = match self.topology.tree {
+            Some(_) => Vec::new(), // those of failovers
+            None => links
+                .clone()
+                .flat_map(|(index, link)| {
+                    let key = self.topology.key_of_link(index, "schedule");
+                    let times = link.schedule.iter().map(|step| step.at).enumerate();
+                    times.map(move |(number, at)| (format!("{key}[{number}].at"), at))
+                })
+                .collect(),
+        };
+        let of_links = links.filter_map(|(index, link)| {
+            let detour = link.impairments.detour.as_ref()?;
+            Some((format!("{}.from", self.topology.key_of_link(index, "detour")), detour.from))
+        });
+        let of_groups = self.groups.iter().enumerate().filter_map(|(index, group)| {
+            Some((format!("groups[{index}].access_detour.from"), group.access.detour.as_ref()?.from))
+        });
+        let detours = of_links.chain(of_groups).collect();
+        [self.late(steps, "step"), self.late(detours, "detour")].into_iter().flatten().collect()
+    }
+
+    /// A note on the first of some changes, by key and time, that the run does not reach.
+    fn late(&self, changes: Vec<(String, Time)>, what: &str) -> Option<Note> {
+        let end = self.run.end();
+        let mut late = changes.into_iter().filter(|(_, at)| *at >= end);
+        let (key, at) = late.next()?;
+        let others = match late.count() {
+            0 => String::new(),
+            1 => format!(" (nor is 1 other {what})"),
+            count => format!(" (nor are {count} other {what}s)"),
+        };
+        Some(Note {
+            key,
+            text: format!("\"{at}\" is not before the end of the run, {end}{others}: it changes nothing"),
+        })
     }
 
     /// What of an access network is not as its keys and files look.
@@ -310,6 +351,65 @@ mod tests {
         let failovers = json!([{"node": "ap", "at": "10 s"}, {"node": "ap", "at": "20 s"}]);
         json!({"run": {"warmup": "5 s", "measure": "15 s"}, "queue": queue, "groups": groups,
             "topology": {"kind": "access", "files": files, "failovers": failovers}})
+    }
+
+    #[test]
+    fn steps_of_a_rate_that_the_run_does_not_reach_are_told_of() {
+        let of_dumbbell = |times: &[&str]| {
+            let steps: Vec<_> = times.iter().map(|at| json!({"at": at, "rate": "5 Mbit/s"})).collect();
+            notes(
+                &json!({"queue": {"scheme": "droptail"}, "run": {"warmup": "5 s", "measure": "15 s"}, "topology": {"bottleneck_schedule": steps},
+                "groups": [{"start_until": "1 s", "sources": [{"kind": "tcp"}]}]}),
+            )
+        };
+        let text = "is not before the end of the run, 20 s";
+        assert_eq!(of_dumbbell(&["1 s", "19.999 s"]), [""; 0]);
+        let one = format!("topology.bottleneck_schedule[1].at: \"20 s\" {text}: it changes nothing");
+        assert_eq!(of_dumbbell(&["1 s", "20 s"]), [one]);
+        let many =
+            format!("topology.bottleneck_schedule[0].at: \"21 s\" {text} (nor are 2 other steps): it changes nothing");
+        assert_eq!(of_dumbbell(&["21 s", "22 s", "23 s"]), [many]);
+    }
+
+    #[test]
+    fn detours_that_begin_after_the_run_are_told_of() {
+        let run = json!({"warmup": "5 s", "measure": "15 s"});
+        let detour = |from: &str| json!({"delay": "10 ms", "from": from});
+        let group =
+            |from: &str| json!({"start_until": "1 s", "access_detour": detour(from), "sources": [{"kind": "tcp"}]});
+        let text = "is not before the end of the run, 20 s";
+        let of_dumbbell = |link: &str, access: &str| {
+            let topology = json!({"bottleneck_detour": detour(link)});
+            notes(
+                &json!({"queue": {"scheme": "droptail"}, "run": run, "topology": topology, "groups": [group(access)]}),
+            )
+        };
+        assert_eq!(of_dumbbell("19.9 s", "0 s"), [""; 0]);
+        let access = format!("groups[0].access_detour.from: \"20 s\" {text}: it changes nothing");
+        assert_eq!(of_dumbbell("0 s", "20 s"), [access]);
+        let both =
+            format!("topology.bottleneck_detour.from: \"30 s\" {text} (nor is 1 other detour): it changes nothing");
+        assert_eq!(of_dumbbell("30 s", "20 s"), [both]);
+    }
+
+    #[test]
+    fn late_changes_of_a_graph_are_told_by_their_link() {
+        let link = |name: &str, more: Json| {
+            let mut link = json!({"name": name, "rate": "5 Mbit/s"});
+            link.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            link
+        };
+        let late =
+            json!({"schedule": [{"at": "40 s", "rate": "1 Mbit/s"}], "detour": {"delay": "1 ms", "from": "50 s"}});
+        let links = [link("a", json!({})), link("b", late)];
+        let found = notes(
+            &json!({"queue": {"scheme": "droptail"}, "run": {"warmup": "5 s", "measure": "15 s"}, "topology": {"kind": "graph", "links": links},
+            "groups": [{"route": ["a", "b"], "start_until": "1 s", "sources": [{"kind": "tcp"}]}]}),
+        );
+        let text = "is not before the end of the run, 20 s: it changes nothing";
+        let step = format!("topology.links[1].schedule[0].at: \"40 s\" {text}");
+        let detour = format!("topology.links[1].detour.from: \"50 s\" {text}");
+        assert_eq!(found, [step, detour]);
     }
 
     #[test]

@@ -143,6 +143,14 @@ impl TopologyConfig {
         map
     }
 
+    /// Path of the key that a link of a graph calls `name`, and a preset that of its bottleneck.
+    pub(super) fn key_of_link(&self, index: usize, name: &str) -> String {
+        match self.kind {
+            TopologyKind::Graph => format!("topology.links[{index}].{name}"),
+            _ => format!("topology.bottleneck_{name}"),
+        }
+    }
+
     /// Node of an access network by name.
     pub(super) fn node(&self, name: &str, key: &str) -> Result<u32, ConfigError> {
         self.tree.as_ref().map_or(Ok(0), |tree| tree.node(name, key))
