@@ -44,7 +44,7 @@ params! {
         /// class is used, and the report says so.
         realtime_priority: u32 = 50, in 0..=99, source "our choice";
         /// Seed of the random numbers of schemes.
-        seed: u64 = 1, in 0..=18446744073709551615u64, source "our choice";
+        seed: u64 = 1, in 0..=18446744073709551615, source "our choice";
     }
 }
 

@@ -41,9 +41,9 @@ params! {
         /// Whether packets of transports that understand it are marked in place of a drop of CoDel.
         ecn: bool = true, source "sch_cake: always; off in ns-3";
         /// What an overflow adds to BLUE's probability.
-        increment: f64 = 0.003_906_25, in 0.0..=1.0, symbol "p_inc", source "sch_cake: 1/256; ns-3";
+        increment: f64 = 0.00390625, in 0.0..=1.0, symbol "p_inc", source "sch_cake: 1/256; ns-3";
         /// What an idle link takes off BLUE's probability.
-        decrement: f64 = 0.000_244_140_625, in 0.0..=1.0, symbol "p_dec", source "sch_cake: 1/4096; ns-3";
+        decrement: f64 = 0.000244140625, in 0.0..=1.0, symbol "p_dec", source "sch_cake: 1/4096; ns-3";
         /// Delay from which on packets raise BLUE's probability, as overflows do; absent: only overflows do.
         blue_threshold: Option<Time> = null, in "1 us"..="100 s", source "sch_cake: none; 400 ms in ns-3";
         /// Packets whose time on the link is never too long a delay.

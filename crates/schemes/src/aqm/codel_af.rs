@@ -53,9 +53,9 @@ params! {
         /// Delay of an even share from which on BLUE's probability of the flow grows.
         blue_threshold: Time = "400 ms", in "1 us"..="1000 s", symbol "blue_thresh", source "reference implementation";
         /// By how much it grows.
-        increment: f64 = 0.003_906_25, in 0.0..=1.0, symbol "p_inc", source "reference implementation: 1/256";
+        increment: f64 = 0.00390625, in 0.0..=1.0, symbol "p_inc", source "reference implementation: 1/256";
         /// How much a visit without packets takes off.
-        decrement: f64 = 0.000_244_140_625, in 0.0..=1.0, symbol "p_dec", source "reference implementation: 1/4096";
+        decrement: f64 = 0.000244140625, in 0.0..=1.0, symbol "p_dec", source "reference implementation: 1/4096";
         /// Whether packets of flows that have nothing queued go first: cheap nasty queueing.
         sparse_first: bool = false, source "draft section 1: may be combined; on in the reference implementation";
     }

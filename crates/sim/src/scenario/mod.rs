@@ -62,7 +62,7 @@ params! {
         /// Independent runs.
         replications: u32 = 10, in 1..=100000, source "abc2018 IV-A5";
         /// Seed of all random streams.
-        seed: u64 = 1, in 0..=18446744073709551615u64, source "our choice";
+        seed: u64 = 1, in 0..=18446744073709551615, source "our choice";
     }
 }
 

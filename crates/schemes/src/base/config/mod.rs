@@ -15,7 +15,7 @@ mod value;
 
 pub use declared::{check_declared, read_declared};
 pub use error::{ConfigError, shortened};
-pub use params::{ParamSet, ParamSpec, schema_properties};
+pub use params::{Declared, ParamSet, ParamSpec, schema_properties};
 pub use table::Table;
 pub use value::{ConfigValue, read_value};
 

@@ -2,8 +2,10 @@
 
 use super::error::ConfigError;
 use super::table::Table;
+use super::value::{ConfigValue, read_value};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
+use std::slice;
 
 /// What a parameter is, for people, tables and schemas.
 #[derive(Clone, Debug, Serialize)]
@@ -73,6 +75,92 @@ impl ParamSpec {
     }
 }
 
+/// A parameter as [`params!`](crate::params!) declares it. Default and bounds are literals of the declaration, which are JSON
+/// and are read where they are wanted: made as values, each would be code of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Declared {
+    /// As those of [`ParamSpec`].
+    pub name: &'static str,
+    /// Likewise.
+    pub symbol: &'static str,
+    /// Likewise.
+    pub kind: &'static str,
+    /// The literal of the default.
+    pub default: &'static str,
+    /// Those of the smallest and the largest value allowed.
+    pub range: Option<(&'static str, &'static str)>,
+    /// As that of [`ParamSpec`].
+    pub unit: &'static str,
+    /// Likewise.
+    pub choices: Option<&'static [&'static str]>,
+    /// Its comment, not trimmed.
+    pub doc: &'static str,
+    /// As that of [`ParamSpec`].
+    pub source: &'static str,
+}
+
+/// The parameters of a set that are still to come: a set takes one after another.
+type Rest<'a> = slice::Iter<'a, Declared>;
+
+impl Declared {
+    /// What it is.
+    #[must_use]
+    pub fn spec(&self) -> ParamSpec {
+        let (min, max) = self.bounds().unwrap_or_default();
+        ParamSpec {
+            name: self.name,
+            symbol: self.symbol,
+            kind: self.kind,
+            default: literal(self.default),
+            min,
+            max,
+            unit: self.unit,
+            choices: self.choices,
+            doc: self.doc.trim().to_string(),
+            source: self.source,
+        }
+    }
+
+    /// The default of the next parameter.
+    #[must_use]
+    #[inline(never)]
+    pub fn next_default<T: ConfigValue>(rest: &mut Rest<'_>) -> T {
+        let next = take(rest);
+        read_value(next.name, &literal(next.default), next.bounds()).expect("declared defaults are well-formed")
+    }
+
+    /// What `table` has for the next parameter; `base` if the key is absent.
+    ///
+    /// # Errors
+    /// See [`read_value`].
+    #[inline(never)]
+    pub fn next_over<T: ConfigValue>(rest: &mut Rest<'_>, base: T, table: &mut Table<'_>) -> Result<T, ConfigError> {
+        let next = take(rest);
+        Ok(table.optional_within(next.name, || next.bounds())?.unwrap_or(base))
+    }
+
+    /// Writes the value of the next parameter, unless it is absent.
+    #[inline(never)]
+    pub fn write_next<T: ConfigValue>(rest: &mut Rest<'_>, value: &T, into: &mut Map<String, Json>) {
+        let (name, value) = (take(rest).name, value.to_json());
+        if !value.is_null() {
+            into.insert(name.to_string(), value);
+        }
+    }
+
+    fn bounds(&self) -> Option<(Json, Json)> {
+        self.range.map(|(min, max)| (literal(min), literal(max)))
+    }
+}
+
+fn take<'a>(rest: &mut Rest<'a>) -> &'a Declared {
+    rest.next().expect("every field is declared")
+}
+
+fn literal(text: &str) -> Json {
+    serde_json::from_str(text).expect("literals of declarations are JSON")
+}
+
 /// A set of parameters declared by [`params!`](crate::params!).
 pub trait ParamSet: Sized + Default {
     /// What the parameters are.
@@ -100,7 +188,8 @@ pub fn schema_properties(specs: &[ParamSpec]) -> Map<String, Json> {
 }
 
 /// Declares a parameter set: struct, defaults, ranges, reading, writing and documentation in one place. `with name:
-/// Set;` after the parameters adds those of another set, in the same table.
+/// Set;` after the parameters adds those of another set, in the same table. Default and bounds are literals that JSON has, too:
+/// numbers without `_` and without a type.
 ///
 /// ```
 /// use fairlane_schemes::{base::config::ParamSet, base::units::Time, params};
@@ -136,14 +225,29 @@ macro_rules! params {
             $( #[doc = concat!("The parameters of [`", stringify!($Part), "`].")] pub $part: $Part, )*
         }
 
+        impl $Name {
+            /// Its parameters, in order.
+            const DECLARED: &'static [$crate::base::config::Declared] = &[$(
+                $crate::base::config::Declared {
+                    name: stringify!($field),
+                    symbol: $crate::params!(@text $($symbol)?),
+                    kind: <$Type as $crate::base::config::ConfigValue>::KIND,
+                    default: stringify!($default),
+                    range: $crate::params!(@range $($min, $max)?),
+                    unit: <$Type as $crate::base::config::ConfigValue>::EXAMPLE,
+                    choices: <$Type as $crate::base::config::ConfigValue>::CHOICES,
+                    doc: concat!($($doc,)+),
+                    source: $source,
+                },
+            )*];
+        }
+
         impl Default for $Name {
+            #[allow(unused_mut, unused_variables)]
             fn default() -> Self {
+                let mut declared = Self::DECLARED.iter();
                 Self {
-                    $( $field: $crate::base::config::read_value(
-                        stringify!($field),
-                        &$crate::serde_json::json!($default),
-                        $crate::params!(@range $($min, $max)?),
-                    ).expect("declared defaults are well-formed"), )*
+                    $( $field: $crate::base::config::Declared::next_default::<$Type>(&mut declared), )*
                     $( $part: <$Part>::default(), )*
                 }
             }
@@ -151,53 +255,32 @@ macro_rules! params {
 
         impl $crate::base::config::ParamSet for $Name {
             fn specs() -> Vec<$crate::base::config::ParamSpec> {
-                let own = [$(
-                    $crate::base::config::ParamSpec {
-                        name: stringify!($field),
-                        symbol: $crate::params!(@text $($symbol)?),
-                        kind: $crate::params!(@kind $Type),
-                        default: $crate::serde_json::json!($default),
-                        min: $crate::params!(@bound $($min)?),
-                        max: $crate::params!(@bound $($max)?),
-                        unit: <$Type as $crate::base::config::ConfigValue>::EXAMPLE,
-                        choices: <$Type as $crate::base::config::ConfigValue>::CHOICES,
-                        doc: concat!($($doc,)+).trim().to_string(),
-                        source: $source,
-                    },
-                )*];
-                own.into_iter()$(.chain(<$Part as $crate::base::config::ParamSet>::specs()))*.collect()
+                let own = Self::DECLARED.iter().map($crate::base::config::Declared::spec);
+                own$(.chain(<$Part as $crate::base::config::ParamSet>::specs()))*.collect()
             }
 
-            #[allow(unused_variables)]
+            #[allow(unused_mut, unused_variables)]
             fn read_over(
                 base: Self,
                 table: &mut $crate::base::config::Table<'_>,
             ) -> Result<Self, $crate::base::config::ConfigError> {
+                let mut declared = Self::DECLARED.iter();
                 Ok(Self {
-                    $( $field: table
-                        .optional_within(stringify!($field), || $crate::params!(@range $($min, $max)?))?
-                        .unwrap_or(base.$field), )*
+                    $( $field: $crate::base::config::Declared::next_over(&mut declared, base.$field, table)?, )*
                     $( $part: $crate::base::config::ParamSet::read_over(base.$part, table)?, )*
                 })
             }
 
-            #[allow(unused_variables)]
+            #[allow(unused_mut, unused_variables)]
             fn write(&self, into: &mut $crate::serde_json::Map<String, $crate::serde_json::Value>) {
-                $(
-                    let value = $crate::base::config::ConfigValue::to_json(&self.$field);
-                    if !value.is_null() {
-                        into.insert(stringify!($field).to_string(), value);
-                    }
-                )*
+                let mut declared = Self::DECLARED.iter();
+                $( $crate::base::config::Declared::write_next(&mut declared, &self.$field, into); )*
                 $( $crate::base::config::ParamSet::write(&self.$part, into); )*
             }
         }
     };
     (@range) => { None };
-    (@range $min:literal, $max:literal) => { Some(($crate::serde_json::json!($min), $crate::serde_json::json!($max))) };
-    (@bound) => { $crate::serde_json::Value::Null };
-    (@bound $bound:literal) => { $crate::serde_json::json!($bound) };
+    (@range $min:literal, $max:literal) => { Some((stringify!($min), stringify!($max))) };
     (@text) => { "" };
     (@text $text:literal) => { $text };
-    (@kind $Type:ty) => { <$Type as $crate::base::config::ConfigValue>::KIND };
 }

@@ -89,9 +89,9 @@ params! {
         /// Whether packets of transports that understand it are marked in place of a drop.
         ecn: bool = true, source "sch_cake: always";
         /// What an overflow adds to BLUE's probability.
-        increment: f64 = 0.003_906_25, in 0.0..=1.0, symbol "p_inc", source "sch_cake: 1/256";
+        increment: f64 = 0.00390625, in 0.0..=1.0, symbol "p_inc", source "sch_cake: 1/256";
         /// What an idle visit takes off BLUE's probability.
-        decrement: f64 = 0.000_244_140_625, in 0.0..=1.0, symbol "p_dec", source "sch_cake: 1/4096";
+        decrement: f64 = 0.000244140625, in 0.0..=1.0, symbol "p_dec", source "sch_cake: 1/4096";
     }
 }
 

@@ -24,7 +24,7 @@ params! {
         /// Congestion window of a new connection in segments.
         initial_window: u32 = 1, in 1..=1000, symbol "IW", source "tcp-socket.cc InitialCwnd";
         /// Slow-start threshold of a new connection in bytes.
-        initial_ssthresh: u64 = 4294967295u32, in 1..=4294967295u32, symbol "ssthresh", source "tcp-socket.cc InitialSlowStartThreshold";
+        initial_ssthresh: u64 = 4294967295, in 1..=4294967295, symbol "ssthresh", source "tcp-socket.cc InitialSlowStartThreshold";
         /// Send buffer and receive window; at least one segment, only whole segments of it are used. The default
         /// limits no flow of abc2018; ns-3's own is 131072 B.
         socket_buffer: Bytes = "2 MiB", in "1 B"..="4 GB", source "tcp-socket.cc SndBufSize, RcvBufSize (131072 B)";
