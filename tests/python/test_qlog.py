@@ -14,7 +14,7 @@ import pytest
 
 import fairlane
 from conftest import SHORT_SCENARIO, Cli, files
-from fairlane import Scenario, UserError, group, poisson, tcp
+from fairlane import Scenario, UserError, group, poisson, tcp, web
 
 Json = dict[str, Any]
 TIMES = {"warmup": "0 s", "measure": "3 s"}
@@ -324,6 +324,17 @@ def test_each_connection_of_a_place_has_a_trace(tmp_path: Path) -> None:
         payload = {event["data"]["frames"][0]["offset"]: event["data"]["raw"] for event in events if is_data(event)}
         assert sum(raw["payload_length"] for raw in payload.values()) == 20_000
         assert number(events[1]) == ("initial", 0)
+
+
+def test_a_place_that_is_free_is_no_connection(tmp_path: Path) -> None:
+    source = web(interval="0.4 s", objects=1, size="15 kB")
+    traces = logged(tmp_path, Scenario("web", group("one", source, start_until="0 s"), queue="abc", run=TIMES))
+    assert len(traces) > 1
+    for _, events in traces:
+        assert any(map(is_data, events))
+    # One place, used again: no number is left out.
+    names = [whose.partition(", connection ")[2] for whose, _ in traces if whose.startswith("one 0, flow 0")]
+    assert names == ["", *map(str, range(2, len(names) + 1))]
 
 
 def test_the_same_run_gives_the_same_log(tmp_path: Path) -> None:

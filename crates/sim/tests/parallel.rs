@@ -96,8 +96,9 @@ fn network(sources: BoxedStrategy<Json>) -> impl Strategy<Value = Json> {
                 let mut group = json!({"name": format!("g{number}"), "users": users, "route": names, "sources": sources,
                     "access_rate": format!("{access} Mbit/s"), "start_until": "0.3 s"});
                 if *delay == SPREAD {
-                    // Three links of 10 ms leave 40 ms of it, and access links are 0 to 40 ms long.
-                    (group["rtt"], group["rtt_spread"]) = ("100 ms".into(), 0.3.into());
+                    // Three links of 10 ms leave 40 ms of it, less the transmission of a packet on each; a spread of 0.4 may be
+                    // more than is left, and is refused.
+                    (group["rtt"], group["rtt_spread"]) = ("100 ms".into(), 0.39.into());
                 } else {
                     group["access_delay"] = (*delay).into();
                 }

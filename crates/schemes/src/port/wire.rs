@@ -48,6 +48,13 @@ impl<P> Wire<P> {
         self.packets.get(places).map(|(_, packet)| packet)
     }
 
+    /// The packet that was sent last, if it is on its way.
+    #[must_use]
+    #[inline]
+    pub fn last(&self) -> Option<&P> {
+        self.packets.back().map(|(_, packet)| packet)
+    }
+
     /// When the next packet reaches the far end; [`Time::NEVER`] if none is on its way.
     #[must_use]
     #[inline]

@@ -115,7 +115,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     pub(super) fn new(scenario: &Scenario, replication: u32, observer: &'a mut O, border: B) -> Self {
         let network = Network::new(scenario, replication);
         let agenda = Agenda::new(&network, scenario.run.warmup.min(network.next_stop()));
-        let prefetches = network.flows.len() >= prefetch::MANY_FLOWS;
+        // In tests of any size, so that what large networks do is tested too.
+        let prefetches = cfg!(debug_assertions) || network.flows.len() >= prefetch::MANY_FLOWS;
         let (warmup, end) = (scenario.run.warmup, scenario.run.end());
         Self {
             observer,
@@ -316,7 +317,10 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         {
             let flow = &mut self.network.flows[index as usize];
             flow.armed = start;
-            self.observer.opened(index, flow, &self.network.tcp_params[flow.params as usize]);
+            // A free place is no connection.
+            if start < Time::NEVER {
+                self.observer.opened(index, flow, &self.network.tcp_params[flow.params as usize]);
+            }
             self.agenda.set_flow(index, start);
         }
     }

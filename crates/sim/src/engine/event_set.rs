@@ -225,8 +225,10 @@ mod tests {
                 if earliest < u64::MAX {
                     let first = times.iter().position(|&t| t == earliest).unwrap();
                     prop_assert_eq!(events.next().1, first as u32);
-                    let behind = (first + 1..n).find(|&entity| times[entity] == earliest);
-                    prop_assert_eq!(events.due_behind(first as u32, Time(earliest)), behind.map(|entity| entity as u32));
+                    // All that are due at that time, one behind another.
+                    let at_once = (first as u32..n as u32).filter(|&entity| times[entity as usize] == earliest);
+                    let next = |&entity: &u32| events.due_behind(entity, Time(earliest));
+                    prop_assert!(std::iter::successors(Some(first as u32), next).eq(at_once));
                 }
             }
         }

@@ -56,7 +56,7 @@ impl Network {
         self.fetch_for_upcoming_acks(|places| self.hosts.upcoming_ack(line, places));
     }
 
-    /// The same of the calendar.
+    /// The same of the calendar, twice as far ahead: fewer other events come between.
     #[inline]
     pub fn fetch_for_ack_calendar(&self) {
         self.fetch_for_upcoming_acks(|places| self.hosts.upcoming_ack_of_calendar(2 * places));
@@ -99,6 +99,9 @@ impl Network {
         }
         if let Some(packet) = wire.upcoming(STATE_ON_LINK) {
             self.fetch_for_arrival(packet);
+        } else if let Some(packet) = wire.last() {
+            // Fewer are on their way, each for long: time enough for what a receiver touches.
+            self.fetch_for_receiver(packet);
         }
         if let Some(packet) = wire.upcoming(PROBE_ON_LINK) {
             match self.next_link(packet) {
@@ -122,9 +125,15 @@ impl Network {
 
     /// The next link that a packet enters, or flow and host of its receiver.
     fn fetch_for_arrival(&self, packet: &SimPacket) {
-        if let Some(link) = self.next_link(packet) {
-            link.fetch();
-        } else if packet.kind != PacketKind::Udp {
+        match self.next_link(packet) {
+            Some(link) => link.fetch(),
+            None => self.fetch_for_receiver(packet),
+        }
+    }
+
+    /// Flow and host of the receiver of a packet, if it is at the end of its route.
+    fn fetch_for_receiver(&self, packet: &SimPacket) {
+        if packet.kind != PacketKind::Udp && self.next_link(packet).is_none() {
             if self.numbers_are_places() {
                 self.fetch_receiver(flow_index(packet.flow));
             } else {

@@ -7,8 +7,8 @@
 
 use fairlane_schemes::base::units::Time;
 
-/// A day lasts 2^28 ps, 0.27 ms: some hundred arrivals at a million a second. What comes first on a day was not known to come
-/// soon, so that few should be the first.
+/// A day lasts 2^28 ps, 0.27 ms: 268 arrivals at a million a second. Only those of the open day can be asked for ahead, so that
+/// days must not be short.
 const DAY_LOG2: u32 = 28;
 /// Days of the calendar, 1.1 s in all: what is later cannot be entered.
 const DAYS: usize = 4096;
