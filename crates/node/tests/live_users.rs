@@ -5,6 +5,7 @@ mod common;
 #[path = "common/live.rs"]
 mod live;
 
+use libbpf_rs::{MapCore as _, MapHandle};
 use live::Lab;
 use serde_json::Value as Json;
 use std::fmt::Write as _;
@@ -380,6 +381,112 @@ fn what_the_kernel_refuses_half_way_is_undone() {
     assert_eq!(std::fs::read(node.folder.join("subscribers.jsonl")).unwrap(), before);
     node.send_from(&[[10, 7, 0, 5], [10, 7, 1, 5], [10, 7, 4, 0]]);
     assert_eq!(["n5", "n261", "n1024", "default"].map(|name| node.packets(name)), [1, 1, 0, 1]);
+}
+
+/// The rules of prefixes in the maps.
+fn rules(lab: &Lab) -> MapHandle {
+    MapHandle::from_pinned_path(lab.pins_of("n").join("rules")).unwrap()
+}
+
+/// Takes them out: a tool that was killed has not written them.
+fn forget_rules(lab: &Lab) {
+    let rules = rules(lab);
+    let keys: Vec<_> = rules.keys().collect();
+    keys.iter().for_each(|key| rules.delete(key).unwrap());
+}
+
+#[test]
+fn what_a_killed_tool_left_half_done_is_done_by_the_next_one() {
+    skip_unless_live!();
+    let node = Node::new(64, "");
+    node.lab.node_ok("n", "attach", &node.config);
+    let list = node.lab.file("list.csv", "name,prefix\nanna,10.5.0.2\nbert,10.5.0.3\n");
+    let import = ["import", list.to_str().unwrap(), "--replace"];
+    let import = || node.user_ok(import[0], &import[1..]);
+    let mark = node.folder.join("subscribers.unfinished");
+    let mut sent = 0;
+    let mut finds = |count| {
+        assert_eq!((rules(&node.lab).keys().count(), mark.exists()), (count, false));
+        node.send_from(&[[10, 5, 0, 2], [10, 5, 0, 3]]);
+        sent += 1;
+        assert_eq!(["anna", "bert"].map(|name| node.packets(name)), [sent; 2]);
+    };
+    assert_eq!(import(), "imported: 2 new or changed, 0 removed\n");
+    finds(2);
+    // All is in the file, so that the same list has nothing new; nevertheless it finishes what was begun.
+    forget_rules(&node.lab);
+    std::fs::write(&mark, "").unwrap();
+    assert_eq!(import(), "imported: 0 new or changed, 0 removed\n");
+    finds(2);
+    // So does a command that is refused, any other change, and `attach`.
+    let others: [&dyn Fn(); 3] = [
+        &|| drop(node.refused("add", &["anna", "--prefix", "10.5.0.2"])),
+        &|| drop(node.user_ok("add", &["carl", "--prefix", "10.5.0.4"])),
+        &|| drop(node.lab.node_ok("n", "attach", &node.config)),
+    ];
+    for (other, count) in others.into_iter().zip([2, 3, 3]) {
+        forget_rules(&node.lab);
+        std::fs::write(&mark, "").unwrap();
+        other();
+        finds(count);
+    }
+}
+
+#[test]
+fn a_stream_that_goes_on_finishes_what_others_left_half_done() {
+    use std::io::Write as _;
+    skip_unless_live!();
+    let node = Node::new(64, "");
+    node.lab.node_ok("n", "attach", &node.config);
+    node.user_ok("add", &["anna", "--prefix", "10.5.0.2"]);
+    let file = node.folder.join("subscribers.jsonl");
+    let mut stream = node.tool(&["user", "apply", node.config.to_str().unwrap(), "-"]);
+    let mut stream = stream.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut put = |numbers| {
+        let text = puts(numbers);
+        let lines = std::fs::read_to_string(&file).unwrap().lines().count() + text.lines().count();
+        stream.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+        let is_done = || std::fs::read_to_string(&file).unwrap().lines().count() == lines;
+        let mark = node.folder.join("subscribers.unfinished");
+        let begin = Instant::now();
+        while !is_done() || mark.exists() {
+            assert!(begin.elapsed().as_secs() < 20);
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    };
+    put(0..10);
+    forget_rules(&node.lab);
+    std::fs::write(node.folder.join("subscribers.unfinished"), "").unwrap();
+    put(10..11);
+    assert_eq!(rules(&node.lab).keys().count(), 12);
+    node.send_from(&[[10, 7, 0, 5], [10, 7, 0, 10]]);
+    assert_eq!(["n5", "n10", "default"].map(|name| node.packets(name)), [1, 1, 0]);
+    drop(stream.stdin.take());
+    assert!(stream.wait().unwrap().success());
+}
+
+#[test]
+fn a_killed_change_that_has_no_room_can_be_taken_back() {
+    skip_unless_live!();
+    let node = Node::of("");
+    node.lab.node_ok("n", "attach", &node.config);
+    let apply = |text: &str| node.user("apply", &[node.lab.file("changes", text).to_str().unwrap()]);
+    assert!(apply(&puts(0..1000)).status.success());
+    let file = node.folder.join("subscribers.jsonl");
+    // Killed behind the file and before the maps, which would have refused it.
+    let kept = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, kept + &puts(1000..1100)).unwrap();
+    let mark = node.folder.join("subscribers.unfinished");
+    std::fs::write(&mark, "").unwrap();
+    let told = node.refused("remove", &["n1000"]);
+    assert!(told.contains("places are taken") && told.contains("the next change or attach"), "{told}");
+    assert!(mark.exists());
+    let gone: String = (1000..1100).map(|i| format!("{{\"remove\":\"n{i}\"}}\n")).collect();
+    let output = apply(&gone);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!mark.exists());
+    node.send_from(&[[10, 7, 0, 5], [10, 7, 3, 231], [10, 7, 4, 0]]);
+    assert_eq!(["n5", "n999", "n1024", "default"].map(|name| node.packets(name)), [1, 1, 0, 1]);
 }
 
 /// Sends accounting requests and prints a line for each: the code of the answer, 0 without one in half a second, and whether

@@ -28,6 +28,7 @@ pub(super) fn attach(config: &NodeConfig, path: &Path) -> Result<(Attached, Node
     let attached = kernel::attach(&config)?;
     if held.is_some() {
         store::next_generation(&folder)?;
+        subscribers::unfinished::finish(&folder)?;
     }
     Ok((attached, config))
 }

@@ -1,7 +1,7 @@
 //! Changes of subscribers while packets pass: checked, written into the maps of the running node, kept.
 
 use super::store::{self, Before, Locked, Store, StoreError, Subscribers};
-use super::{Change, LoadSubscribersError, Subscriber, load, sessions};
+use super::{Change, LoadSubscribersError, Subscriber, load, sessions, unfinished};
 use crate::config::{NodeConfig, Prefix, User, Who, shown_name};
 use crate::kernel::{KernelError, UserTable};
 use crate::records::UserKey;
@@ -19,10 +19,10 @@ pub enum ChangeError {
     #[error("{0}; nothing was changed")]
     NotKept(StoreError),
     /// The kernel refused, and what was done before that could not be undone.
-    #[error("{refused}; taking the change back: {problem}; the next attach loads what the file has")]
+    #[error("{refused}; taking the change back: {problem}; the next change or attach loads what the file has")]
     Half {
         /// Why it was refused.
-        refused: KernelError,
+        refused: Box<ChangeError>,
         /// Why it could not be undone.
         problem: String,
     },
@@ -110,6 +110,8 @@ pub struct Live {
     configured: HashSet<String>,
     /// Whether a change failed half-way, so that all has to be read again.
     is_stale: bool,
+    /// Whether the maps may lack what the file has, and could not be filled anew.
+    is_unfinished: bool,
     /// Subscribers that are left out, not told yet.
     problems: Vec<String>,
 }
@@ -133,6 +135,7 @@ impl Live {
             sessions: HashMap::new(),
             configured,
             is_stale: false,
+            is_unfinished: false,
             problems: Vec::new(),
         };
         live.read()?;
@@ -180,30 +183,26 @@ impl Live {
     /// this returns, and outlive the process.
     ///
     /// # Errors
-    /// One of them is not possible, or the disk or the kernel does not take them: file and maps are as they were.
+    /// One of them is not possible, or the disk does not take them: file and maps are as they were. Or the kernel does not
+    /// take them: so they are, but for the meters of those who had gone, which start anew.
     pub fn change(
         &mut self,
         make: impl FnOnce(&Self) -> Result<Vec<Change>, ChangeError>,
     ) -> Result<Changed, ChangeError> {
         let lock = self.store.lock()?;
-        // An `attach` or `detach` since the last time has made the maps anew, or other places in them.
-        let is_attached = crate::kernel::is_attached(&self.config);
-        let is_current =
-            self.table.is_some() == is_attached && self.generation == store::generation(&self.config.state_folder());
-        if lock.was_changed || !is_current || self.is_stale {
-            self.read()?;
-        }
+        self.catch_up(&lock)?;
         let changes = make(self)?;
         let (removed, users) = self.check(&changes)?;
+        if changes.is_empty() && !self.is_unfinished {
+            return Ok(Changed { changes: 0, is_live: self.table.is_some() });
+        }
         let touched: HashSet<&str> = changes.iter().map(Change::name).collect();
         let ended = self.sessions_of_all(&touched);
         // The file first: what the disk does not take the node never has.
-        let before = self.store.append(&changes, &lock).map_err(ChangeError::NotKept)?;
+        let before = self.keep(&changes, &lock)?;
         self.is_stale = true;
-        if let Some(table) = &mut self.table
-            && let Err(error) = apply(table, &self.known, &removed, &users, &self.config)
-        {
-            return Err(self.undo(error, before, &lock));
+        if let Err(refused) = self.write(&removed, &users) {
+            return Err(self.undo(refused, before, &lock));
         }
         ended.iter().for_each(|(session, _)| drop(self.sessions.remove(session)));
         self.sessions.extend(self.sessions_of_all(&touched));
@@ -218,29 +217,78 @@ impl Live {
         Ok(Changed { changes: changes.len(), is_live: self.table.is_some() })
     }
 
+    /// Knows what others did since the last time, and makes up for what they left half done.
+    fn catch_up(&mut self, lock: &Locked) -> Result<(), ChangeError> {
+        let folder = self.config.state_folder();
+        self.is_unfinished = unfinished::is_there(&folder) && self.fill().is_err();
+        // Who filled the maps, or made them anew, may have given other places to the same users.
+        let is_attached = crate::kernel::is_attached(&self.config);
+        let is_current = self.table.is_some() == is_attached && self.generation == store::generation(&folder);
+        if lock.was_changed || !is_current || self.is_stale || self.is_unfinished {
+            self.read()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the changes into the file, with a mark beside it until the maps have them as well.
+    fn keep(&mut self, changes: &[Change], lock: &Locked) -> Result<Before, ChangeError> {
+        let folder = self.config.state_folder();
+        if self.table.is_some() {
+            unfinished::begin(&folder).map_err(ChangeError::NotKept)?;
+        }
+        self.store.append(changes, lock).map_err(|error| {
+            if !self.is_unfinished {
+                // Left behind it costs the next one time, and nothing else.
+                let _ = unfinished::finish(&folder);
+            }
+            ChangeError::NotKept(error)
+        })
+    }
+
+    /// Writes the changes that are in the file into the maps; all that is in the file, if the maps may lack more.
+    fn write(&mut self, removed: &[&str], users: &[User]) -> Result<(), ChangeError> {
+        if self.is_unfinished {
+            return self.fill();
+        }
+        if let Some(table) = &mut self.table {
+            apply(table, &self.known, removed, users, &self.config)?;
+            // Left behind it costs the next one time, and nothing else.
+            let _ = unfinished::finish(&self.config.state_folder());
+        }
+        Ok(())
+    }
+
     /// The sessions of those with these names, and who has them.
     fn sessions_of_all(&self, names: &HashSet<&str>) -> Vec<(String, String)> {
         let subscribers = names.iter().filter_map(|name| self.subscribers().get(*name));
         subscribers.flat_map(sessions_of).collect()
     }
 
-    /// Takes a change back that the kernel refused half-way, from the file and from the maps. Who had gone starts anew.
-    fn undo(&mut self, refused: KernelError, before: Before, lock: &Locked) -> ChangeError {
+    /// Takes a change back that the kernel refused half-way, from the file and from the maps. Who had gone starts anew. If
+    /// that fails the mark stays, and the next change fills the maps.
+    fn undo(&mut self, refused: ChangeError, before: Before, lock: &Locked) -> ChangeError {
         let undone = self.store.take_back(before, lock).map_err(ChangeError::Store).and_then(|()| self.fill());
         match undone {
-            Ok(()) => refused.into(),
-            Err(error) => ChangeError::Half { refused, problem: error.to_string() },
+            Ok(()) => refused,
+            Err(error) => {
+                self.is_stale = true;
+                ChangeError::Half { refused: refused.into(), problem: error.to_string() }
+            }
         }
     }
 
     /// Makes the maps those of the file, whatever is in them.
     fn fill(&mut self) -> Result<(), ChangeError> {
         self.read()?;
-        let Some(table) = &mut self.table else { return Ok(()) };
-        let mut config = self.config.clone();
-        config.users.extend(load::usable(&self.config.users, self.store.subscribers()).0);
-        table.fill(&config)?;
-        self.read()
+        let folder = self.config.state_folder();
+        if let Some(table) = &mut self.table {
+            let mut config = self.config.clone();
+            config.users.extend(load::usable(&self.config.users, self.store.subscribers()).0);
+            table.fill(&config)?;
+            store::next_generation(&folder)?;
+            self.read()?;
+        }
+        Ok(unfinished::finish(&folder)?)
     }
 
     /// Whether changes would be possible, as far as can be known without making them.

@@ -17,6 +17,8 @@ pub mod store;
 mod subscriber;
 #[cfg(feature = "ebpf")]
 pub mod tally;
+#[cfg(feature = "ebpf")]
+pub mod unfinished;
 
 #[cfg(feature = "ebpf")]
 pub use live::{ChangeError, Changed, Live};

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Name of the file.
 const FILE: &str = "subscribers.jsonl";
 
-/// Name of the file that says how often the maps were made anew or filled by `attach`.
+/// Name of the file that says how often the maps were made anew or filled as a whole.
 const GENERATION: &str = "attached";
 
 /// Lines that count for nothing before the file is written anew, besides as many as there are subscribers.
@@ -77,13 +77,13 @@ pub fn hold(folder: &Path) -> Result<Option<File>, StoreError> {
     }
 }
 
-/// How often `attach` has filled the maps; whoever knows what is in them has to look again when this is another.
+/// How often the maps were filled as a whole; whoever knows what is in them has to look again when this is another.
 #[must_use]
 pub fn generation(folder: &Path) -> u64 {
     fs::read_to_string(folder.join(GENERATION)).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
-/// `attach` has filled the maps. To be called while the folder is held.
+/// The maps were filled as a whole. To be called while the folder is held.
 ///
 /// # Errors
 /// The system refuses.
