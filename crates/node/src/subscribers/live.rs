@@ -236,12 +236,16 @@ impl Live {
         if self.table.is_some() {
             unfinished::begin(&folder).map_err(ChangeError::NotKept)?;
         }
-        self.store.append(changes, lock).map_err(|error| {
-            if !self.is_unfinished {
-                // Left behind it costs the next one time, and nothing else.
-                let _ = unfinished::finish(&folder);
+        self.store.append(changes, lock).map_err(|error| match error {
+            // What is in the file belongs into the maps, whatever it is.
+            StoreError::Partly { .. } => error.into(),
+            StoreError::System { .. } => {
+                if !self.is_unfinished {
+                    // Left behind it costs the next one time, and nothing else.
+                    let _ = unfinished::finish(&folder);
+                }
+                ChangeError::NotKept(error)
             }
-            ChangeError::NotKept(error)
         })
     }
 

@@ -39,6 +39,16 @@ pub enum StoreError {
         /// Why.
         source: io::Error,
     },
+    /// The system refuses, and does not take away what was written before that either.
+    #[error("{path}: {}; taking away what was written of it: {}; it may be there in part", in_words(.source), in_words(.problem))]
+    Partly {
+        /// The file.
+        path: PathBuf,
+        /// Why it is not there as a whole.
+        source: io::Error,
+        /// Why it is not taken away.
+        problem: io::Error,
+    },
 }
 
 /// All subscribers, by name.
@@ -159,6 +169,8 @@ pub struct Store {
     /// Bytes of it that are in `subscribers`.
     bytes: u64,
     lines: usize,
+    /// Lines when it could not be written anew, 0 if it could.
+    untidy: usize,
     subscribers: Subscribers,
     /// What could not be read, not told yet.
     problems: Vec<String>,
@@ -189,7 +201,7 @@ impl Store {
         // The name of a new file lasts.
         sync_folder(&path).map_err(system)?;
         let (subscribers, problems) = (Subscribers::new(), Vec::new());
-        let mut store = Self { path, file, bytes: 0, lines: 0, subscribers, problems };
+        let mut store = Self { path, file, bytes: 0, lines: 0, untidy: 0, subscribers, problems };
         store.lock()?;
         Ok(store)
     }
@@ -230,6 +242,8 @@ impl Store {
         let contents = Contents::parse(&fs::read(&self.path)?);
         let problems = contents.problems(&self.path);
         (self.subscribers, self.lines, self.bytes) = (contents.subscribers, contents.lines, contents.whole as u64);
+        // Somebody else may have written it anew.
+        self.untidy = self.untidy.min(self.lines);
         if problems.is_empty() {
             return self.file.set_len(self.bytes);
         }
@@ -254,7 +268,7 @@ impl Store {
     /// Keeps changes; when this returns they outlive the process, and the machine. What it returns is for [`Self::take_back`].
     ///
     /// # Errors
-    /// The system refuses: nothing is changed.
+    /// The system refuses: nothing is changed, but for [`StoreError::Partly`].
     pub fn append(&mut self, changes: &[Change], _lock: &Locked) -> Result<Before, StoreError> {
         let before = Before(self.bytes);
         if changes.is_empty() {
@@ -263,14 +277,21 @@ impl Store {
         let system = |source| StoreError::System { path: self.path.clone(), source };
         let text = lines(changes.iter()).map_err(system)?;
         if let Err(error) = self.file.write_all(&text).and_then(|()| self.file.sync_data()) {
-            // Half a change is none.
-            let _ = self.file.set_len(self.bytes);
-            return Err(system(error));
+            return Err(self.shorten(error));
         }
         self.bytes += text.len() as u64;
         self.lines += changes.len();
         changes.iter().for_each(|change| apply(&mut self.subscribers, change.clone()));
         Ok(before)
+    }
+
+    /// Takes away what was written of a change, for half a change is none; what to say of it.
+    fn shorten(&self, source: io::Error) -> StoreError {
+        let path = self.path.clone();
+        match self.file.set_len(self.bytes) {
+            Ok(()) => StoreError::System { path, source },
+            Err(problem) => StoreError::Partly { path, source, problem },
+        }
     }
 
     /// Takes back what was kept since: all is as it was.
@@ -284,11 +305,13 @@ impl Store {
     }
 
     /// Writes the file anew if most of it counts for nothing. That it cannot is told, and is no error: what was kept is kept.
+    /// It is tried again when as many lines have come as are enough for the first time.
     pub fn tidy(&mut self, _lock: &Locked) {
-        if self.lines <= 2 * self.subscribers.len() + MOST_STALE {
+        if self.lines <= (2 * self.subscribers.len()).max(self.untidy) + MOST_STALE {
             return;
         }
         if let Err(error) = self.write_anew() {
+            self.untidy = self.lines;
             let (path, problem) = (self.path.display(), in_words(&error));
             self.problems.push(format!("{path}: cannot be written anew, and grows: {problem}"));
         }
@@ -306,7 +329,7 @@ impl Store {
         }
         sync_folder(&self.path)?;
         self.file = open(&self.path)?;
-        (self.bytes, self.lines) = (text.len() as u64, all.len());
+        (self.bytes, self.lines, self.untidy) = (text.len() as u64, all.len(), 0);
         Ok(())
     }
 }
@@ -415,6 +438,41 @@ mod tests {
         assert!(lines <= 2 + MOST_STALE, "{lines}");
         assert!(two.lock().unwrap().was_changed);
         assert_eq!(two.subscribers(), one.subscribers());
+    }
+
+    #[test]
+    fn a_change_that_may_be_there_in_part_is_not_called_none() {
+        let folder = Folder::new("partly");
+        let mut store = Store::open(&folder.0).unwrap();
+        change(&mut store, &[put("a", "10.0.0.1")]);
+        let lock = store.lock().unwrap();
+        // It takes no lines, and does not become shorter either.
+        store.file = File::open(&store.path).unwrap();
+        let error = store.append(&[put("b", "10.0.0.2")], &lock).unwrap_err();
+        assert!(matches!(error, StoreError::Partly { .. }), "{error}");
+        let told = error.to_string();
+        assert!(told.contains("subscribers.jsonl: ") && told.ends_with("; it may be there in part"), "{told}");
+        assert_eq!(store.subscribers().len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_anew_is_not_tried_at_each_change() {
+        let folder = Folder::new("untidy");
+        let mut store = Store::open(&folder.0).unwrap();
+        // In the way of the new file.
+        fs::create_dir(folder.0.join("subscribers.part")).unwrap();
+        let many = vec![put("a", "10.0.0.1"); MOST_STALE];
+        change(&mut store, &many);
+        let told: Vec<usize> = (0..2 * MOST_STALE / 1000)
+            .map(|_| {
+                change(&mut store, &many[..1000]);
+                store.take_problems().len()
+            })
+            .collect();
+        assert_eq!((told.iter().sum::<usize>(), told[0]), (2, 1), "{told:?}");
+        fs::remove_dir(folder.0.join("subscribers.part")).unwrap();
+        change(&mut store, &many);
+        assert_eq!((store.lines, store.take_problems().len()), (1, 0));
     }
 
     /// What a reader and then a writer have of a file with these bytes: names, problems.
