@@ -177,9 +177,9 @@ fn nothing_of_a_list_reaches_the_terminal_as_more_than_text() {
     let place = Place::new("");
     // A title, a colour by the one-byte form of ESC [, the direction of what follows.
     for (escape, shown, code) in [
-        ("\u{1b}]0;x\u{7}", "\\u{1b}]0;x\\u{7}", "001B"),
-        ("\u{9b}31m", "\\u{9b}31m", "009B"),
-        ("\u{202e}", "\\u{202e}", "202E"),
+        ("\u{1b}]0;x\u{7}", "\\u001b]0;x\\u0007", "001B"),
+        ("\u{9b}31m", "\\u009b31m", "009B"),
+        ("\u{202e}", "\\u202e", "202E"),
     ] {
         let list = |text: String| place.refused("import", &[&place.file("list.csv", &text)]);
         let told = format!(

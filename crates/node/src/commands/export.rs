@@ -5,6 +5,7 @@
 
 use super::{Outcome, absent, attached, print_out};
 use clap::Args;
+use fairlane_node::config::escaped;
 use fairlane_node::kernel::{PortView, Snapshot, UserView};
 use fairlane_node::names::Names;
 use fairlane_node::records::UserKey;
@@ -249,19 +250,19 @@ fn head(text: &mut String, name: &str, kind: &str, help: &str) {
     writeln!(text, "# HELP fairlane_{name} {help}\n# TYPE fairlane_{name} {kind}").expect("a String takes all");
 }
 
-/// Names of interfaces and users may hold anything. Prometheus knows three escapes; other control characters are written out.
-fn escaped(label: &str) -> String {
+/// Names of interfaces and users may hold anything. Prometheus knows three escapes; other control characters are written out
+/// as everywhere.
+fn escaped_label(label: &str) -> String {
     let of = |letter: char| match letter {
         '\\' | '"' => format!("\\{letter}"),
         '\n' => "\\n".into(),
-        letter if letter.is_control() => format!("\\{}", letter.escape_default()),
-        letter => letter.into(),
+        letter => escaped(letter).map_or_else(|| letter.into(), |code| format!("\\{code}")),
     };
     label.chars().map(of).collect()
 }
 
 fn line(text: &mut String, name: &str, labels: &[(&str, &str)], value: f64) {
-    let labels: Vec<String> = labels.iter().map(|(key, label)| format!("{key}=\"{}\"", escaped(label))).collect();
+    let labels: Vec<String> = labels.iter().map(|(key, label)| format!("{key}=\"{}\"", escaped_label(label))).collect();
     let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
     writeln!(text, "fairlane_{name}{labels} {value}").expect("a String takes all");
 }
@@ -324,7 +325,7 @@ mod tests {
     #[test]
     fn labels_are_escaped() {
         let mut text = String::new();
-        line(&mut text, "x", &[("user", "a\"b\\c\nd\r\u{1b}"), ("key", "k")], 1.5);
-        assert_eq!(text, "fairlane_x{user=\"a\\\"b\\\\c\\nd\\\\r\\\\u{1b}\",key=\"k\"} 1.5\n");
+        line(&mut text, "x", &[("user", "a\"b\\c\nd\r\u{1b}\u{202e}\u{2028}"), ("key", "k")], 1.5);
+        assert_eq!(text, "fairlane_x{user=\"a\\\"b\\\\c\\nd\\\\u000d\\\\u001b\\\\u202e\\\\u2028\",key=\"k\"} 1.5\n");
     }
 }

@@ -12,7 +12,7 @@ mod text_value;
 mod user;
 
 pub use mark::MarkMatch;
-pub use name::{check_name, printable, shown_name};
+pub use name::{check_name, escaped, printable, shown_name};
 pub use port::{Arrivals, BacklogSource, Carrier, Port, PortParams, QueueParams, QueueScheme, UserIs};
 pub use prefix::{Prefix, PrefixError};
 pub(crate) use renamed::refuse_renamed;

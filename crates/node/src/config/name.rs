@@ -39,11 +39,15 @@ fn is_control(character: char) -> bool {
 /// A name that may be wrong, short and in one line that does nothing to a terminal.
 #[must_use]
 pub fn shown_name(name: &str) -> String {
-    let escape = |character: char| match is_control(character) {
-        true => character.escape_default().to_string(),
-        false => character.to_string(),
-    };
-    shortened(&name.chars().map(escape).collect::<String>())
+    let shown = |character: char| escaped(character).unwrap_or_else(|| character.into());
+    shortened(&name.chars().map(shown).collect::<String>())
+}
+
+/// How a control character is printed, as in JSON; nothing for all others, which are printed as they are.
+#[must_use]
+pub fn escaped(character: char) -> Option<String> {
+    // All of them are below U+10000.
+    is_control(character).then(|| format!("\\u{:04x}", u32::from(character)))
 }
 
 /// Lines that do nothing to a terminal, whatever names are in them; text of JSON stays JSON, and says the same.
@@ -53,12 +57,11 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_printable) {
         return text.into();
     }
-    let escape = |character: char| match is_printable(character) {
-        true => character.to_string(),
-        // All of them are below U+10000.
-        false => format!("\\u{:04x}", u32::from(character)),
+    let printed = |character: char| match character {
+        '\n' | '\t' => character.into(),
+        other => escaped(other).unwrap_or_else(|| other.into()),
     };
-    text.chars().map(escape).collect::<String>().into()
+    text.chars().map(printed).collect::<String>().into()
 }
 
 #[cfg(test)]
@@ -72,9 +75,9 @@ mod tests {
         }
         let cases = [
             ("", "\"\" has 0 characters, it must have from 1 to 128"),
-            ("a\u{1b}[2J", "\"a\\u{1b}[2J\" has a control character, U+001B at place 2, which a name must not have"),
-            ("a\nb", "\"a\\nb\" has a control character, U+000A at place 2, which a name must not have"),
-            ("a\u{202e}b", "\"a\\u{202e}b\" has a control character, U+202E at place 2, which a name must not have"),
+            ("a\u{1b}[2J", "\"a\\u001b[2J\" has a control character, U+001B at place 2, which a name must not have"),
+            ("a\nb", "\"a\\u000ab\" has a control character, U+000A at place 2, which a name must not have"),
+            ("a\u{202e}b", "\"a\\u202eb\" has a control character, U+202E at place 2, which a name must not have"),
             ("default", "\"default\" is what reports call a meter of nobody's, as are default, overflow, unparsed"),
         ];
         for (name, problem) in cases {

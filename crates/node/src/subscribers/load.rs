@@ -142,7 +142,7 @@ mod tests {
         let expected = [
             "user \"b\": 10.0.0.1/32 belongs to \"a\" already",
             "user \"c\": prefix: \"10.0.0.300\" is not a prefix such as \"10.0.1.0/24\": it has the octet 300, which must be from 0 to 255",
-            "user \"d\\u{1b}\": name: \"d\\u{1b}\" has a control character, U+001B at place 2, which a name must not have",
+            "user \"d\\u001b\": name: \"d\\u001b\" has a control character, U+001B at place 2, which a name must not have",
             "user \"e\": 10.0.0.9/32 belongs to \"fixed\" already",
             "user \"fixed\": is in the configuration, which counts",
         ];
