@@ -121,6 +121,14 @@ fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
     };
     assert_eq!(["a", "b", "r"].map(of), ["- prefix 10.0.0.9", "- prefix 10.1.0.2/32", "- prefix 10.1.0.3/32"]);
     assert_eq!(replace(&[]), "imported: 0 new or changed, 0 removed\n");
+    // Who would be left with sessions counts like those who would be removed, and is told apart.
+    let more = place.file("more.csv", "name,prefix\na,10.0.0.9\nb,10.0.0.2\nc,10.0.0.5\nd,10.0.0.6\n");
+    place.ok("import", &[&more]);
+    let told = "error: list.csv: --replace would remove 2 of 4 subscribers and leave 1 with their sessions, more than half \
+                together; if that is meant add --force";
+    assert_eq!(place.refused("import", &[&list, "--replace"]), told);
+    let told = "0 new or changed, 2 removed, 1 left with their sessions";
+    assert_eq!(replace(&["--force"]), format!("imported: {told}\n"));
     // Who means the sessions too says so.
     let told =
         "error: list.csv: --replace would remove 3 of 4 subscribers, more than half; if that is meant add --force";

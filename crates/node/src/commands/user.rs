@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 /// Lines of `apply` that are one change at most.
 const MOST_AT_ONCE: usize = 1024;
 
+/// What those have who keep what RADIUS told of them, and nothing else.
+const WITH_SESSIONS: &str = "with their sessions";
+
 /// Bytes of a stream that are read at once.
 const READ_BYTES: usize = 1 << 18;
 
@@ -97,7 +100,7 @@ struct Import {
     /// Remove who is not in the list, but for what RADIUS told: sessions stay; more than half of all only with --force
     #[arg(long)]
     replace: bool,
-    /// Let --replace remove more than half of all
+    /// Let --replace take from more than half of all what was given
     #[arg(long, requires = "replace")]
     force: bool,
     /// Let --replace end the sessions of those who are not in the list, too
@@ -267,19 +270,27 @@ impl Import {
     fn gone(&self, live: &Live, list: &List) -> Result<Vec<Change>, ChangeError> {
         let replaceable = live.subscribers().values().filter(|there| self.end_sessions || there.is_given());
         let (here, gone): (Vec<_>, Vec<_>) = replaceable.partition(|there| list.lines.contains_key(&there.name));
-        if gone.len() > here.len() && !self.force {
-            return Err(ChangeError::Asked(format!(
-                "{}: --replace would remove {} of {}, more than half; if that is meant add --force",
-                self.list.display(),
-                gone.len(),
-                counted(gone.len() + here.len(), "subscriber")
-            )));
-        }
+        let (is_much, all) = (gone.len() > here.len(), gone.len() + here.len());
         let left = |there: &Subscriber| match self.end_sessions {
             false => there.sessions_alone().map(Change::Put),
             true => None,
         };
-        Ok(gone.into_iter().map(|there| left(there).unwrap_or_else(|| Change::Remove(there.name.clone()))).collect())
+        let change = |there: &Subscriber| left(there).unwrap_or_else(|| Change::Remove(there.name.clone()));
+        let gone: Vec<Change> = gone.into_iter().map(change).collect();
+        if is_much && !self.force { Err(self.too_much(&gone, all)) } else { Ok(gone) }
+    }
+
+    /// Why the changes of those who are not in the list, of `all` whom it is about, are not made.
+    fn too_much(&self, gone: &[Change], all: usize) -> ChangeError {
+        let (list, all) = (self.list.display(), counted(all, "subscriber"));
+        let removed = removed_of(gone);
+        let more = match gone.len() - removed {
+            0 => ", more than half".into(),
+            left => format!(" and leave {left} {WITH_SESSIONS}, more than half together"),
+        };
+        ChangeError::Asked(format!(
+            "{list}: --replace would remove {removed} of {all}{more}; if that is meant add --force"
+        ))
     }
 
     /// A problem, with the lines that it is about.
@@ -294,15 +305,19 @@ impl Import {
     }
 }
 
+fn removed_of(changes: &[Change]) -> usize {
+    changes.iter().filter(|change| matches!(change, Change::Remove(_))).count()
+}
+
 /// How many changes there are of each kind, and what was passed over.
 fn counts_of(changes: &[Change], list: &List) -> String {
-    let removed = changes.iter().filter(|change| matches!(change, Change::Remove(_))).count();
+    let removed = removed_of(changes);
     let put = changes.iter().filter(|change| list.lines.contains_key(change.name())).count();
     let left = changes.len() - put - removed;
     let text = |count, what: &str| if count == 0 { String::new() } else { format!(", {count} {what}") };
     format!(
         "{put} new or changed, {removed} removed{}{}",
-        text(left, "left with their sessions"),
+        text(left, &format!("left {WITH_SESSIONS}")),
         text(list.skipped, "without an address passed over")
     )
 }
