@@ -9,9 +9,9 @@ use libbpf_rs::{MapCore as _, MapHandle};
 use live::Lab;
 use serde_json::Value as Json;
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
@@ -64,6 +64,12 @@ impl Node {
         let output = self.user(verb, arguments);
         assert_eq!(output.status.code(), Some(1), "{verb} {arguments:?}");
         String::from_utf8(output.stderr).unwrap()
+    }
+
+    /// An `apply` that reads what is written to it.
+    fn stream(&self) -> Child {
+        let mut apply = self.tool(&["user", "apply", self.config.to_str().unwrap(), "-"]);
+        apply.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
     }
 
     /// Packets metered for the user of a name.
@@ -216,7 +222,7 @@ fn twenty_thousand_subscribers_change_a_thousand_times_a_second_and_no_packet_is
     let began = Instant::now();
     node.user_ok("apply", &[&words(&changes)]);
     let apply_s = began.elapsed().as_secs_f64();
-    let count = |child: &mut std::process::Child| -> u32 {
+    let count = |child: &mut Child| -> u32 {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         child.wait().unwrap();
@@ -307,7 +313,6 @@ impl<'a> SmallDisk<'a> {
 
     /// A file that takes all that is left.
     fn fill(&self) {
-        use std::io::Write as _;
         let mut file = std::fs::File::create(self.0.join("filler")).unwrap();
         while file.write_all(&[0; 4096]).is_ok() {}
     }
@@ -371,7 +376,14 @@ fn what_the_kernel_refuses_half_way_is_undone() {
     node.lab.node_ok("n", "attach", &node.config);
     let apply = |text: &str| node.user("apply", &[node.lab.file("changes", text).to_str().unwrap()]);
     assert!(apply(&puts(0..1000)).status.success());
+    // Places are given in the order of the names, but for these two.
+    node.user_ok("remove", &["n4", "n5"]);
+    node.user_ok("add", &["n5", "--prefix", "10.7.0.5"]);
+    node.user_ok("add", &["n4", "--prefix", "10.7.0.4"]);
     let before = std::fs::read(node.folder.join("subscribers.jsonl")).unwrap();
+    let mut stream = node.stream();
+    stream.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(1));
     // Ten go, for whom there is no way back but that of the tool, before the places run out.
     let gone: String = (0..10).map(|i| format!("{{\"remove\":\"n{i}\"}}\n")).collect();
     let refused = apply(&(gone + &puts(1000..1100)));
@@ -381,6 +393,12 @@ fn what_the_kernel_refuses_half_way_is_undone() {
     assert_eq!(std::fs::read(node.folder.join("subscribers.jsonl")).unwrap(), before);
     node.send_from(&[[10, 7, 0, 5], [10, 7, 1, 5], [10, 7, 4, 0]]);
     assert_eq!(["n5", "n261", "n1024", "default"].map(|name| node.packets(name)), [1, 1, 0, 1]);
+    // Who had read the maps before knows that those who were put back have other places.
+    let rate = r#"{"put":{"name":"n5","user":{"prefix":["10.7.0.5"],"reference_rate":"20 kbit/s"}}}"#;
+    stream.stdin.take().unwrap().write_all(rate.as_bytes()).unwrap();
+    assert!(stream.wait().unwrap().success());
+    node.send_from(&[[10, 7, 0, 4], [10, 7, 0, 5]]);
+    assert_eq!(["n4", "n5"].map(|name| node.packets(name)), [1, 2]);
 }
 
 /// The rules of prefixes in the maps.
@@ -434,14 +452,12 @@ fn what_a_killed_tool_left_half_done_is_done_by_the_next_one() {
 
 #[test]
 fn a_stream_that_goes_on_finishes_what_others_left_half_done() {
-    use std::io::Write as _;
     skip_unless_live!();
     let node = Node::new(64, "");
     node.lab.node_ok("n", "attach", &node.config);
     node.user_ok("add", &["anna", "--prefix", "10.5.0.2"]);
     let file = node.folder.join("subscribers.jsonl");
-    let mut stream = node.tool(&["user", "apply", node.config.to_str().unwrap(), "-"]);
-    let mut stream = stream.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut stream = node.stream();
     let mut put = |numbers| {
         let text = puts(numbers);
         let lines = std::fs::read_to_string(&file).unwrap().lines().count() + text.lines().count();

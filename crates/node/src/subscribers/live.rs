@@ -165,7 +165,9 @@ impl Live {
         }
         let (users, unusable) = load::usable(&self.config.users, self.store.subscribers());
         let folder = self.config.state_folder();
-        self.problems.extend(unusable.into_iter().map(|problem| format!("{}: {problem}", folder.display())));
+        let problems = unusable.into_iter().map(|problem| format!("{}: {problem}", folder.display()));
+        let new: Vec<String> = problems.filter(|problem| !self.problems.contains(problem)).collect();
+        self.problems.extend(new);
         users.iter().for_each(|user| self.learn(user));
         let subscribers = self.store.subscribers().values();
         self.sessions = subscribers.flat_map(sessions_of).collect();
