@@ -9,7 +9,6 @@ use crate::cache_line::fetch;
 use crate::network::hosts::FlowAck;
 use crate::network::link::Link;
 use crate::network::sim_packet::{PacketKind, SimPacket};
-use crate::network::tcp_flow::flow_index;
 use crate::network::{Hop, Network};
 use prefetch_index::prefetch_index;
 
@@ -134,21 +133,22 @@ impl Network {
     /// Flow and host of the receiver of a packet, if it is at the end of its route.
     fn fetch_for_receiver(&self, packet: &SimPacket) {
         if packet.kind != PacketKind::Udp && self.next_link(packet).is_none() {
-            if self.numbers_are_places() {
-                self.fetch_receiver(flow_index(packet.flow));
-            } else {
-                self.fetch_source(packet.flow);
+            match self.known_place(packet.flow) {
+                Some(place) => self.fetch_receiver(place),
+                None => self.fetch_source(packet.flow),
             }
             self.hosts.fetch(packet.user);
         }
     }
 
-    /// The flow of a packet that reaches its receiver, if its number does not tell its place.
+    /// What the flow of a packet that reaches its receiver points to, or the flow, if its place had to be looked up.
     fn fetch_for_delivery(&self, packet: &SimPacket) {
-        if packet.kind != PacketKind::Udp
-            && !self.numbers_are_places()
-            && let Some(place) = self.place_of(packet.flow)
-        {
+        if packet.kind == PacketKind::Udp {
+            return;
+        }
+        if let Some(flow) = self.known_place(packet.flow).and_then(|place| self.flows.get(place as usize)) {
+            flow.receiver.fetch_early(packet.seq);
+        } else if let Some(place) = self.place_of(packet.flow) {
             self.fetch_receiver(place);
         }
     }
@@ -156,6 +156,7 @@ impl Network {
     fn fetch_receiver(&self, place: u32) {
         if let Some(flow) = self.flows.get(place as usize) {
             fetch(&flow.armed);
+            fetch(&flow.params);
         }
     }
 

@@ -228,9 +228,10 @@ impl Network {
         }
     }
 
-    /// Whether [`Network::place_of`] need not look anything up.
-    pub fn numbers_are_places(&self) -> bool {
-        self.own.is_none()
+    /// As [`Network::place_of`], if nothing need be looked up for it.
+    pub fn known_place(&self, id: u32) -> Option<u32> {
+        let place = flow_index(id);
+        self.own.as_ref().is_none_or(|own| own.is_lasting(place)).then_some(place)
     }
 
     /// Asks for the first that [`Network::place_of`] looks at, if it looks anything up.

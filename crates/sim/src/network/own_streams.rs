@@ -68,6 +68,11 @@ impl OwnStreams {
         }
     }
 
+    /// Whether a flow of this number, count apart, lasts: then that is its place.
+    pub(super) fn is_lasting(&self, number: u32) -> bool {
+        number < self.first
+    }
+
     /// Asks for the entry of the source whose transfer this is.
     pub(super) fn fetch_source(&self, id: u32) {
         prefetch_index(&self.sources, flow_index(id).wrapping_sub(self.first) as usize);

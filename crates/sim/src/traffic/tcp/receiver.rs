@@ -162,6 +162,12 @@ impl Receiver {
         Some(self.ack())
     }
 
+    /// Asks for what tells whether this segment came early.
+    #[inline]
+    pub fn fetch_early(&self, seq: u32) {
+        self.early.fetch(seq);
+    }
+
     /// Sends the delayed ACK if it is due; harmless if early.
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
         (now >= self.timer).then(|| self.ack())

@@ -1,5 +1,7 @@
 //! A set of segment numbers close above a moving base, one bit each, in a ring.
 
+use prefetch_index::prefetch_index;
+
 /// Segment numbers in `base .. base + capacity`, where the base is the caller's and only grows.
 ///
 /// It owns no memory until the first insertion, and grows by powers of two when the span does. No operation but that
@@ -17,6 +19,14 @@ impl BitRing {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Asks for the word of `seq`, if there are members.
+    #[inline]
+    pub(super) fn fetch(&self, seq: u32) {
+        if !self.is_empty() {
+            prefetch_index(&self.words, self.place(seq).0);
+        }
     }
 
     /// Adds `seq`, which is `base` or above, and tells whether it is new. All members must be `base` or above.
