@@ -20,7 +20,7 @@ LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --univer
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help training wheels crates playground setup deb demo reproduce league test test-alone test-build test-python test-rust lint format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-growth bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean
+.PHONY: help training wheels crates playground setup deb demo reproduce league test test-live test-live-python test-live-rust test-python test-rust lint lint-python lint-rust format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-growth bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -49,37 +49,34 @@ league: setup ## Evaluate all schemes on the whole suite (an hour of both cores 
 	for name in share-delay share-state edge-core; do cp results/evaluation/$$name.png docs/figures/evaluation-$$name.png || exit 1; done
 	$(BIN)/python -m fairlane.docs_generator docs
 
-test: lint test-build test-rust test-python test-alone test-stacks ## Run lint and tests, Rust and Python; test-long has those that take long
+# Two lanes at a time, so that compilers and tests share the processors; each step runs whatever became of those before it.
+test: ## Run lint and tests, Rust and Python, and count them; test-live and test-long have those that are not for every change
+	@$(PYTHON) tools/run_tests.py "lint-rust test-rust test-stacks" "setup lint-python test-python"
 
-# With --jobs, what would fail first still comes first, and the tests that need the machine to themselves are by themselves.
-ifneq ($(filter test,$(MAKECMDGOALS)),)
-unexport MAKEFLAGS MFLAGS # compilers would look for a job server that only make can reach
-test-build: | lint
-test-rust test-python test-stacks: | test-build
-test-alone: | test-rust test-python test-stacks
-endif
-
-test-build: ## Build the tests of Rust and nothing else
-	cargo test $(TESTED) $(EBPF) --lib --bins --tests --quiet --no-run
+test-live: setup ## Run the tests on real links and in real time, one after the other (root, namespaces; skipped without)
+	@$(PYTHON) tools/run_tests.py "test-live-rust test-live-python"
 
 test-rust: ## Run the tests of Rust
 	$(if $(EBPF),,@echo "kernel programs: not tested, needs clang, libelf, zlib and pkg-config")
-	PROPTEST_RNG_SEED=1 cargo test $(TESTED) $(EBPF) --lib --bins --tests --quiet
-	cargo test $(TESTED) $(EBPF) --doc --quiet
+	PROPTEST_RNG_SEED=1 cargo test $(TESTED) $(EBPF) --lib --bins --tests --no-fail-fast --quiet
+	cargo test $(TESTED) $(EBPF) --doc --no-fail-fast --quiet
 
-test-python: setup ## Run the tests of Python, but for those that need the machine to themselves
-	$(BIN)/pytest --quiet --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m 'not long and not alone'
+test-python: setup ## Run the tests of Python
+	$(BIN)/pytest --quiet --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m 'not long and not live'
 
-test-alone: setup ## Run the tests of Python that need the machine to themselves
-	$(BIN)/pytest --quiet -m 'not long and alone'
+test-live-rust:
+	cargo test --package fairlane-node $(EBPF) --test live --no-fail-fast --quiet -- --test-threads 1
+
+test-live-python: setup
+	$(BIN)/pytest --quiet -m 'not long and live'
 
 test-stacks: ## Run the controllers of published QUIC stacks as senders; skipped if the registry cannot be reached
 	@cd $(STACKS); if cargo fetch --locked --quiet; then cargo test --locked --quiet; \
 	else echo "$(STACKS): not tested, its packages cannot be fetched"; fi
 
 test-long: setup ## Run the tests that are too long for every change: once a night
-	$(if $(EBPF),FAIRLANE_SOAK_SECONDS=600 cargo test --package fairlane-node $(EBPF) --test soak --quiet)
-	$(if $(EBPF),cargo test --package fairlane-node $(EBPF) --test pop -- --ignored --nocapture)
+	$(if $(EBPF),FAIRLANE_SOAK_SECONDS=600 cargo test --package fairlane-node $(EBPF) --test live soak --quiet)
+	$(if $(EBPF),cargo test --package fairlane-node $(EBPF) --test live pop -- --ignored --nocapture)
 	cargo test --package fairlane-sim --lib --quiet -- --ignored
 	$(BIN)/pytest --quiet -m long
 	@$(MAKE) --no-print-directory site $(if $(shell command -v npm),,PLAYGROUND=0)
@@ -140,11 +137,16 @@ clauses: ## Write docs/clauses.md: the clauses of RFCs that the code claims, dep
 coverage: ## Show which part of each scheme its own tests run; below 90 % fails (some minutes; needs llvm-tools of rustup)
 	$(PYTHON) benches/coverage.py
 
-lint: setup ## Check format, lints, types and stubs
+lint: lint-rust lint-python ## Check format, lints, types and stubs
+
+lint-rust:
 	cargo fmt --all --check
 	for folder in $(STACKS) $(TEMPLATE); do (cd $$folder && cargo fmt --check) || exit 1; done
 	cd $(TEMPLATE) && cargo clippy --quiet --locked --target-dir $${CARGO_TARGET_DIR:-$(CURDIR)/target}/scheme-lib -- -D warnings
 	cargo clippy --workspace --all-targets $(EBPF) --quiet -- -D warnings
+	cargo clippy --package fairlane-node --test live $(EBPF) --quiet -- -D warnings
+
+lint-python: setup
 	$(BIN)/ruff format --check --quiet python tests benches site tools
 	$(BIN)/ruff check --quiet python tests benches site tools
 	$(BIN)/mypy
@@ -232,7 +234,7 @@ bench-lab-ranks: setup node ## Compare the order of 6 schemes with that on real 
 	$(BIN)/python -u benches/linux_tcp/lab_ranks.py --out results/lab-ranks --docs docs/agreement-ranks.md
 
 screen: ## Write the table of who gets what under each scheme anew, after a change that is meant
-	cargo test --quiet --package fairlane-sim --test screen -- --ignored
+	cargo test --quiet --package fairlane-sim --test integration screen -- --ignored
 
 vectors: ## Write the golden vectors of all schemes anew, after a change that is meant
 	cargo run --quiet --package fairlane-schemes --example vectors -- vectors

@@ -1,5 +1,6 @@
 """No file imports itself by way of others; the check finds such circles, through doors, and looks at no tests."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -101,3 +102,14 @@ def test_rooms_of_the_schemes_take_from_those_below_them_alone() -> None:
     }
     assert {(room, below) for room, below in found if room != below and below not in BELOW[room]} == set()
     assert ("registry", "label") in found
+
+
+def test_every_file_of_tests_is_a_module_of_one_binary() -> None:
+    roots = [main.parent for main in ROOT.glob("crates/*/tests/main.rs")]
+    assert len(roots) == 4
+    for root in roots:
+        modules = [
+            name for main in root.glob("main*.rs") for name in re.findall(r"^mod (\w+);", main.read_text(), re.M)
+        ]
+        files = [path.stem for path in root.glob("*.rs") if not path.stem.startswith("main")]
+        assert [file for file in files if modules.count(file) != 1] == [], root

@@ -77,7 +77,7 @@ def test_a_folder_that_cannot_be_replaced_is_refused_before_anything_runs(
 ) -> None:
     (workdir / "mine" / "b").mkdir(parents=True)
     (workdir / "mine" / "b" / "c.txt").write_text("mine")
-    cli.refuses([*RUN, out, *others, "--replications", "100000"], mentions, timeout_s=20)
+    cli.refuses([*RUN, out, *others, "--replications", "100000"], mentions, timeout_s=120)
     assert not (workdir / "new").exists()
 
 

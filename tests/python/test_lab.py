@@ -50,7 +50,7 @@ def said(check: Callable[[], object]) -> str:
 
 def needs_lab(test: Callable[..., None]) -> Callable[..., None]:
     missing = said(_check_machine)
-    return pytest.mark.alone(pytest.mark.skipif(bool(missing), reason=missing)(test))
+    return pytest.mark.live(pytest.mark.skipif(bool(missing), reason=missing)(test))
 
 
 def test_setup_is_that_of_the_scenario() -> None:

@@ -95,7 +95,7 @@ def test_a_program_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest
 
 
 @needs_switch
-@pytest.mark.alone
+@pytest.mark.live
 def test_a_run_on_the_switch_gives_goodput_and_says_what_ran(cli: Cli) -> None:
     goodput = single_flow_goodput(cli, "p4")
     # One TCP flow over 4170 packets/s: less than the payload's share, and not nothing.

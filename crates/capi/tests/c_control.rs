@@ -1,11 +1,9 @@
 //! A program in C gives congestion controls of its own to a simulation.
 
-mod support;
-
+use crate::support::{compiler, with_host};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::process::Command;
-use support::{compiler, with_host};
 
 #[test]
 fn controls_in_c_serve_senders_and_their_mistakes_are_told() {

@@ -1,7 +1,6 @@
 //! A program in C uses the whole interface; what it computes is what the library computes.
 
-mod support;
-
+use crate::support::{compiler, with_host};
 use fairlane_capi::aqm::{AqmConfig, AveragerState};
 use fairlane_capi::marker::UserSpec;
 use fairlane_capi::meter::{MeterConfig, MeterState};
@@ -27,7 +26,6 @@ use std::fmt::Write;
 use std::mem::offset_of;
 use std::path::Path;
 use std::process::Command;
-use support::{compiler, with_host};
 
 const HEADER: &str = include_str!("../include/fairlane.h");
 

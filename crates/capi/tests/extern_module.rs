@@ -3,8 +3,7 @@
 //! The switch's classes are stood in for (`tests/stub`): what is tested is that parameters of `abc.p4`'s tables, state as
 //! bit strings and the calls of the C interface give back the reference.
 
-mod support;
-
+use crate::support::{compiler, with_host};
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::aqm::Verdict;
@@ -19,7 +18,6 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use support::{compiler, with_host};
 
 const METER_MEMORY: Time = Time::from_secs(3);
 const AVERAGER_MEMORY: Time = Time::from_millis(300);

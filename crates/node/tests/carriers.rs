@@ -1,15 +1,11 @@
 //! Labels on links: put on by the egress program, taken off by that of the next node, made void where a host wrote them.
 #![cfg(feature = "ebpf")]
 
-mod common;
-#[path = "common/mutate.rs"]
-mod mutate;
-
-use common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed, replayed_later};
+use crate::common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed, replayed_later};
+use crate::mutate::mutate;
 use fairlane_node::kernel::Programs;
 use fairlane_node::records::ReplayInput;
 use fairlane_schemes::base::rng::Rng;
-use mutate::mutate;
 use serde_json::json;
 
 const VALID: u32 = 0xfa00_0000;
@@ -120,7 +116,7 @@ fn a_labelled_packet_is_one_that_others_can_read() {
 fn icmpv6_and_protocols_other_than_ipv6_travel_without_an_option() {
     skip_unless_possible!();
     let programs = link("ipv6_option");
-    let arp = [common::ethernet(0x0806), vec![0; 46]].concat();
+    let arp = [crate::common::ethernet(0x0806), vec![0; 46]].concat();
     let tagged = {
         let frame = ipv6([0xfd; 16], 0, 100);
         [&frame[..12], &[0x81, 0, 0, 7], &frame[12..]].concat()
@@ -321,8 +317,8 @@ fn carriers_of_shims() -> Vec<Vec<u8>> {
         ipv4([10, 0, 0, 1], 0, 1500),
         ipv6([0xfd; 16], 0, 1500),
         ipv6_with(58, &[], &[135, 0, 0, 0, 0, 0, 0, 0]),
-        [common::ethernet(0x0806), vec![7; 46]].concat(),
-        common::ethernet(0x1234),
+        [crate::common::ethernet(0x0806), vec![7; 46]].concat(),
+        crate::common::ethernet(0x1234),
         with_tags(&ipv4([10, 0, 0, 1], 0, 100), 1),
     ]
 }
@@ -402,7 +398,7 @@ fn shims_of_hosts_end_at_the_edge_and_at_links_that_carry_labels() {
 fn mutated_frames_with_shims_are_labelled_or_left_alone() {
     skip_unless_possible!();
     let mut seeds = carriers_of_shims();
-    seeds.extend([with_shim(&ipv4([10, 0, 0, 1], 0, 100)), with_shim(&with_shim(&common::ethernet(0x0806)))]);
+    seeds.extend([with_shim(&ipv4([10, 0, 0, 1], 0, 100)), with_shim(&with_shim(&crate::common::ethernet(0x0806)))]);
     let alphabet = [0, 8, 6, 0x81, 0x88, 0xa8, 0xb5, 0xfa, 0x86, 0xdd];
     mutated_frames_survive("shim", unwrapped, &seeds, &alphabet);
 }

@@ -1,9 +1,7 @@
 //! ABC in the kernel marks in place of dropping where the packet can be marked, and where asked to.
 #![cfg(feature = "ebpf")]
 
-mod common;
-
-use common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed};
+use crate::common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed};
 use fairlane_node::kernel::Programs;
 use fairlane_node::records::ReplayInput;
 use serde_json::json;
@@ -105,7 +103,7 @@ fn what_cannot_be_marked_or_sends_on_in_spite_of_marks_is_dropped() {
         assert_eq!(send(&programs, &frame, packets).0, verdict, "{packets}");
     }
     // No ECN in other protocols.
-    let mut arp = common::ethernet(0x0806);
+    let mut arp = crate::common::ethernet(0x0806);
     arp.resize(64, 0xff);
     assert_eq!(send(&programs, &arp, 20).0, DROP);
     // Nobody asked for marks.

@@ -2,9 +2,7 @@
 //! real-valued reference does.
 #![cfg(feature = "ebpf")]
 
-mod common;
-
-use common::{DROP, LOOPBACK, PASS, START_NS};
+use crate::common::{DROP, LOOPBACK, PASS, START_NS};
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::Programs;
 use fairlane_node::records::ReplayInput;
@@ -104,11 +102,11 @@ fn frame(arrival: &Arrival) -> Vec<u8> {
     let dscp = if arrival.class == TrafficClass::Expedited { 46 } else { 0 };
     let user = arrival.user as u8;
     if user.is_multiple_of(2) {
-        common::ipv4([10, 0, 0, user], dscp, arrival.ip_bytes)
+        crate::common::ipv4([10, 0, 0, user], dscp, arrival.ip_bytes)
     } else {
         let mut source = [0; 16];
         (source[0], source[15]) = (0xfd, user);
-        common::ipv6(source, dscp, arrival.ip_bytes)
+        crate::common::ipv6(source, dscp, arrival.ip_bytes)
     }
 }
 
@@ -116,7 +114,7 @@ fn frame(arrival: &Arrival) -> Vec<u8> {
 fn decide_twice(programs: &Programs, library: &mut Library, arrival: &Arrival) -> bool {
     let Arrival { now_ns, queue_packets: packets, queue_bytes: bytes, .. } = *arrival;
     programs.set_replay(&ReplayInput { now_ns, packets, bytes, ..Default::default() }).unwrap();
-    let (metered, sent) = common::through(programs, &frame(arrival), 0);
+    let (metered, sent) = crate::common::through(programs, &frame(arrival), 0);
     let (label, average, threshold, drops) = library.decide(arrival);
     let class = if arrival.class == TrafficClass::Expedited { 1 << 22 } else { 0 };
     assert_eq!(metered.mark, 0xfa00_0000 | class | label.biased(), "label at {now_ns}");
@@ -130,14 +128,14 @@ fn decide_twice(programs: &Programs, library: &mut Library, arrival: &Arrival) -
 fn node(queue: &serde_json::Value) -> NodeConfig {
     let mut port = json!({"rate": "10 Mbit/s", "queue": {"scheme": "abc"}});
     port["queue"].as_object_mut().unwrap().extend(queue.as_object().unwrap().clone());
-    common::config(&port, &json!({"default_user": {"meter_of": "address", "traffic_class": "dscp"}}))
+    crate::common::config(&port, &json!({"default_user": {"meter_of": "address", "traffic_class": "dscp"}}))
 }
 
 #[test]
 fn golden_vector_is_decided_as_by_the_library_and_as_by_the_reference() {
     skip_unless_possible!();
     let config = node(&json!({"limit": "100 packets"}));
-    let (programs, mut library) = (common::replayed(&config), Library::new(&config));
+    let (programs, mut library) = (crate::common::replayed(&config), Library::new(&config));
     let text = include_str!("../../../vectors/abc.txt");
     let mut lines = text.lines().filter(|line| !line.starts_with('#')).peekable();
     let (mut queue_packets, mut arrivals) = (0u32, 0);
@@ -180,7 +178,7 @@ impl DropSink<TestPacket> for Dropped {
 /// decisions that differ from it, and of packets dropped by it.
 fn train(keys: &serde_json::Value, seed: u64, packets: u32) -> (u32, u32) {
     let config = node(keys);
-    let (programs, mut library) = (common::replayed(&config), Library::new(&config));
+    let (programs, mut library) = (crate::common::replayed(&config), Library::new(&config));
     // The reference counts packets without Ethernet headers. A packet fits into its buffer if and only if it does with
     // its header into one that is larger by a header.
     let limit = match config.ports[0].queue.limit.unwrap() {
@@ -264,7 +262,7 @@ fn bytes_count_in_the_average_where_asked_to() {
     skip_unless_possible!();
     let averages = ["packets", "bytes"].map(|average_over| {
         let config = node(&json!({"limit": "100 packets", "average_over": average_over}));
-        let (programs, mut library) = (common::replayed(&config), Library::new(&config));
+        let (programs, mut library) = (crate::common::replayed(&config), Library::new(&config));
         let mut rng = Rng::stream(5, 0, "sizes", 0);
         let mut now_ns = START_NS;
         for _ in 0..2000 {
@@ -295,7 +293,7 @@ fn a_virtual_queue_drains_at_its_rate() {
         "backlog": "virtual", "limit": "36000 B",
         "q_min": "18000 B", "q_base": "30000 B", "gamma": "24000 B",
     }));
-    let programs = common::replayed(&config);
+    let programs = crate::common::replayed(&config);
     let thresholds = FixedThreshold::new(14_400_000, 24_000_000, 19_200_000).unwrap();
     let params = FixedMeterParams::new(config.abc_marker.memory, config.default_user.reference_rate).unwrap();
     let decay = Decay::new(config.ports[0].abc.averager_memory).unwrap();
@@ -305,10 +303,10 @@ fn a_virtual_queue_drains_at_its_rate() {
     for _ in 0..5000 {
         now_ns += rng.exponential(0.8e6) as u64;
         let user = usize::from(rng.bits().is_multiple_of(3));
-        let frame = common::ipv4([10, 0, 0, user as u8], 0, 1500);
+        let frame = crate::common::ipv4([10, 0, 0, user as u8], 0, 1500);
         let input = ReplayInput { now_ns, packets: 9999, bytes: 9_999_999, ..Default::default() };
         programs.set_replay(&input).unwrap();
-        let verdict = common::through(&programs, &frame, 0).1.verdict;
+        let verdict = crate::common::through(&programs, &frame, 0).1.verdict;
         let label = meters[user].label(&params, 1500, Accounting::ONE, now_ns);
         let queue_ns = free_at.saturating_sub(now_ns) as i64;
         let drop = thresholds.drops(queue_ns, label, averager.average()) || queue_ns + 1514 * 800 > 28_800_000;
@@ -330,8 +328,8 @@ fn csfq_labels_and_decides_as_the_library_bit_for_bit() {
     skip_unless_possible!();
     let port = json!({"queue": {"scheme": "csfq", "limit": "24 packets"}, "rate": "10 Mbit/s"});
     let tables = json!({"marker": {"scheme": "csfq"}, "default_user": {"meter_of": "address"}});
-    let config = common::config(&port, &tables);
-    let programs = common::replayed(&config);
+    let config = crate::common::config(&port, &tables);
+    let programs = crate::common::replayed(&config);
     let unit = config.default_user.reference_rate;
     let constants = RateConstants::new(config.csfq_marker.rate_constant).unwrap();
     let of_port = &config.ports[0].csfq;

@@ -1,9 +1,7 @@
 //! Packets made to confuse or to cheat, given to the kernel programs one by one.
 #![cfg(feature = "ebpf")]
 
-mod common;
-
-use common::{LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed, replayed_later, through};
+use crate::common::{LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed, replayed_later, through};
 use fairlane_node::config::{MarkMatch, Who};
 use fairlane_node::kernel::Programs;
 use fairlane_node::records::{Kind, ReplayInput, UserKey};
@@ -141,7 +139,7 @@ fn frames_other_than_ip_are_unparsed_and_counted_by_their_reason() {
     skip_unless_possible!();
     let programs = node();
     for ethertype in [0x0806, 0x88a8, 0x8100, 0x8847, 0x8848, 0x8863, 0x8864, 0x0000, 0x05dc, 0xffff] {
-        let mut frame = common::ethernet(ethertype);
+        let mut frame = crate::common::ethernet(ethertype);
         frame.resize(64, 0xff);
         pass(&programs, &frame, 0);
     }

@@ -1,11 +1,7 @@
 //! The commands of docs/howto/two-routers.md, run on two routers.
 #![cfg(feature = "ebpf")]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
-
-use live::Lab;
+use crate::lab::Lab;
 use std::path::Path;
 
 const PAGE: &str = include_str!("../../../docs/howto/two-routers.md");
@@ -87,7 +83,7 @@ fn ten_commands_make_an_edge_and_a_core() {
     lab.send("c", "10.2.0.2", 972, 30, 0);
     let (at_edge, at_core) = (lab.status("a", &configs["a"]), lab.status("b", &configs["b"]));
     assert_eq!((&at_edge["ingress"]["metered"], &at_core["ingress"]["trusted"]), (&30.into(), &30.into()));
-    assert_eq!(live::port(&at_core, "eth1")["unlabelled"], 0);
+    assert_eq!(crate::lab::port(&at_core, "eth1")["unlabelled"], 0);
     for router in ["a", "b"] {
         lab.node_ok(router, "detach", &configs[router]);
     }

@@ -1,12 +1,8 @@
 //! The kernel data plane on packets of network namespaces: backlog, life cycle, carriers, classes.
 #![cfg(feature = "ebpf")]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
-
+use crate::lab::{Lab, assert_same_labels, average_activity, port, user};
 use libbpf_rs::{MapCore, MapHandle, MapType};
-use live::{Lab, assert_same_labels, average_activity, port, user};
 use serde_json::Value as Json;
 use std::path::Path;
 use std::process::Command;

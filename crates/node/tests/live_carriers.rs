@@ -1,11 +1,7 @@
 //! Carriers of the label between two nodes, on packets of network namespaces.
 #![cfg(feature = "ebpf")]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
-
-use live::{Lab, assert_same_labels, port};
+use crate::lab::{Lab, assert_same_labels, port};
 use serde_json::Value as Json;
 use std::path::PathBuf;
 

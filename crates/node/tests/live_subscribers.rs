@@ -1,11 +1,7 @@
 //! Subscribers on packets of network namespaces: both directions, interfaces without Ethernet, tags of others, `mq`.
 #![cfg(feature = "ebpf")]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
-
-use live::{Lab, port, user};
+use crate::lab::{Lab, port, user};
 use serde_json::Value as Json;
 use std::process::Command;
 

@@ -1,12 +1,8 @@
 //! Subscribers of a running node: changed while packets pass, imported, told by RADIUS.
 #![cfg(feature = "ebpf")]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
-
+use crate::lab::Lab;
 use libbpf_rs::{MapCore as _, MapHandle};
-use live::Lab;
 use serde_json::Value as Json;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};

@@ -1,12 +1,8 @@
 //! What an operator meets: interfaces that come and go, places where pins do not stay, readers that go away.
 #![cfg(feature = "ebpf")]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
-
+use crate::lab::Lab;
 use fairlane_node::records::PortRecord;
-use live::Lab;
 use serde_json::{Value as Json, json};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -382,7 +378,7 @@ fn marks_are_counted_where_people_look() {
     let ect_0 = 2;
     lab.send("c", "10.2.0.2", 972, 60, ect_0);
     let status = lab.status("n", &config);
-    let port = live::port(&status, "out0");
+    let port = crate::lab::port(&status, "out0");
     let count = |name: &str| port[name].as_u64().unwrap();
     let marked = count("marked");
     assert!(marked > 0 && marked < count("accepted"), "{port}");

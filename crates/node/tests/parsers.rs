@@ -1,12 +1,9 @@
 //! The parsers of frames and configurations on mutated input: a million frames, as many values, whole files.
 
-#[path = "common/mutate.rs"]
-mod mutate;
-
+use crate::mutate::mutate;
 use fairlane_node::config::{MarkMatch, NodeConfig, Prefix};
 use fairlane_node::frame::{Frame, Network};
 use fairlane_schemes::base::rng::Rng;
-use mutate::mutate;
 use std::fmt::Display;
 use std::str::FromStr;
 

@@ -11,13 +11,9 @@
 //! the site, in each direction one. Users with one CUBIC or BBR flow meet users with four.
 #![cfg(feature = "ebpf")]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
-
+use crate::lab::{Lab, port};
 use libbpf_rs::MapHandle;
 use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
-use live::{Lab, port};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, HashMap};
@@ -137,7 +133,7 @@ impl Subscriber {
 
     /// The head of its frames: addresses, and what comes before IP and the length of PPPoE.
     fn head(&self, to: &str, from: &str) -> String {
-        let hex = |address: &str| live::mac(address).replace(':', "");
+        let hex = |address: &str| crate::lab::mac(address).replace(':', "");
         let head = hex(to) + &hex(from);
         match self.line() {
             Line::Plain => head + "0800",
@@ -207,12 +203,12 @@ impl Pop {
 
     /// Hosts have all addresses of their site; plain ones go straight, others through the device of `access.py`.
     fn route(&self) {
-        let (lab, server_mac) = (&self.lab, live::mac(SERVER));
+        let (lab, server_mac) = (&self.lab, crate::lab::mac(SERVER));
         for site in self.sites() {
             let name = SITE_HOSTS[site];
             lab.run(name, &format!("ip neigh replace {SERVER} lladdr {server_mac} dev c0 nud permanent"));
             lab.run(name, &format!("ip route add {SERVER}/32 dev c0"));
-            let mac = live::mac(&host(site));
+            let mac = crate::lab::mac(&host(site));
             lab.run("g", &format!("ip neigh replace {} lladdr {mac} dev g0 nud permanent", host(site)));
         }
     }

@@ -2,13 +2,9 @@
 //! than there is room for. FAIRLANE_SOAK_SECONDS is how long, by default 8; 600 for the full test.
 #![cfg(feature = "ebpf")]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
-
+use crate::lab::Lab;
 use fairlane_node::records::Places;
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter, ProgInfoQueryOptions};
-use live::Lab;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};

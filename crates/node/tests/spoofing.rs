@@ -1,15 +1,11 @@
 //! Source addresses that are not the sender's: whom they harm, whom they do not, and what they gain.
 #![cfg(feature = "ebpf")]
 
-mod common;
-#[path = "common/live.rs"]
-mod live;
-
-use common::{LOOPBACK, config, ipv4, replayed_later};
+use crate::common::{LOOPBACK, config, ipv4, replayed_later};
+use crate::lab::{Lab, port, user};
 use fairlane_node::config::Who;
 use fairlane_node::kernel::Programs;
 use fairlane_node::records::UserKey;
-use live::{Lab, port, user};
 use serde_json::json;
 
 const VICTIM: [u8; 4] = [10, 0, 0, 7];

@@ -1,9 +1,7 @@
 //! Subscribers as they are: several prefixes, tags, sessions; as sources and as destinations; with places of their own.
 #![cfg(feature = "ebpf")]
 
-mod common;
-
-use common::{LOOPBACK, PASS, START_NS, config, ethernet, ipv4, ipv6, replayed, replayed_later};
+use crate::common::{LOOPBACK, PASS, START_NS, config, ethernet, ipv4, ipv6, replayed, replayed_later};
 use fairlane_node::config::{UserIs, Who};
 use fairlane_node::kernel::Programs;
 use fairlane_node::records::{ReplayInput, UserKey};
@@ -229,7 +227,7 @@ fn drops_count_for_the_user_that_was_metered() {
         .unwrap();
     let frame = ipv4([10, 0, 0, 1], 0, 100);
     let label = meter(&programs, &frame);
-    assert_eq!(programs.run("fairlane_egress", &frame, LOOPBACK, label, 1).unwrap().verdict, common::DROP);
+    assert_eq!(programs.run("fairlane_egress", &frame, LOOPBACK, label, 1).unwrap().verdict, crate::common::DROP);
     assert_eq!(programs.user_state(&prefix("10.0.0.0/24")).unwrap().unwrap().dropped, 1);
     // Nobody's: the meter for that.
     let mut other = ethernet(0x0806);

@@ -1,9 +1,7 @@
 //! The search for silent addresses does a bounded amount of work at a time, however large the table is.
 #![cfg(feature = "ebpf")]
 
-mod common;
-
-use common::{LOOPBACK, config, ipv4};
+use crate::common::{LOOPBACK, config, ipv4};
 use fairlane_node::kernel::{Mode, Programs, configure};
 use fairlane_node::records::{Places, PoolRecord};
 use serde_json::json;

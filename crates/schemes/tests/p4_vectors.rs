@@ -1,17 +1,15 @@
 //! The P4 programs: their generated files, their golden vectors, and the library that replays them bit for bit.
 
+use crate::p4::file::{Input, Vectors};
+use crate::p4::program;
+use crate::p4::scheme::Scheme;
+use crate::p4::setup::FLOODED;
+use crate::p4::switch::{Outcome, Switch};
+use crate::p4::train::train;
 #[allow(missing_docs)]
-mod p4;
-
 use fairlane_schemes::fixed::csfq::FixedCsfq;
 use fairlane_schemes::fixed::p4::files;
 use fairlane_schemes::fixed::{Activity, LOG2_OF_ZERO_Q31, log2_q31};
-use p4::file::{Input, Vectors};
-use p4::program;
-use p4::scheme::Scheme;
-use p4::setup::FLOODED;
-use p4::switch::{Outcome, Switch};
-use p4::train::train;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 

@@ -365,7 +365,7 @@ proptest! {
             let batch = Batch::start((0..4).map(|replication| (parsed.clone(), replication)).collect(), threads).unwrap();
             let mut texts = vec![String::new(); 4];
             while batch.remaining() > 0 {
-                let (index, outcome) = batch.next(Duration::from_secs(60)).expect("runs end within a minute");
+                let (index, outcome) = batch.next(Duration::from_secs(600)).expect("runs end");
                 let record = RunRecord { cpu_seconds: None, ..outcome.expect("no defect") };
                 texts[index] = serde_json::to_string(&record).unwrap();
             }

@@ -7,16 +7,14 @@
 //! by more than [`TOLERANCE`], unless [`UNFAIR`] says why that scheme does not prevent it in that situation. More than
 //! the max-min share is no offence: it is either taken from somebody, who is short then, or would be lost.
 
-mod screen {
-    pub mod cases;
-    pub mod unfair;
-}
+mod cases;
+mod unfair;
 
+use self::cases::{CASES, Case};
+use self::unfair::UNFAIR;
 use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_sim::engine;
 use fairlane_sim::scenario::Scenario;
-use screen::cases::{CASES, Case};
-use screen::unfair::UNFAIR;
 use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
 use std::thread;

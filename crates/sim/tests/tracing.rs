@@ -318,7 +318,7 @@ fn a_reader_who_has_enough_ends_the_run_early() {
 fn a_watched_run_can_be_dropped_while_it_waits_for_its_reader() {
     let watch = Watch { trace: Some(Time::from_micros(1)), ..Watch::default() };
     let run = WatchedRun::start(scenario(), 0, &watch).unwrap();
-    assert!(matches!(run.next(Duration::from_secs(60)), Some(Message::Chunk(_))));
+    assert!(matches!(run.next(Duration::from_secs(600)), Some(Message::Chunk(_))));
     drop(run);
 }
 
@@ -326,7 +326,7 @@ fn a_watched_run_can_be_dropped_while_it_waits_for_its_reader() {
 fn a_device_without_room_is_reported() {
     let pcap = Some(("/dev/full".into(), PcapOptions::default()));
     let run = WatchedRun::start(scenario(), 0, &Watch { pcap, ..Watch::default() }).unwrap();
-    let message = run.next(Duration::from_secs(60));
+    let message = run.next(Duration::from_secs(600));
     assert!(matches!(message, Some(Message::Ended(Err(Failure::Io(..))))), "{message:?}");
 }
 

@@ -37,7 +37,7 @@ pub fn missing() -> Option<&'static str> {
 #[macro_export]
 macro_rules! skip_unless_possible {
     () => {
-        if let Some(reason) = common::missing() {
+        if let Some(reason) = $crate::common::missing() {
             println!("skipped: {reason}");
             return;
         }

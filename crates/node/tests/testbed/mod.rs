@@ -18,9 +18,9 @@ pub const FAR_SERVER: &str = "10.8.0.9";
 
 /// Leaves the test with the reason printed if namespaces cannot be made here.
 #[macro_export]
-macro_rules! skip_unless_possible {
+macro_rules! skip_unless_linked {
     () => {
-        if let Some(reason) = testbed::missing() {
+        if let Some(reason) = $crate::testbed::missing() {
             println!("skipped: {reason}");
             return;
         }
@@ -69,12 +69,20 @@ impl Testbed {
             run(&format!("ip -n {host} link add {inner} type veth peer name {outer} netns {node}"));
             run(&format!("ip -n {host} addr add {address}/24 dev {inner}"));
             run(&format!("ip -n {node} link set {outer} up"));
-            run(&format!("ip -n {host} link set {inner} up"));
+            run(&format!("ip -n {host} link set {inner} address {} up", mac(inner)));
             if !offload {
                 run(&format!("ip netns exec {host} ethtool -K {inner} tx off tso off gso off gro off"));
             }
         }
+        testbed.neighbours();
         testbed
+    }
+
+    /// Each host knows the other's Ethernet address, so that no packet waits for an answer.
+    fn neighbours(&self) {
+        let [client, _, server] = &self.names;
+        run(&format!("ip -n {client} neigh replace {SERVER} lladdr {} dev c0 nud permanent", mac("s0")));
+        run(&format!("ip -n {server} neigh replace {CLIENT} lladdr {} dev s0 nud permanent", mac("c0")));
     }
 
     /// Hosts in subnets of their own, each with the node as its router.
@@ -88,13 +96,9 @@ impl Testbed {
         testbed
     }
 
-    /// Sends frames from the client and gives those that the server gets within a second, tags put back.
-    pub fn exchange(&self, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
-        self.exchange_for(frames, Duration::from_secs(1))
-    }
-
-    /// The same, within `time`.
-    pub fn exchange_for(&self, frames: &[Vec<u8>], time: Duration) -> Vec<Vec<u8>> {
+    /// Sends frames from the client and gives those that the server gets, tags put back, until it has as many or none has
+    /// come for `patience`.
+    pub fn exchange(&self, frames: &[Vec<u8>], patience: Duration) -> Vec<Vec<u8>> {
         let at = |host: usize, name: &'static str| {
             let namespace = std::fs::File::open(format!("/run/netns/{}", self.names[host])).unwrap();
             // A thread of its own, since it does not come back from the namespace.
@@ -110,9 +114,10 @@ impl Testbed {
             assert_eq!(client.send(batch).unwrap(), batch.len());
         }
         let mut received = Vec::new();
-        let until = Instant::now() + time;
-        while received.len() < frames.len() && Instant::now() < until {
+        let mut last = Instant::now();
+        while received.len() < frames.len() && last.elapsed() < patience {
             server.receive(1, |frame| {
+                last = Instant::now();
                 let (addresses, rest) = frame.bytes.split_at(12);
                 received.push([addresses, frame.tag.as_ref().map_or(&[], |tag| &tag[..]), rest].concat());
             });
@@ -134,12 +139,12 @@ impl Testbed {
     fn forwarder(&self, config: &str) -> Command {
         std::fs::write(&self.config, format!("[forward]\nio = \"{}\"\n{config}", self.io)).unwrap();
         let path = self.config.display().to_string();
-        self.command(1, &["forward", &path, "--time", "20 s"])
+        self.command(1, &["forward", &path, "--time", "300 s"])
     }
 
     /// A sink at the server.
     pub fn sink(&self, address: &str) -> Running {
-        Running::ready(self.command(2, &["sink", address, "--time", "20 s"]))
+        Running::ready(self.command(2, &["sink", address, "--time", "300 s"]))
     }
 
     /// Sends from the client until it is over, and gives the sender's report.
@@ -175,16 +180,14 @@ impl Testbed {
 
     /// The server's link, made anew, up at both ends.
     pub fn make_server_link_anew(&self) {
-        let [client, node, server] = &self.names;
+        let [_, node, server] = &self.names;
         run(&format!("ip -n {server} link del s0"));
-        std::thread::sleep(Duration::from_millis(300));
         run(&format!("ip -n {server} link add s0 type veth peer name p1 netns {node}"));
         run(&format!("ip -n {server} addr add {SERVER}/24 dev s0"));
         run(&format!("ip -n {node} link set p1 up"));
-        run(&format!("ip -n {server} link set s0 up"));
+        run(&format!("ip -n {server} link set s0 address {} up", mac("s0")));
         run(&format!("ip netns exec {server} ethtool -K s0 tx off tso off gso off gro off"));
-        // It has another Ethernet address now.
-        run(&format!("ip -n {client} neigh flush all"));
+        self.neighbours();
     }
 
     fn command(&self, host: usize, arguments: &[&str]) -> Command {
@@ -256,6 +259,47 @@ impl Drop for Running {
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let _ = self.child.wait();
     }
+}
+
+/// Adds reports up until `is_over` holds for their sums, for half a minute at most: what is missing then is missing for good.
+pub fn until<const N: usize>(mut running: [&mut Running; N], is_over: impl Fn(&[Json; N]) -> bool) -> [Json; N] {
+    let mut sums = running.each_mut().map(|one| one.report());
+    let begin = Instant::now();
+    while !is_over(&sums) && begin.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(20));
+        for (sum, one) in sums.iter_mut().zip(&mut running) {
+            add(sum, &one.report());
+        }
+    }
+    sums
+}
+
+/// Counters are added; of other numbers the least remains, of the rest the latest.
+fn add(sum: &mut Json, more: &Json) {
+    match (&mut *sum, more) {
+        (Json::Object(sum), Json::Object(more)) => {
+            for (key, value) in more {
+                sum.entry(key).and_modify(|there| add(there, value)).or_insert_with(|| value.clone());
+            }
+        }
+        (Json::Array(sum), Json::Array(more)) => {
+            for (index, value) in more.iter().enumerate() {
+                if index < sum.len() { add(&mut sum[index], value) } else { sum.push(value.clone()) }
+            }
+        }
+        (Json::Number(a), Json::Number(b)) => {
+            *sum = match (a.as_u64(), b.as_u64()) {
+                (Some(a), Some(b)) => (a + b).into(),
+                _ => a.as_f64().unwrap().min(b.as_f64().unwrap()).into(),
+            };
+        }
+        (sum, more) => *sum = more.clone(),
+    }
+}
+
+/// The Ethernet address of a host's interface.
+fn mac(interface: &str) -> &'static str {
+    if interface == "c0" { "02:00:00:00:00:01" } else { "02:00:00:00:00:09" }
 }
 
 fn run(command: &str) -> String {

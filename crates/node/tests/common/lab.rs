@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 macro_rules! skip_unless_live {
     () => {
         skip_unless_possible!();
-        if let Some(reason) = live::missing() {
+        if let Some(reason) = $crate::lab::missing() {
             println!("skipped: {reason}");
             return;
         }

@@ -1,0 +1,22 @@
+//! Tests of the node that need no links and no clock, in one binary: each file is a module.
+
+#[cfg(feature = "ebpf")]
+#[macro_use]
+mod common;
+#[path = "common/mutate.rs"]
+mod mutate;
+
+mod carriers;
+mod ecn;
+mod golden;
+mod hostile;
+mod manual;
+mod many_users;
+mod p4;
+mod parsers;
+mod recent;
+mod records;
+mod subscribers;
+mod sweep;
+mod threat_model;
+mod user_lists;

@@ -1,0 +1,25 @@
+//! Tests of the node on the links of network namespaces, in real time, in one binary: each file is a module.
+//!
+//! `make test-live` runs them one at a time.
+
+#[cfg(feature = "ebpf")]
+#[macro_use]
+mod common;
+#[cfg(feature = "ebpf")]
+#[macro_use]
+#[path = "common/lab.rs"]
+mod lab;
+#[macro_use]
+mod testbed;
+
+mod forward;
+mod forward_xdp;
+mod howto;
+mod live;
+mod live_carriers;
+mod live_subscribers;
+mod live_users;
+mod operate;
+mod pop;
+mod soak;
+mod spoofing;

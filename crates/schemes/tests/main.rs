@@ -1,0 +1,9 @@
+//! Tests of the schemes through their public interface, in one binary: each file is a module.
+
+mod p4;
+
+mod fixed_in_c;
+mod harness;
+mod p4_vectors;
+mod state;
+mod vectors;

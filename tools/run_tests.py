@@ -1,0 +1,77 @@
+"""Runs what `make test` and `make test-live` consist of, goes on after a failure, and ends with one line of counts.
+
+Usage: run_tests.py LANE... A lane is a list of targets of the Makefile, run one after the other; lanes run at the same
+time. What a step prints is shown when it ends. Its tests are counted from the closing lines of cargo test and pytest; a
+step without any is one test.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE)
+PYTEST = re.compile(r"^(?=.*\bin [\d.]+s)(?:=+ )?((?:\d+ \w+(?:, )?)+) in ", re.MULTILINE)
+WORDS = {"passed": 0, "xfailed": 0, "failed": 1, "error": 1, "errors": 1, "skipped": 2}
+
+
+def counts(output: str) -> list[int]:
+    """Passed, failed and skipped tests by the closing lines of cargo test and pytest."""
+    sums = [0, 0, 0]
+    for match in CARGO.finditer(output):
+        for place, number in enumerate(match.groups()):
+            sums[place] += int(number)
+    for match in PYTEST.finditer(output):
+        for number, word in re.findall(r"(\d+) (\w+)", match[1]):
+            if word in WORDS:
+                sums[WORDS[word]] += int(number)
+    return sums
+
+
+def run(step: str) -> list[int]:
+    """Runs a target, shows what it prints, and counts its tests."""
+    print(f"{step} ...", flush=True)
+    begin = time.monotonic()
+    # Compilers would look for a job server that only make can reach.
+    environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    done = subprocess.run(
+        ["make", "--no-print-directory", step],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=environment,
+        check=False,
+    )
+    result = counts(done.stdout)
+    if not any(result):
+        result = [int(done.returncode == 0), 0, 0]
+    if done.returncode and not result[1]:
+        result[1] = 1  # such as a test that does not compile
+    passed, failed, skipped = result
+    summary = f"{step}: {passed} passed, {failed} failed, {skipped} skipped in {time.monotonic() - begin:.0f} s"
+    print(f"{done.stdout}{summary}", flush=True)
+    return result
+
+
+def main() -> None:
+    """Runs the lanes, and ends with their sum."""
+    lanes = [lane.split() for lane in sys.argv[1:]]
+    with ThreadPoolExecutor(len(lanes)) as executor:
+        results = [
+            result
+            for lane in executor.map(lambda steps: [(step, run(step)) for step in steps], lanes)
+            for result in lane
+        ]
+    failures = [step for step, (_, failed, _) in results if failed]
+    if failures:
+        print(f"Failed: {', '.join(failures)}. Each is a target: make {failures[0]}")
+    passed, failed, skipped = (sum(column) for column in zip(*(result for _, result in results), strict=True))
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
