@@ -1,9 +1,9 @@
 //! The fingerprint of the build: what changes it and what does not.
 
 #[path = "../build/fingerprint.rs"]
-mod fingerprint;
+mod build;
 
-use fingerprint::Fingerprint;
+use self::build::Fingerprint;
 
 const SOURCE: &str = r#"
 //! Head.
