@@ -81,6 +81,10 @@ impl TrackedSender {
         let prior_una = self.records.una();
         let delivered_before = self.rate.delivered;
         let mut news = News::NONE;
+        if params.loss_detection == LossDetection::Rack {
+            // What timers took for lost is of no ACK (`lost` in `tcp_input.c` tcp_ack).
+            self.newly_lost = 0;
+        }
         self.rack.begin_ack();
         self.take_in_blocks(params, ack, prior_una, &mut news, now);
         self.take_in_number(params, ack, &mut news, now);

@@ -42,6 +42,9 @@ pub(super) struct Record {
     pub(super) fate: Fate,
     /// It was sent more than once.
     pub(super) resent: bool,
+    /// It was taken for lost and is not delivered yet, sent again or not (TCPCB_LOST): a copy in flight that repairs a loss has it,
+    /// a probe's has not.
+    pub(super) unrepaired: bool,
     /// The sender had too few data to fill the window (P.is_app_limited).
     pub(super) app_limited: bool,
 }
@@ -60,6 +63,7 @@ impl Record {
         newer: NONE,
         fate: Fate::InFlight,
         resent: false,
+        unrepaired: false,
         app_limited: false,
     };
 }
@@ -79,6 +83,8 @@ pub(super) struct Records {
     sacked: u32,
     /// In flight and sent more than once.
     resent: u32,
+    /// Taken for lost and not delivered yet, sent again or not.
+    unrepaired: u32,
     /// No segment below is lost.
     lost_from: u32,
 }
@@ -95,6 +101,7 @@ impl Records {
             lost: 0,
             sacked: 0,
             resent: 0,
+            unrepaired: 0,
             lost_from: 0,
         }
     }
@@ -149,6 +156,12 @@ impl Records {
         self.resent
     }
 
+    /// Segments taken for lost that are not delivered yet, copies in flight included (lost_out).
+    #[inline]
+    pub(super) fn unrepaired(&self) -> u32 {
+        self.unrepaired
+    }
+
     /// The segment in flight that was sent first, if there is one.
     #[inline]
     pub(super) fn oldest(&self) -> Option<u32> {
@@ -201,7 +214,8 @@ impl Records {
     /// Segment `seq`, lost or in flight, is sent again.
     pub(super) fn resend(&mut self, seq: u32, record: Record) {
         self.take_out(seq);
-        *self.at_mut(seq) = Record { fate: Fate::InFlight, resent: true, ..record };
+        let unrepaired = self.at(seq).unrepaired;
+        *self.at_mut(seq) = Record { fate: Fate::InFlight, resent: true, unrepaired, ..record };
         self.append(seq);
     }
 
@@ -209,8 +223,11 @@ impl Records {
     pub(super) fn lose(&mut self, seq: u32) {
         debug_assert_eq!(self.at(seq).fate, Fate::InFlight);
         self.take_out(seq);
-        self.at_mut(seq).fate = Fate::Lost;
+        let record = self.at_mut(seq);
+        record.fate = Fate::Lost;
+        let first_time = !std::mem::replace(&mut record.unrepaired, true);
         self.lost += 1;
+        self.unrepaired += u32::from(first_time);
         self.lost_from = self.lost_from.min(seq);
     }
 
@@ -221,8 +238,10 @@ impl Records {
             return None;
         }
         self.take_out(seq);
-        self.at_mut(seq).fate = Fate::Sacked;
+        let record = self.at_mut(seq);
+        (record.fate, record.unrepaired) = (Fate::Sacked, false);
         self.sacked += 1;
+        self.unrepaired -= u32::from(before.unrepaired);
         Some(before)
     }
 
@@ -232,6 +251,7 @@ impl Records {
         let seq = self.una;
         let before = *self.at(seq);
         self.take_out(seq);
+        self.unrepaired -= u32::from(before.unrepaired);
         self.una += 1;
         self.lost_from = self.lost_from.max(self.una);
         before
@@ -257,7 +277,9 @@ impl Records {
 
     /// Nothing is lost after all: what was taken for it is in flight, as if it had been sent before all else.
     pub(super) fn restore_lost(&mut self) {
+        self.unrepaired = 0;
         for seq in (self.una..self.nxt).rev() {
+            self.at_mut(seq).unrepaired = false;
             if self.at(seq).fate == Fate::Lost {
                 self.take_out(seq);
                 self.at_mut(seq).fate = Fate::InFlight;
@@ -362,6 +384,8 @@ impl Records {
         assert_eq!(listed.len() as u32, self.in_flight);
         assert!(listed.iter().all(|&seq| self.at(seq).fate == Fate::InFlight));
         assert_eq!(listed.iter().filter(|&&seq| self.at(seq).resent).count() as u32, self.resent);
+        assert_eq!((self.una..self.nxt).filter(|&seq| self.at(seq).unrepaired).count() as u32, self.unrepaired);
+        assert!((self.una..self.nxt).all(|seq| self.at(seq).unrepaired || self.at(seq).fate != Fate::Lost));
         assert!((self.una..self.nxt).all(|seq| seq >= self.lost_from || self.at(seq).fate != Fate::Lost));
     }
 }
@@ -408,6 +432,24 @@ mod tests {
         records.restore_lost();
         assert_eq!((records.first_lost(), records.oldest()), (None, Some(30)));
         records.check();
+    }
+
+    #[test]
+    fn a_lost_segment_counts_until_it_is_delivered_and_a_copy_of_one_that_was_not_lost_never() {
+        let mut records = Records::new();
+        (0..5).for_each(|_| records.push(Record::BLANK));
+        records.lose(0);
+        records.lose(1);
+        (0..2).for_each(|seq| records.resend(seq, Record::BLANK));
+        records.resend(4, Record::BLANK);
+        assert_eq!((records.lost(), records.unrepaired(), records.resent()), (0, 2, 3));
+        records.lose(1);
+        records.check();
+        assert_eq!(records.unrepaired(), 2, "a copy that is lost is of the same segment");
+        records.sack(1);
+        records.pop();
+        records.check();
+        assert_eq!(records.unrepaired(), 0);
     }
 
     #[test]

@@ -17,6 +17,10 @@ impl TrackedSender {
         let una = self.records.una();
         let partial = self.phase == Phase::Recovery && news.in_order > 0 && una < self.recover;
         let repaired = self.in_recovery();
+        let by_time = params.loss_detection == LossDetection::Rack;
+        // tcp_ack_is_dubious: Linux looks no further at other ACKs.
+        let disordered = news.in_order == 0 || news.sacked || news.duplicate || ack.congestion_echo;
+        let dubious = disordered || self.phase != Phase::Open;
         match self.phase {
             Phase::Recovery if una >= self.recover => self.end_recovery(params, ack, now),
             Phase::Recovery if news.in_order > 0 => self.undo_partly(params, ack, now),
@@ -28,7 +32,6 @@ impl TrackedSender {
             self.open(params, now);
         }
         let resent = self.records.resent();
-        let lost = self.records.lost();
         self.look_for_losses(params, now);
         let copy_lost = self.records.resent() < resent;
         match self.phase {
@@ -39,17 +42,29 @@ impl TrackedSender {
                     self.enter_recovery(params, now);
                 }
             }
-            Phase::Open | Phase::Disorder if self.records.lost() > 0 => self.enter_recovery(params, now),
+            Phase::Open | Phase::Disorder if self.is_loss_proven(params) => self.enter_recovery(params, now),
+            Phase::Open if by_time && !dubious => {}
+            // tcp_try_keep_open; a probe's copy is in flight without a loss.
             Phase::Open | Phase::Disorder => {
-                self.phase = if self.records.sacked() > 0 { Phase::Disorder } else { Phase::Open };
+                let calm = self.records.sacked() == 0 && !(by_time && self.records.resent() > 0);
+                self.phase = if calm { Phase::Open } else { Phase::Disorder };
             }
             // A retransmission of the loss state is lost itself.
-            Phase::Loss if copy_lost && self.records.lost() > lost => self.enter_recovery(params, now),
+            Phase::Loss if copy_lost => self.enter_recovery(params, now),
             _ if partial && params.recovery_sends_at_once && !self.records.at(una).resent => {
                 // ProcessAck of ns-3 takes new data if the scoreboard tells of no loss, where RFC 6582 takes `una`.
                 self.forced = self.records.first_lost().map_or(Forced::New, Forced::Again);
             }
             _ => {}
+        }
+    }
+
+    /// Whether a loss begins a recovery: one that is not delivered yet, with its copy in flight too (tcp_time_to_recover); by the
+    /// scoreboard one that is not sent again yet.
+    fn is_loss_proven(&self, params: &TcpParams) -> bool {
+        match params.loss_detection {
+            LossDetection::Scoreboard => self.records.lost() > 0,
+            _ => self.records.unrepaired() > 0,
         }
     }
 

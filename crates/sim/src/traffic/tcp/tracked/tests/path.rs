@@ -29,6 +29,8 @@ pub(super) fn plain() -> TcpParams {
 pub(super) enum Lot {
     Arrives,
     Late(Time),
+    /// Not before this time: behind a stall, which changes no order.
+    NotBefore(Time),
     Lost,
     Marked,
 }
@@ -156,6 +158,7 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
                 Lot::Lost => continue,
                 Lot::Arrives => MS(50),
                 Lot::Late(delay) => MS(50) + delay,
+                Lot::NotBefore(time) => time.saturating_sub(self.now).max(MS(50)),
                 Lot::Marked => {
                     segment.ecn = if segment.ecn == Ecn::NotEct { Ecn::NotEct } else { Ecn::Ce };
                     MS(50)

@@ -225,6 +225,59 @@ fn sending_the_first_segment_again_does_not_end_the_wait_for_later_ones() {
 }
 
 #[test]
+fn a_recovery_is_followed_by_the_next_while_the_copy_of_a_later_loss_is_in_flight() {
+    // Recovery begins at 300 ms with 52 segments sent. The copy of 20 is lost and sent again at 400 ms, as is 53, which is beyond: the
+    // ACK of the one ends that recovery at 500 ms, the other arrives behind it.
+    let lot = |seq, time| if matches!((seq, time), (20, 0 | 1) | (53, 0)) { Lot::Lost } else { Lot::Arrives };
+    let mut path = Path::new(plain(), None, lot);
+    while path.sender.records.una() < 53 {
+        path.step();
+    }
+    assert_eq!(path.resent(), [(300, 20), (400, 20), (400, 53)]);
+    assert_eq!((path.sender.phase(), path.sender.stats().fast_recoveries), (Phase::Recovery, 2));
+    // The second one halves the window again: Reno has lost in two windows.
+    assert_eq!(path.sender.ssthresh(), u64::from(15 / 2 * MSS));
+    path.run_until(MS(650));
+    assert_eq!((path.sender.phase(), path.sender.stats().fast_recoveries), (Phase::Open, 2));
+}
+
+#[test]
+fn a_copy_that_a_probe_has_sent_is_no_loss_but_disorder() {
+    // What leaves at 200 ms stalls until 900 ms. A probe repeats its end, 29, and a timeout its beginning; the first ACK tells that
+    // nothing was lost.
+    let stalls = |seq, time| match (seq, time) {
+        (29, 1..) => Lot::NotBefore(MS(950)),
+        (10.., _) => Lot::NotBefore(MS(900)),
+        _ => Lot::Arrives,
+    };
+    let params = TcpParams { socket_buffer: Bytes(20 * u64::from(MSS)), ..plain() };
+    let mut path = Path::new(params, None, stalls);
+    while path.sender.records.una() <= 10 {
+        path.step();
+    }
+    let stats = path.sender.stats();
+    assert_eq!((stats.tail_loss_probes, stats.timeouts, stats.undone_reductions), (1, 1, 1));
+    assert_eq!((path.sender.phase(), stats.fast_recoveries), (Phase::Disorder, 0));
+    path.run_until(MS(950));
+    assert_eq!((path.sender.phase(), path.sender.stats().fast_recoveries), (Phase::Open, 0));
+}
+
+#[test]
+fn what_a_timer_took_for_lost_is_no_loss_of_the_next_ack() {
+    // As above, but 45 is lost too: the timer takes three for lost. PRR sends the first again, and since its ACK shows progress without new
+    // losses, with that one segment more than it delivers.
+    let lot = |seq, time| match (seq, time) {
+        (k, 0) if k < 10 => Lot::Late(MS(2 * u64::from(k))),
+        (10, 0) => Lot::Late(MS(1)),
+        (32 | 45 | 46, 0) => Lot::Lost,
+        _ => Lot::Arrives,
+    };
+    let mut path = Path::new(plain(), Some(50), lot);
+    path.run_to_completion();
+    assert_eq!(path.resent(), [(435, 32), (535, 45), (535, 46)]);
+}
+
+#[test]
 fn recovery_in_a_window_that_marks_reduced_ends_at_the_threshold() {
     // 30 to 69 leave at 300 ms. The mark of 30 comes back at 400 ms, with five losses of the same window.
     let lot = |seq, time| match (seq, time) {
