@@ -1,8 +1,9 @@
 //! Random paths: whatever is lost, late or marked, every segment is delivered and the counts agree.
 
+use fairlane_schemes::base::units::Bytes;
 use proptest::prelude::*;
 
-use super::path::{Lot, MS, Path, linux};
+use super::path::{Lot, MS, MSS, Path, linux, plain};
 use crate::traffic::tcp::{CongestionControl, HyStartKind, LossDetection, Pacing, Recovery, TcpParams};
 
 fn params() -> impl Strategy<Value = TcpParams> {
@@ -36,6 +37,26 @@ fn params() -> impl Strategy<Value = TcpParams> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 150 } else { 1500 }))]
+
+    #[test]
+    fn a_stall_without_a_loss_leaves_no_reduction(
+        first in 10u32..400,
+        until in 250u64..3000,
+        tlp: bool,
+        delayed_ack in 1u32..3,
+        window in 5u64..60,
+    ) {
+        // From segment `first` on nothing arrives before `until`, in order. What timers do about it is needless: all of it is undone.
+        let mut stalls = false;
+        let lot = move |seq, _| {
+            stalls |= seq >= first;
+            if stalls { Lot::NotBefore(MS(until)) } else { Lot::Arrives }
+        };
+        let params = TcpParams { tlp, delayed_ack, socket_buffer: Bytes(window * u64::from(MSS)), ..plain() };
+        let mut path = Path::new(params, Some(500), lot);
+        path.run_to_completion();
+        prop_assert_eq!(path.sender.ssthresh(), u64::from(u32::MAX), "{:?}", path.sender.stats());
+    }
 
     #[test]
     fn every_segment_is_delivered_whatever_happens_on_the_path(

@@ -338,6 +338,27 @@ fn a_spurious_timeout_is_undone_when_originals_arrive() {
 }
 
 #[test]
+fn a_spurious_timeout_in_a_recovery_from_a_true_loss_is_not_undone_and_reduces_no_further() {
+    // 20 is lost. Recovery sends it again at 300 ms, when a stall begins: its timeout is spurious, since the copy arrives at 1000 ms. But
+    // that is a copy, by Eifel and by D-SACK, and F-RTO watches no timeout in a recovery (RFC 5682 2.1, tcp_enter_loss).
+    let mut stalls = false;
+    let lot = |seq, time| {
+        stalls |= (seq, time) == (20, 1);
+        match (seq, time) {
+            (20, 0) => Lot::Lost,
+            _ if stalls => Lot::NotBefore(MS(1000)),
+            _ => Lot::Arrives,
+        }
+    };
+    let mut path = Path::new(plain(), None, lot);
+    path.run_until(MS(1300));
+    let stats = path.sender.stats();
+    assert_eq!((stats.timeouts, stats.undone_reductions, path.sender.phase()), (1, 0, Phase::Open));
+    // Half of 30, once.
+    assert_eq!(path.sender.ssthresh(), u64::from(15 * MSS));
+}
+
+#[test]
 fn after_a_true_timeout_f_rto_changes_nothing_but_the_order() {
     let stalls = |seq, time| if (10..30).contains(&seq) && time == 0 { Lot::Lost } else { Lot::Arrives };
     let run = |frto| {
