@@ -37,6 +37,8 @@ OF_LINUX = {
     "frto": False,
     "undo": False,
     "hystart": "off",
+    "after_idle": "keep",
+    "cubic_clock": "always",
     "pacing": "on",
     "tso": "3000 B",
     "autotuning": False,

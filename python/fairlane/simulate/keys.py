@@ -112,6 +112,9 @@ class TcpKeys(TypedDict, total=False):
     """Whether a reduction is undone once time stamps or D-SACKs show that nothing was lost."""
     hystart: Literal["off", "classic", "plusplus"]
     """What ends slow start before losses do, if the sender does slow start."""
+    after_idle: Literal["keep", "restart", "decay"]
+    """Congestion window after an idle period, unless the congestion control sets the window itself: `keep` leaves it,
+    `restart` starts again from the initial window, `decay` halves it for each timeout that the period lasts."""
     pacing: Literal["auto", "on", "off"]
     """Whether segments leave spread over time."""
     pacing_catches_up: bool
@@ -139,6 +142,9 @@ class TcpKeys(TypedDict, total=False):
     """Whether a CUBIC flow that has lost ground gives way to newer ones."""
     tcp_friendliness: bool
     """Whether CUBIC grows at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not."""
+    cubic_clock: Literal["in_use", "sending", "always"]
+    """Time that counts in CUBIC's function: `in_use` while the window bounds what is sent, `sending` all but idle
+    periods, `always` all of it."""
     dctcp_gain: float
     """Weight of the last window in DCTCP's estimate of the share that is marked."""
     dctcp_initial_alpha: float
@@ -157,6 +163,8 @@ class TcpKeys(TypedDict, total=False):
     vegas_early_round: bool
     """Whether Vegas decides with the ACK of the last segment that was in flight at the last decision, instead of the
     next ACK."""
+    vegas_grows_unused: bool
+    """Whether Vegas's window grows while the application or the receiver limits what is sent."""
     ledbat_target: str
     """Delay that LEDBAT adds to its path at most."""
     ledbat_gain: float
@@ -382,6 +390,9 @@ class WebKeys(TypedDict, total=False):
     """Whether a reduction is undone once time stamps or D-SACKs show that nothing was lost."""
     hystart: Literal["off", "classic", "plusplus"]
     """What ends slow start before losses do, if the sender does slow start."""
+    after_idle: Literal["keep", "restart", "decay"]
+    """Congestion window after an idle period, unless the congestion control sets the window itself: `keep` leaves it,
+    `restart` starts again from the initial window, `decay` halves it for each timeout that the period lasts."""
     pacing: Literal["auto", "on", "off"]
     """Whether segments leave spread over time."""
     pacing_catches_up: bool
@@ -409,6 +420,9 @@ class WebKeys(TypedDict, total=False):
     """Whether a CUBIC flow that has lost ground gives way to newer ones."""
     tcp_friendliness: bool
     """Whether CUBIC grows at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not."""
+    cubic_clock: Literal["in_use", "sending", "always"]
+    """Time that counts in CUBIC's function: `in_use` while the window bounds what is sent, `sending` all but idle
+    periods, `always` all of it."""
     dctcp_gain: float
     """Weight of the last window in DCTCP's estimate of the share that is marked."""
     dctcp_initial_alpha: float
@@ -427,6 +441,8 @@ class WebKeys(TypedDict, total=False):
     vegas_early_round: bool
     """Whether Vegas decides with the ACK of the last segment that was in flight at the last decision, instead of the
     next ACK."""
+    vegas_grows_unused: bool
+    """Whether Vegas's window grows while the application or the receiver limits what is sent."""
     ledbat_target: str
     """Delay that LEDBAT adds to its path at most."""
     ledbat_gain: float

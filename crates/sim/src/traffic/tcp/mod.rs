@@ -108,7 +108,9 @@
 //! 26. *Undo* (`undo`): window and threshold are as before the reduction if the timeout was spurious, if an ACK that advances
 //!     UNA echoes a time before the first copy was sent, or if D-SACKs have answered all copies.
 //! 27. *Slow start* ends by HyStart too (`hystart`), by HyStart++ the first one only, while ssthresh is the initial one.
-//!     The window grows only if it bounds what is sent: if it is full, or in slow start at least half full.
+//!     The window grows only if it bounds what is sent: if it is full, or in slow start at least half full. In QUIC it has to be
+//!     full, or waiting data would fill it without pacing. By `after_idle` the window shrinks when more than a timeout has passed
+//!     since the last segment and nothing is outstanding.
 //! 28. *Pacing*: after ten segments, chunks leave each when the rate has paid for the one before. The rate is that of the
 //!     congestion control, or with `pacing = "on"` twice cwnd / SRTT while cwnd < ssthresh / 2, else 1.2 times. A chunk is
 //!     2^-10 s of the rate, at least two segments, at most `tso`.
@@ -146,7 +148,7 @@
 //! # Cost
 //!
 //! 144 bytes for a classic sender, 104 for a receiver (pinned by a test), no allocation per packet. SACK takes 88 bytes more
-//! at the sender, CUBIC 112. A receiver that has seen a gap owns a bitmap of one bit per segment of the widest gap, rounded up
+//! at the sender, CUBIC 120. A receiver that has seen a gap owns a bitmap of one bit per segment of the widest gap, rounded up
 //! to a power of two of 8 bytes, and so does a sender with SACK. Without SACK it needs no bitmap to know which segments
 //! were sent twice: New Reno resends either UNA or, after a timeout, everything from UNA on, so these are always the
 //! first of the outstanding ones, and one number tells where they end. A sender with records has about 1 kB, and 64 bytes
@@ -197,7 +199,9 @@
 //!
 //! 16. Segments are those of abc2018 (1446 bytes), not of 536: each study sets them.
 //! 17. HyStart, on in ns-3's CUBIC, is missing here: slow start overshoots more.
-//! 18. CUBIC's target is a smoothed RTT ahead, in ns-3 the least RTT.
+//! 18. CUBIC's target is a smoothed RTT ahead, in ns-3 the least RTT. There its window grows only if it was full as the last
+//!     segment left (m_isCwndLimited); here the classic sender does not look. Neither stops CUBIC's clock while the application is idle
+//!     (`cubic_clock`), nor reduces a window after that.
 //! 19. PRR follows RFC 6937: ns-3 takes the pipe for RecoverFS, adds one segment to the delivered data of a duplicate ACK,
 //!     and allows the additional segment of the slow-start bound only after the ACK of a retransmission. In recovery ns-3
 //!     restarts the timer at the first partial ACK only.
@@ -211,7 +215,8 @@
 //! 23. cwnd is in bytes, not in packets with fractions.
 //! 24. Without timestamps ns-2 times one segment per RTT; here each ACK gives a sample (rule 9), in ticks of 10 ms as there.
 //!     The tick bounds the variation from below as well.
-//! 25. Slow-start restart after idle does not arise: a bulk sender never idles, and each transfer has its own connection.
+//! 25. An idle period leaves the window as it is. In ns-2 the timer goes on while nothing is outstanding, and its timeout
+//!     leaves one segment (`slow_start_restart_`, `restart_bugfix_`).
 //! 26. The window is unlimited: ssthresh starts at its largest value and the buffer has 2 MiB, where ns-2 has
 //!     `window_` = 20 packets for both. Set `socket_buffer` and `initial_ssthresh` for that.
 //! 27. The RTO is computed anew at each ACK of new data; ns-2 keeps the backoff until a segment that it times is
@@ -236,25 +241,28 @@
 //! 32. Pacing, delayed SACKs and the SYN have exact timers: in Linux the first two may be 0.1 ms late, the last ticks. The RTT
 //!     that bounds the delay of SACKs is that of the handshake. Undo restores the threshold as it was; Linux takes at least
 //!     3/4 of cwnd for it (tcp_current_ssthresh).
+//! 33. tcp_cwnd_application_limited is missing. It lets a window shrink that was not full for a timeout, which never happens:
+//!     tcp_cong_avoid begins that time again with each ACK, and without ACKs the connection is idle. On Linux 6.18 a
+//!     window of 134 segments was the same after 10 s with 17 in flight.
 //!
 //! # Deviations of the profile `quic` from RFC 9000 and 9002
 //!
-//! 33. Packets carry one segment of one stream each; a lost one is sent again as it was, under a new number. The handshake is
+//! 34. Packets carry one segment of one stream each; a lost one is sent again as it was, under a new number. The handshake is
 //!     that of TCP in datagrams of QUIC's size, and gives the first RTT.
-//! 34. An ACK has three ranges, those that changed last: none is lost on its way here, so that more would tell nothing. Its
+//! 35. An ACK has three ranges, those that changed last: none is lost on its way here, so that more would tell nothing. Its
 //!     delay is not reported, and 8 bytes a range is more than QUIC takes.
-//! 35. Of two packets that a probe timeout may send, it sends one: what is lost first, then new data, then what is in flight
+//! 36. Of two packets that a probe timeout may send, it sends one: what is lost first, then new data, then what is in flight
 //!     for the longest time (6.2.4).
-//! 36. Where section 5.3 and appendix A.7 of RFC 9002 differ, the variation follows A.7: the difference is that from the old
+//! 37. Where section 5.3 and appendix A.7 of RFC 9002 differ, the variation follows A.7: the difference is that from the old
 //!     smoothed RTT.
-//! 37. RTT samples are those of TCP: from the first packet that an ACK newly acknowledges, the wait for a delayed ACK included
+//! 38. RTT samples are those of TCP: from the first packet that an ACK newly acknowledges, the wait for a delayed ACK included
 //!     (5.1). The least RTT is that of the connection, after persistent congestion too (5.2).
-//! 38. Recovery leaves Reno half of what is outstanding, cwnd at most (7.3.2): the same while the window is in use.
+//! 39. Recovery leaves Reno half of what is outstanding, cwnd at most (7.3.2): the same while the window is in use.
 //!
 //! # Not implemented
 //!
 //! FIN and RST, data in both directions, persist timer and window updates (the receiver reads at once), path MTU,
-//! Nagle's algorithm (off in ns-3), restart after idle (a bulk sender never idles), ABE (RFC 8511).
+//! Nagle's algorithm (off in ns-3), congestion window validation by RFC 7661, ABE (RFC 8511).
 
 mod any_sender;
 mod blocks;
@@ -330,6 +338,19 @@ choices! {
         On = "on",
         /// Never.
         Off = "off",
+    }
+}
+
+choices! {
+    /// Congestion window at the first segment after an idle period that is longer than the retransmission timeout.
+    pub enum AfterIdle {
+        /// Stays as it is.
+        Keep = "keep",
+        /// The initial window at most.
+        Restart = "restart",
+        /// Halved for each timeout that the idle period lasts, down to the initial window. ssthresh becomes 3/4 of the window before, if
+        /// that is more.
+        Decay = "decay",
     }
 }
 

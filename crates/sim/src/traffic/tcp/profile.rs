@@ -5,10 +5,10 @@ use fairlane_schemes::{choices, params};
 
 use super::congestion::control::{Authority, EcnUse};
 use super::congestion::external::{Failures, NamedControl, Outside};
-use super::congestion::readers;
+use super::congestion::{CubicClock, readers};
 use super::{
-    Ack, CongestionControl, CongestionParams, FlightSize, FullAckWindow, HyStartKind, LossDetection, Pacing, Recovery,
-    Segment,
+    Ack, AfterIdle, CongestionControl, CongestionParams, FlightSize, FullAckWindow, HyStartKind, LossDetection, Pacing,
+    Recovery, Segment,
 };
 
 params! {
@@ -103,6 +103,9 @@ params! {
         undo: bool = false, source "RFC 3522, RFC 4015, RFC 3708; tcp_may_undo of Linux";
         /// What ends slow start before losses do, if the sender does slow start.
         hystart: HyStartKind = "off", source "tcp_cubic.c hystart_update; RFC 9406";
+        /// Congestion window after an idle period, unless the congestion control sets the window itself: `keep` leaves it, `restart` starts
+        /// again from the initial window, `decay` halves it for each timeout that the period lasts.
+        after_idle: AfterIdle = "keep", source "RFC 9002 7.8, tcp_slow_start_after_idle = 0 of Linux; restart: RFC 5681 4.1; decay: RFC 2861, tcp_output.c tcp_cwnd_restart";
         /// Whether segments leave spread over time.
         pacing: Pacing = "auto", source "RFC 9002 7.7; sch_fq, tcp_output.c tcp_update_skb_after_send of Linux";
         /// Whether a paced segment that leaves late lets the next one leave earlier, by half of its time at most.
@@ -164,6 +167,8 @@ impl TcpParams {
             recovery: Recovery::Prr,                      // tcp-l4-protocol.cc RecoveryType
             congestion_control: CongestionControl::Cubic, // tcp-l4-protocol.cc SocketType
             byte_counting: true,                          // tcp-cubic.cc IncreaseWindow, in slow start
+            // tcp-cubic.cc has no CwndEvent.
+            congestion: CongestionParams::with_cubic_clock(CubicClock::Always),
             ..Self::default()
         }
     }
@@ -189,11 +194,13 @@ impl TcpParams {
     /// Linux: RFCs where they say it, otherwise `include/net/tcp.h` and `Documentation/networking/ip-sysctl.rst`.
     fn linux() -> Self {
         Self {
-            segment_payload: 1448,                        // MTU 1500 - 20 IP - 20 TCP - 12 timestamps
-            header_bytes: 52,                             // the same; no link layer
-            syn_bytes: 60,                                // 20 IP + 20 TCP + 20 options
-            initial_window: 10,                           // TCP_INIT_CWND, RFC 6928
-            socket_buffer: Bytes(4 * 1024 * 1024),        // tcp_wmem, the largest; tcp_rmem has 6 MiB
+            segment_payload: 1448, // MTU 1500 - 20 IP - 20 TCP - 12 timestamps
+            header_bytes: 52,      // the same; no link layer
+            syn_bytes: 60,         // 20 IP + 20 TCP + 20 options
+            initial_window: 10,    // TCP_INIT_CWND, RFC 6928
+            // tcp_wmem[2], up to which tcp_sndbuf_expand grows with the window, ahead of it. The receive window ends at half of
+            // tcp_rmem[2] (TCP_DEFAULT_SCALING_RATIO), which is more in Linux 6.18: 32 MiB. In 6.12, with 6 MiB, it is 3 MiB.
+            socket_buffer: Bytes(4 * 1024 * 1024),
             delayed_ack_timeout: Time::from_millis(40),   // TCP_DELACK_MIN
             min_rto: Time::from_millis(200),              // TCP_RTO_MIN
             max_rto: Time::from_secs(120),                // TCP_RTO_MAX
@@ -215,6 +222,9 @@ impl TcpParams {
             hystart: HyStartKind::Classic,                // tcp_cubic.c hystart
             quickack: 16,                                 // TCP_MAX_QUICKACKS
             autotuning: true,                             // tcp_moderate_rcvbuf
+            after_idle: AfterIdle::Decay,                 // tcp_slow_start_after_idle
+            // cubictcp_cwnd_event
+            congestion: CongestionParams::with_cubic_clock(CubicClock::Sending),
             ..Self::default()
         }
     }
@@ -331,6 +341,8 @@ impl TcpParams {
             "frto",
             "undo",
             "hystart",
+            "after_idle",
+            "cubic_clock",
             "pacing",
             "pacing_catches_up",
             "tso",
@@ -366,7 +378,7 @@ impl TcpParams {
             (self.pacing == Pacing::Off, &["tso", "pacing_catches_up"], "pacing = \"off\""),
             (authority != Authority::Avoidance, &["hystart"], &control),
             (classic_elsewhere, &["hystart"], &control),
-            (authority == Authority::Full, &["recovery", "initial_ssthresh"], &control),
+            (authority == Authority::Full, &["recovery", "initial_ssthresh", "after_idle"], &control),
             // Of one from outside nobody knows whether it looks at it.
             (authority == Authority::Full && !is_external, &["whole_windows"], &control),
         ];

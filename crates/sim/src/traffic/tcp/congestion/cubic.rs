@@ -20,7 +20,7 @@
 //! Where the clock ticks (`clock_tick`) it is Linux's own form, `cubic/ticked.rs`: in whole segments, computed anew once a tick
 //! at most and, while the window stays, each 1/32 s.
 //!
-//! Cost: a cube root per epoch, a cube and three divisions per ACK; 104 bytes.
+//! Cost: a cube root per epoch, a cube and three divisions per ACK; 112 bytes.
 //!
 //! Deviations:
 //! 1. The window grows by whole segments: one for each `cwnd / (target - cwnd)` segments acknowledged, rounded down, two
@@ -28,7 +28,7 @@
 //! 2. In the Reno-friendly region it follows W_est, in whole segments too, as if W_est were the target; it is not W_est
 //!    itself. It never shrinks. alpha stays what it is above cwnd_prior, where section 4.3 makes it 1.
 //! 3. After congestion marks, too, the window is two segments at least (section 4.6 allows one).
-//! 4. A window that the socket buffer limits does not grow. The epoch goes on meanwhile (section 5.8 would stop it).
+//! 4. A window that the socket buffer limits does not grow.
 //! 5. Before the first congestion, or the first after a timeout, the window grows by a twentieth a round trip at least.
 //! 6. Without `clock_tick` the target follows each ACK, and the smoothed RTT, as in ns-3. With it the cube is not in fixed
 //!    point, and delay_min is the least RTT of the connection: Linux forgets it upon a timeout.
@@ -38,9 +38,9 @@
 mod rules;
 mod ticked;
 
-use super::control::{Connection, Control, Flight, Progress};
+use super::control::{Connection, Control, Event, Flight, Moment, Output, Progress, Sample};
 use fairlane_schemes::base::units::Time;
-pub use rules::CubicParams;
+pub use rules::{CubicClock, CubicParams};
 use rules::{FIRST_GROWTH, LEAST_PER_SEGMENT, alpha, segments_for_one};
 use ticked::Ticked;
 
@@ -59,6 +59,8 @@ pub struct Cubic {
     w_est: f64,
     /// Segments acknowledged that have not made the window grow yet.
     counted: f64,
+    /// Last ACK or end of an idle period, by `cubic_clock = "in_use"`.
+    clock_read: Time,
     /// What stands for all but `counted` where the clock ticks.
     ticked: Ticked,
 }
@@ -74,6 +76,7 @@ impl Control for Cubic {
             k: 0.0,
             w_est: 0.0,
             counted: 0.0,
+            clock_read: Time::ZERO,
             ticked: Ticked::default(),
         }
     }
@@ -82,7 +85,6 @@ impl Control for Cubic {
     fn avoid(&mut self, of: Connection, params: &CubicParams, cwnd: &mut u32, progress: Progress) {
         //= RFC 9438 5.8-1: A window that is not in use does not grow.
         //= RFC 9438 4.6-4: If cwnd stands for the flight, it does not grow beyond what is in flight.
-        //= RFC 9438 4.2-4, deviation: Time without updates, for want of data, does not count.
         if u64::from(*cwnd) > of.socket_buffer {
             return; // Deviation 4.
         }
@@ -133,6 +135,29 @@ impl Control for Cubic {
         (used * params.cubic_beta).round() as u64
     }
 
+    #[inline]
+    fn on_sample(&mut self, of: Connection, params: &CubicParams, _: &mut Output, sample: &Sample) {
+        if params.cubic_clock == CubicClock::InUse {
+            let before = std::mem::replace(&mut self.clock_read, sample.now);
+            if !sample.cwnd_limited {
+                self.skip(of, before, sample.now);
+            }
+        }
+    }
+
+    fn on_event(&mut self, of: Connection, params: &CubicParams, _: &mut Output, event: Event, at: &Moment) {
+        let Event::IdleRestart { idle } = event else { return };
+        match params.cubic_clock {
+            CubicClock::InUse => {
+                let before = std::mem::replace(&mut self.clock_read, at.now);
+                self.skip(of, before, at.now);
+            }
+            // cubictcp_cwnd_event, CA_EVENT_TX_START.
+            CubicClock::Sending => self.skip(of, at.now.saturating_sub(idle), at.now),
+            CubicClock::Always => {}
+        }
+    }
+
     /// Section 4.8: after a timeout the next epoch begins at its own W_max, as the first one of a connection.
     fn timed_out(&mut self) {
         self.w_max = 0.0;
@@ -167,6 +192,14 @@ impl Cubic {
         *cwnd = cwnd.saturating_add(more as u32 * mss);
     }
 
+    /// Leaves the time from `start` to `now` out of the epoch.
+    fn skip(&mut self, of: Connection, start: Time, now: Time) {
+        if self.epoch < Time::NEVER {
+            self.epoch = now.min(self.epoch.saturating_add(now.saturating_sub(start)));
+        }
+        self.ticked.skip(of, start, now);
+    }
+
     fn end_epoch(&mut self) {
         (self.epoch, self.counted) = (Time::NEVER, 0.0);
     }
@@ -177,7 +210,7 @@ mod tests {
     use super::*;
     use crate::traffic::tcp::congestion::control::Cause;
     use crate::traffic::tcp::congestion::dispatch::Congestion;
-    use crate::traffic::tcp::congestion::testing::never_leaves_its_bounds;
+    use crate::traffic::tcp::congestion::testing::{Flow, OF, never_leaves_its_bounds};
     use crate::traffic::tcp::congestion::{CongestionParams, State};
     use crate::traffic::tcp::{TcpParams, TcpProfile};
 
@@ -344,6 +377,57 @@ mod tests {
         (0..50).for_each(|_| grow(&mut cwnd, 2));
         // W_est is 0.53 segments above the window: nothing asks for a whole one.
         assert_eq!(cwnd, 105 * MSS);
+    }
+
+    /// The target window, in segments, 20 s after congestion at 100 and 10 s after the last segment or the last ACK that found the
+    /// window full.
+    fn target_after_a_pause(cubic_clock: CubicClock, of: Connection, is_idle: bool) -> f64 {
+        let mut flow = Flow::<Cubic>::new(CubicParams { cubic_clock, ..Default::default() });
+        flow.of = of;
+        flow.output.cwnd = 100 * MSS;
+        let mut window = u32::try_from(flow.reduce(Cause::Loss)).unwrap();
+        flow.now = Time::from_secs(10);
+        flow.ack(|_| ());
+        flow.avoid(&mut window, 1);
+        for second in 11..=30 {
+            flow.now = Time::from_secs(second);
+            if second <= 20 || !is_idle {
+                flow.ack(|sample| sample.cwnd_limited = second <= 20);
+            }
+        }
+        if is_idle {
+            flow.event(Event::IdleRestart { idle: Time::from_secs(10) });
+        }
+        let epoch = match flow.control.ticked.epoch() {
+            Some(tick) => Time(tick * of.clock_tick.0),
+            None => flow.control.epoch,
+        };
+        let t = (flow.now - epoch).as_secs_f64();
+        let k = (30.0f64 / 0.4).cbrt();
+        100.0 + 0.4 * (t - k).powi(3)
+    }
+
+    #[test]
+    fn rfc_9438_4_2_time_without_use_of_the_window_does_not_count() {
+        // K = (30 / 0.4)^(1/3) = 4.217 s. After 10 s W_cubic is 100 + 0.4 * 5.783^3 = 177.4, after 20 s 100 + 0.4 * 15.783^3 = 1672.7.
+        let of_ticks = Connection { whole_windows: true, clock_tick: Time::from_millis(4), ..OF };
+        for of in [OF, of_ticks] {
+            let target = |clock, is_idle| target_after_a_pause(clock, of, is_idle).round();
+            let clocks = [CubicClock::InUse, CubicClock::Sending, CubicClock::Always];
+            assert_eq!(clocks.map(|clock| target(clock, true)), [177.0, 177.0, 1673.0], "idle");
+            assert_eq!(clocks.map(|clock| target(clock, false)), [177.0, 1673.0, 1673.0], "limited by the application");
+        }
+    }
+
+    #[test]
+    fn an_idle_period_moves_no_epoch_into_the_future() {
+        // The epoch began with the ACK of the last segment: less than the time since that was sent is left to skip.
+        let mut flow = Flow::<Cubic>::new(CubicParams { cubic_clock: CubicClock::Sending, ..Default::default() });
+        let mut window = 10 * MSS;
+        flow.avoid(&mut window, 1);
+        flow.now += Time::from_secs(1);
+        flow.event(Event::IdleRestart { idle: Time::from_millis(1100) });
+        assert_eq!(flow.control.epoch, flow.now);
     }
 
     #[test]

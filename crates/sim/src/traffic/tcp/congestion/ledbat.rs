@@ -114,7 +114,9 @@ impl Control for Ledbat {
             return;
         }
         if self.slow_start && output.cwnd <= output.ssthresh {
-            output.cwnd = output.cwnd.saturating_add(of.counted(sample.in_order));
+            // A window that is not in use does not grow.
+            let growth = if sample.cwnd_limited { of.counted(sample.in_order) } else { 0 };
+            output.cwnd = output.cwnd.saturating_add(growth);
             return;
         }
         self.slow_start = false;
@@ -279,6 +281,13 @@ mod tests {
         flow.output.cwnd = MSS;
         flow.ack(|sample| sample.phase = Phase::Loss);
         assert_eq!(flow.output.cwnd, 2 * MSS);
+    }
+
+    #[test]
+    fn slow_start_leaves_a_window_that_is_not_in_use() {
+        let mut flow = flow(LedbatParams { ledbat_slow_start: true, ..unfiltered() });
+        flow.round(|_, sample| sample.cwnd_limited = false);
+        assert_eq!(flow.output.cwnd, 20 * MSS);
     }
 
     #[test]

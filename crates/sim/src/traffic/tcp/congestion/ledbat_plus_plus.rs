@@ -168,7 +168,9 @@ impl LedbatPlusPlus {
     /// Slow start, section 4.1.
     fn start(&mut self, of: Connection, params: &LedbatPlusPlusParams, output: &mut Output, sample: &Sample) {
         let least = f64::from(LEAST_WINDOW * of.mss);
-        let grown = f64::from(output.cwnd) + self.fraction + self.gain(params) * f64::from(sample.acked);
+        // A window that is not in use does not grow.
+        let growth = if sample.cwnd_limited { self.gain(params) * f64::from(sample.acked) } else { 0.0 };
+        let grown = f64::from(output.cwnd) + self.fraction + growth;
         // Not beyond the threshold: below it slow start does not begin.
         self.set(output, grown.min(f64::from(output.ssthresh)).max(least));
     }
@@ -238,6 +240,15 @@ mod tests {
             let mut flow = Flow::<LedbatPlusPlus>::new(unfiltered());
             flow.control.delay.observe(Time::ZERO, MS(base));
             assert_eq!(flow.control.gain(&flow.params), 1.0 / f64::from(divisor), "base {base} ms");
+        }
+    }
+
+    #[test]
+    fn slow_start_leaves_a_window_that_is_not_in_use() {
+        for stage in [Stage::SlowStart, Stage::Ramp { since: Time::ZERO }] {
+            let mut flow = flow(stage);
+            flow.round(|_, sample| sample.cwnd_limited = false);
+            assert_eq!(flow.output.cwnd, 20 * MSS);
         }
     }
 

@@ -18,6 +18,8 @@ mod reno;
 mod testing;
 mod vegas;
 
+pub use cubic::CubicClock;
+
 use control::{Authority, Connection, Control, EcnUse, Event, Flight, Moment, Output, Progress, Sample};
 use external::{External, ExternalParams, Outside};
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
@@ -246,6 +248,14 @@ macro_rules! congestion_controls {
     };
 }
 use congestion_controls;
+
+impl CongestionParams {
+    /// The defaults, with another clock of CUBIC.
+    #[must_use]
+    pub(super) fn with_cubic_clock(cubic_clock: CubicClock) -> Self {
+        Self { cubic: cubic::CubicParams { cubic_clock, ..Default::default() }, ..Default::default() }
+    }
+}
 
 /// The controls that read a key of the `[tcp]` table; none for a key that is not for controls.
 pub fn readers(key: &str) -> &'static [CongestionControl] {

@@ -30,6 +30,8 @@
 //! 6. As in Linux, a round trip ends with the first ACK of what was sent in it; its RTT is that of the round trip that ends.
 //!    With `vegas_early_round` it ends an ACK before. The paper does not say. In slow start, where segments leave in
 //!    trains with gaps between them, the first segment of a train finds the shortest queue.
+//! 7. A window that is not in use does not grow. In the paper Diff comes from what was sent, so that such a window shrinks;
+//!    in Linux it grows without bound, as with `vegas_grows_unused`.
 //!
 //! Not implemented: spreading what the window allows over a round trip, which the paper's code does in slow start.
 
@@ -70,6 +72,8 @@ params! {
         vegas_diff: VegasDiff = "of_base", symbol "Diff", source "tcp_vegas.c diff; expected_less_actual: Brakmo 1995 III-B, ns-3 tcp-vegas.cc diff";
         /// Whether Vegas decides with the ACK of the last segment that was in flight at the last decision, instead of the next ACK.
         vegas_early_round: bool = false, source "tcp_vegas.c after(ack, beg_snd_nxt); true in ns-3, tcp-vegas.cc IncreaseWindow";
+        /// Whether Vegas's window grows while the application or the receiver limits what is sent.
+        vegas_grows_unused: bool = false, source "RFC 2861 2; true in Linux, tcp_vegas.c tcp_vegas_cong_avoid, and in ns-3, tcp-vegas.cc IncreaseWindow";
     }
 }
 
@@ -122,16 +126,17 @@ impl Control for Vegas {
         } else {
             self.rounds.update(sample.prior_delivered, sample.delivered);
         }
+        let may_grow = sample.cwnd_limited || params.vegas_grows_unused;
         if !self.open {
             grow_as_reno(of, output, sample);
         } else if self.rounds.started {
             if self.samples < LEAST_SAMPLES {
                 grow_as_reno(of, output, sample);
             } else {
-                self.adjust(of, params, output, sample);
+                self.adjust(of, params, output, sample, may_grow);
             }
             (self.min_rtt, self.samples) = (Time::NEVER, 0);
-        } else if self.grows_in_slow_start(params, output) {
+        } else if may_grow && self.grows_in_slow_start(params, output) {
             slow_start(of, output, sample);
         }
     }
@@ -168,8 +173,8 @@ impl Vegas {
         output.cwnd < output.ssthresh && self.rounds.count.is_multiple_of(u64::from(params.vegas_slow_start_rounds))
     }
 
-    /// The decision of a round trip.
-    fn adjust(&mut self, of: Connection, params: &VegasParams, output: &mut Output, sample: &Sample) {
+    /// The decision of a round trip; the window only grows if it `may_grow`.
+    fn adjust(&mut self, of: Connection, params: &VegasParams, output: &mut Output, sample: &Sample, may_grow: bool) {
         let window = f64::from(output.cwnd) / f64::from(of.mss);
         let extra = self.extra_segments(params, window);
         if output.cwnd < output.ssthresh {
@@ -177,13 +182,13 @@ impl Vegas {
                 let target = window * self.base_rtt.as_secs_f64() / self.min_rtt.as_secs_f64();
                 output.cwnd = output.cwnd.min((target as u32 + 1).saturating_mul(of.mss));
                 output.ssthresh = output.ssthresh.min(output.cwnd);
-            } else if self.grows_in_slow_start(params, output) {
+            } else if may_grow && self.grows_in_slow_start(params, output) {
                 slow_start(of, output, sample);
             }
         } else if extra > f64::from(params.vegas_beta) {
             output.cwnd = output.cwnd.saturating_sub(of.mss);
             output.ssthresh = output.ssthresh.min(output.cwnd);
-        } else if extra < f64::from(params.vegas_alpha) {
+        } else if may_grow && extra < f64::from(params.vegas_alpha) {
             output.cwnd = output.cwnd.saturating_add(of.mss);
         }
         output.cwnd = output.cwnd.max(2 * of.mss);
@@ -307,6 +312,22 @@ mod tests {
         // The first ACK has a sample of its own only and grows the window as Reno does; the rounds after it are the second and
         // the fourth.
         assert_eq!(windows, [11, 22, 22, 44]);
+    }
+
+    #[test]
+    fn a_window_that_is_not_in_use_grows_only_if_asked_for() {
+        // On a path of 100 ms without a queue, in congestion avoidance by one in the second round trip, after a first one without a
+        // decision; in slow start by 19 and then by 39, for the first ACK of a round trip without three samples adds nothing.
+        for (vegas_grows_unused, ssthresh, window) in
+            [(false, 10, 20), (false, 100, 20), (true, 10, 21), (true, 100, 78)]
+        {
+            let mut flow = flow();
+            (flow.params.vegas_grows_unused, flow.output.ssthresh) = (vegas_grows_unused, ssthresh * MSS);
+            for _ in 0..2 {
+                flow.round(|_, sample| (sample.rtt, sample.cwnd_limited) = (Some(BASE), false));
+            }
+            assert_eq!(flow.output.cwnd / MSS, window, "{vegas_grows_unused}, {ssthresh}");
+        }
     }
 
     #[test]

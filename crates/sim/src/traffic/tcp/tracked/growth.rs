@@ -5,7 +5,7 @@ use fairlane_schemes::base::units::Time;
 use super::TrackedSender;
 use super::hystart::Sign;
 use crate::traffic::tcp::congestion::control::{Authority, Progress, Sample};
-use crate::traffic::tcp::{CongestionControl, HyStartKind, TcpParams, clamped};
+use crate::traffic::tcp::{AfterIdle, CongestionControl, HyStartKind, TcpParams, clamped};
 
 impl TrackedSender {
     /// An ACK of `segments` while no reduction goes on.
@@ -80,12 +80,40 @@ impl TrackedSender {
         }
     }
 
+    /// Reduces the window after an idle period.
+    ///
+    /// Linux also has tcp_cwnd_application_limited, which lets a window that is used in part shrink once it was not limiting for a
+    /// timeout. It never does: tcp_cong_avoid begins that time again with each ACK, and without ACKs the period is idle.
+    pub(super) fn restart_after_idle(&mut self, params: &TcpParams, idle: Time) {
+        let rto = self.rtt.rto();
+        if idle <= rto || Self::has_full_control(params) {
+            return;
+        }
+        let (mss, cwnd) = (params.segment_payload, self.output.cwnd);
+        let least = cwnd.min(params.initial_window.saturating_mul(mss));
+        match params.after_idle {
+            AfterIdle::Keep => {}
+            //= RFC 5681 4.1-1, by after_idle: After an idle time longer than the timeout, cwnd is the initial window at most.
+            AfterIdle::Restart => self.output.cwnd = least,
+            // tcp_cwnd_restart, tcp_current_ssthresh.
+            AfterIdle::Decay => {
+                let window = cwnd / mss;
+                if !self.reducing {
+                    self.output.ssthresh = self.output.ssthresh.max(((window >> 1) + (window >> 2)) * mss);
+                }
+                let halvings = (idle.0 - 1) / rto.0.max(1);
+                self.output.cwnd = (window >> halvings.min(31)).saturating_mul(mss).max(least);
+            }
+        }
+    }
+
     /// Whether the window bounds what is sent: in slow start, if the sender does that, also if half of it was in use.
-    /// `tcp_is_cwnd_limited`.
+    /// `tcp_is_cwnd_limited`. In QUIC half is not enough.
     #[inline]
     pub(super) fn is_cwnd_limited(&self, params: &TcpParams) -> bool {
         let half_used = || {
             !Self::has_full_control(params)
+                && !Self::is_numbered(params)
                 && self.output.cwnd < self.output.ssthresh
                 && u64::from(self.output.cwnd)
                     < 2 * u64::from(self.most_outstanding) * u64::from(params.segment_payload)
@@ -93,7 +121,7 @@ impl TrackedSender {
         self.cwnd_limited || half_used()
     }
 
-    /// Something was sent. `tcp_cwnd_validate`.
+    /// All is sent that may be sent now, and it is more than nothing or the window is full. `tcp_cwnd_validate`.
     pub(super) fn note_use_of_window(&mut self, limited: bool) {
         let outstanding = self.records.outstanding();
         let round_over = self.records.una() >= self.usage_round;

@@ -145,10 +145,17 @@ impl TrackedSender {
         self.new_data_only = false;
         let mss = u64::from(params.segment_payload);
         let limited = (u64::from(self.records.in_flight()) + 1) * mss > u64::from(self.output.cwnd);
-        if self.has_sent || limited {
+        let unsent =
+            self.end.min(self.supply.written()).saturating_sub(self.records.nxt()).saturating_add(self.records.lost());
+        if Self::is_numbered(params) {
+            //= RFC 9002 7.8-2: Waiting for the pacer does not make a sender application limited.
+            let waiting = if self.pacing_timer == Time::NEVER { 0 } else { unsent };
+            let wanted = u64::from(self.records.in_flight()) + u64::from(waiting) + 1;
+            self.cwnd_limited = wanted * mss > u64::from(self.output.cwnd);
+        } else if self.has_sent || limited {
             self.note_use_of_window(limited);
         }
-        let out_of_data = self.records.nxt() >= self.end.min(self.supply.written()) && self.records.lost() == 0;
+        let out_of_data = unsent == 0;
         let waits = out_of_data && self.records.nxt() < self.end;
         self.supply_timer = if waits { self.supply.next(params) } else { Time::NEVER };
         //= RFC 9002 7.8-2: Waiting for the pacer does not make a sender application limited.
@@ -188,7 +195,9 @@ impl TrackedSender {
         };
         let payload = self.payload(params, seq);
         if self.records.outstanding() == 0 && self.last_sent > Time::ZERO {
-            self.tell(params, Event::IdleRestart { idle: now.saturating_sub(self.last_sent) }, now);
+            let idle = now.saturating_sub(self.last_sent);
+            self.restart_after_idle(params, idle);
+            self.tell(params, Event::IdleRestart { idle }, now);
         }
         let silent = self.records.outstanding() == 0;
         let record = self.rate.on_send(now, silent, self.in_flight(params), payload);

@@ -3,7 +3,19 @@
 //! Deviations:
 //! 1. Deviation 2 of the head of CUBIC, from RFC 9438 4.3: alpha does not become 1.
 
-use fairlane_schemes::params;
+use fairlane_schemes::{choices, params};
+
+choices! {
+    /// Time that counts in CUBIC's function, t in eq. (1).
+    pub enum CubicClock {
+        /// Time in which the window bounds what is sent.
+        InUse = "in_use",
+        /// All time, except from the last segment before an idle period to the first one after it.
+        Sending = "sending",
+        /// All time.
+        Always = "always",
+    }
+}
 
 params! {
     /// Parameters of CUBIC.
@@ -18,6 +30,10 @@ params! {
         fast_convergence: bool = true, source "RFC 9438 4.7";
         /// Whether CUBIC grows at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not.
         tcp_friendliness: bool = true, source "RFC 9438 4.3";
+        //= RFC 9438 4.2-4, by cubic_clock: Time without updates, for want of data, does not count.
+        /// Time that counts in CUBIC's function: `in_use` while the window bounds what is sent, `sending` all but idle periods,
+        /// `always` all of it.
+        cubic_clock: CubicClock = "in_use", symbol "t", source "RFC 9438 4.2; sending: tcp_cubic.c cubictcp_cwnd_event; always: ns-3 tcp-cubic.cc Update";
     }
 }
 

@@ -61,6 +61,18 @@ impl Ticked {
         f64::from(self.per_segment)
     }
 
+    /// Leaves the time from `start` to `now` out of the epoch (cubictcp_cwnd_event).
+    pub(super) fn skip(&mut self, of: Connection, start: Time, now: Time) {
+        let (Some(epoch), true) = (&mut self.epoch, of.clock_tick > Time::ZERO) else { return };
+        let [start, now] = [start, now].map(|time| time.0 / of.clock_tick.0);
+        *epoch = now.min(*epoch + now.saturating_sub(start));
+    }
+
+    #[cfg(test)]
+    pub(super) fn epoch(&self) -> Option<u64> {
+        self.epoch
+    }
+
     fn begin_epoch(&mut self, params: &CubicParams, window: u32, now: u64, segments: u32) -> u64 {
         self.epoch = Some(now);
         self.acked = segments;

@@ -1,8 +1,8 @@
 //! Applications that limit their sender. The RTT is 100 ms: the SYN-ACK comes at 100 ms.
 
-use super::path::{Lot, Path, plain};
-use crate::traffic::tcp::TcpParams;
-use fairlane_schemes::base::units::BitRate;
+use super::path::{Lot, MS, MSS, Path, linux, plain};
+use crate::traffic::tcp::{AfterIdle, CongestionControl, Pacing, TcpParams, TcpProfile};
+use fairlane_schemes::base::units::{BitRate, Time};
 
 #[test]
 fn an_application_writes_once_its_connection_is_open() {
@@ -13,4 +13,98 @@ fn an_application_writes_once_its_connection_is_open() {
     // A picosecond after the time at which each is written whole, which is rounded.
     let sent: Vec<_> = path.sent.iter().map(|&(at, seq, _)| (at.0 / 1_000_000_000, seq)).collect();
     assert_eq!(sent, [(110, 0), (120, 1), (130, 2)]);
+}
+
+/// An application that is silent from `from` until `until`.
+fn pause(from: Time, until: Time, params: TcpParams) -> TcpParams {
+    TcpParams { app_rate: Some(BitRate(0)), app_limited_from: from, app_limited_until: Some(until), ..params }
+}
+
+/// Segments that leave in the 20 ms after `start`.
+fn burst(params: TcpParams, start: Time) -> usize {
+    let mut path = Path::new(params, None, |_, _| Lot::Arrives);
+    path.run_until(start + MS(20));
+    path.sent.iter().filter(|&&(at, ..)| at >= start).count()
+}
+
+#[test]
+fn after_an_idle_period_the_window_stays_or_starts_again_or_is_halved_for_each_timeout() {
+    // Slow start doubles the window each 100 ms: 10 segments at 100 ms, 80 at 400 ms, whose ACKs make it 160. The timeout is
+    // 100 + 200 ms. At 1150 ms the last segment was sent 750 ms ago: two whole timeouts, thus two halvings; at 4450 ms all.
+    for (after_idle, left) in
+        [(AfterIdle::Keep, [160, 160]), (AfterIdle::Restart, [10, 10]), (AfterIdle::Decay, [40, 10])]
+    {
+        let bursts = [1150, 4450].map(|until| {
+            let params = TcpParams { after_idle, ..plain() };
+            burst(pause(MS(450), MS(until), params), MS(until))
+        });
+        assert_eq!(bursts, left, "{after_idle:?}");
+    }
+    // Within a timeout nothing changes: 290 ms.
+    assert_eq!(burst(pause(MS(450), MS(690), plain()), MS(690)), 160);
+}
+
+#[test]
+fn a_window_that_decays_comes_back_to_three_quarters_by_slow_start() {
+    let params = TcpParams { initial_ssthresh: 50_000, ..plain() };
+    // 50 segments at 400 ms, one more each round trip: 53 at the pause. 13 halvings leave ten; 53 / 2 + 53 / 4 = 39 < 50.
+    let mut path = Path::new(pause(MS(650), MS(5000), params), None, |_, _| Lot::Arrives);
+    path.run_until(MS(5050));
+    assert_eq!([path.sender.cwnd(), path.sender.ssthresh()], [10, 50].map(|segments| segments * u64::from(MSS)));
+    let params = TcpParams { initial_ssthresh: 20_000, ..plain() };
+    // 20 at 200 ms, 61 after 41 more round trips: 30 + 15.
+    let mut path = Path::new(pause(MS(4250), MS(9000), params), None, |_, _| Lot::Arrives);
+    path.run_until(MS(9050));
+    assert_eq!([path.sender.cwnd(), path.sender.ssthresh()], [10, 45].map(|segments| segments * u64::from(MSS)));
+}
+
+#[test]
+fn controls_that_set_their_window_keep_it_over_an_idle_period() {
+    // tcp_slow_start_after_idle_check: not with cong_control.
+    let params = TcpParams { congestion_control: CongestionControl::Bbr1, pacing: Pacing::Off, ..plain() };
+    let mut path = Path::new(pause(MS(650), MS(5000), params), None, |_, _| Lot::Arrives);
+    path.run_until(MS(650));
+    let window = path.sender.cwnd();
+    path.run_until(MS(5050));
+    assert!(path.sender.cwnd() >= window, "{} of {window}", path.sender.cwnd());
+}
+
+#[test]
+fn cubic_does_not_catch_up_on_an_idle_period() {
+    // Segment 300 is lost: an epoch begins. What CUBIC has 10 s later, it has about a second after 30 s of silence too: Linux 6.18
+    // went from 119 segments to 10 and back to 107.
+    let windows = [false, true].map(|rests| {
+        let params = TcpParams { congestion_control: CongestionControl::Cubic, clock_tick: MS(4), ..linux() };
+        let params = if rests { pause(Time::from_secs(5), Time::from_secs(35), params) } else { params };
+        let lossy = |seq, time| if (seq, time) == (300, 0) { Lot::Lost } else { Lot::Arrives };
+        let mut path = Path::new(params, None, lossy);
+        path.run_until(Time::from_secs(if rests { 36 } else { 6 }));
+        path.sender.cwnd() / u64::from(MSS)
+    });
+    assert!(windows[1] <= windows[0], "{windows:?}");
+}
+
+#[test]
+fn a_quic_window_does_not_grow_beyond_what_is_in_flight() {
+    // Linux lets it grow to twice that (tcp_is_cwnd_limited). The application writes a segment each 4 ms, 25 a round trip.
+    for pacing in [Pacing::Off, Pacing::On] {
+        let quic = TcpParams { pacing, app_rate: Some(BitRate(2_000_000)), ..TcpParams::profile(TcpProfile::Quic) };
+        let mut path = Path::new(TcpParams { segment_payload: MSS, delayed_ack: 1, ..quic }, None, |_, _| Lot::Arrives);
+        let mut most = 0;
+        while path.now < Time::from_secs(5) {
+            path.step();
+            most = most.max(path.sender.in_flight(&path.params));
+        }
+        let window = path.sender.cwnd();
+        assert!(window <= most + u64::from(MSS), "{window} for {most}, {pacing:?}");
+    }
+}
+
+#[test]
+fn a_paced_quic_sender_with_data_at_hand_uses_its_window_while_it_waits() {
+    let params = TcpParams { segment_payload: MSS, delayed_ack: 1, ..TcpParams::profile(TcpProfile::Quic) };
+    let mut path = Path::new(params, None, |_, _| Lot::Arrives);
+    // Ten at 100 ms; the window of 20 leaves at 1.25 times itself in a round trip, thus within 80 ms of 200 ms.
+    path.run_until(MS(390));
+    assert_eq!(path.sender.cwnd() / u64::from(MSS), 40);
 }
