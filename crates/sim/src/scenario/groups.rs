@@ -391,7 +391,7 @@ fn widest_spread(params: &GroupParams, route: &[u32], topology: &TopologyConfig)
 }
 
 /// The time there and back without the sender's access link.
-fn least_rtt(params: &GroupParams, route: &[u32], topology: &TopologyConfig) -> Time {
+pub(super) fn least_rtt(params: &GroupParams, route: &[u32], topology: &TopologyConfig) -> Time {
     let receiver = topology
         .receivers
         .as_ref()

@@ -1,10 +1,11 @@
 //! Notes: what a reader of results ought to know about a scenario that is valid. They follow from the scenario alone.
 
+use super::groups::least_rtt;
 use super::{AccessNetwork, Direction, GroupConfig, Scenario, SourceConfig, TcpConfig};
 use crate::traffic::tcp::{CongestionControl, TcpParams};
-use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::base::units::{BitRate, Bytes, QueueLimit, Time};
 use fairlane_schemes::fairqueue::htb::HtbParams;
-use fairlane_schemes::registry::schemes::SchemeParams;
+use fairlane_schemes::registry::schemes::{Scheme, SchemeParams};
 use std::fmt;
 
 /// Slow for the simulator; see docs/benchmarks.md.
@@ -31,7 +32,8 @@ impl Scenario {
     pub fn notes(&self) -> Vec<Note> {
         let of_marks = [self.sources_deaf_to_marks(), self.sources_never_marked()].into_iter().flatten();
         let of_times = self.late_starts().into_iter().chain(self.early_stops());
-        of_times.chain(self.late_changes()).chain(self.access_notes()).chain(of_marks).chain(self.long_runs()).collect()
+        let notes = of_times.chain(self.late_changes()).chain(self.access_notes()).chain(of_marks);
+        notes.chain(self.small_socket_buffers()).chain(self.long_runs()).collect()
     }
 
     /// A note if a run takes hours: a valid scenario may ask for years of computing.
@@ -135,6 +137,58 @@ impl Scenario {
         let text =
             format!("true changes nothing{}: no queue on the way marks packets", and_others(others.len(), "nor in"));
         Some(Note { key: format!("groups[{group}].sources[{source}].ecn"), text })
+    }
+
+    /// Senders that their socket buffer may limit: what they get follows from it, not from their congestion control.
+    fn small_socket_buffers(&self) -> Option<Note> {
+        // On an access network each user has a path of its own.
+        if self.topology.tree.is_some() {
+            return None;
+        }
+        let mut small = Vec::new();
+        for (index, group) in self.groups.iter().enumerate() {
+            for (number, source) in group.sources.iter().enumerate() {
+                let Some(tcp) = source.tcp().filter(|_| source.has_endless_flows()) else { continue };
+                let (path, queue) = self.room(group, &tcp.params);
+                if tcp.params.socket_buffer.0 < path + queue {
+                    small.push((index, number, tcp.params.socket_buffer, path, queue));
+                }
+            }
+        }
+        let (&(group, source, socket_buffer, path, queue), others) = small.split_first()?;
+        let queue = if queue > 0 { format!(", its full queue {}", Bytes(queue)) } else { String::new() };
+        let text = format!(
+            "\"{socket_buffer}\" may limit a flow{}: the path holds {} of payload{queue}; a larger socket_buffer leaves that to \
+             the congestion control",
+            and_others(others.len(), "and in"),
+            Bytes(path),
+        );
+        Some(Note { key: format!("groups[{group}].sources[{source}].socket_buffer"), text })
+    }
+
+    /// Payload that the path of a group holds while its queues are empty, and that the drop-tail queue at its slowest link
+    /// holds beyond that. Other schemes keep their queues far below their limit.
+    fn room(&self, group: &GroupConfig, tcp: &TcpParams) -> (u64, u64) {
+        let packet = tcp.segment_payload + tcp.header_bytes;
+        let payload = |bytes: u64| {
+            u64::try_from(u128::from(bytes) * u128::from(tcp.segment_payload) / u128::from(packet)).unwrap_or(u64::MAX)
+        };
+        let held = |limit: QueueLimit| match limit {
+            QueueLimit::Packets(packets) => u64::from(packets) * u64::from(packet),
+            QueueLimit::Bytes(bytes) => bytes,
+        };
+        let links = group.route.iter().map(|&link| {
+            let link = &self.topology.links[link as usize];
+            let queue = link.queue.as_ref().unwrap_or(&self.queue);
+            let is_plain = queue.scheme() == Some(Scheme::DropTail);
+            (link.params.rate, if is_plain { held(queue.buffer.limit) } else { 0 })
+        });
+        let access = &self.topology.access;
+        let access = (group.params.access_rate.unwrap_or(access.access_rate), held(access.access_limit));
+        let (rate, queue) = links.chain([access]).min_by_key(|&(rate, _)| rate).unwrap_or(access);
+        let longest = group.access_delays.iter().max().copied().unwrap_or_default();
+        let rtt = least_rtt(&group.params, &group.route, &self.topology) + Time(2 * longest.0);
+        (payload((rate.as_f64() / 8.0 * rtt.as_secs_f64()) as u64), payload(queue))
     }
 
     /// Steps of rates and detours that come when the run is over: the first of each, with how many others there are.
@@ -296,6 +350,32 @@ mod tests {
         let asking = json!({"kind": "tcp", "congestion_control": "prague", "ecn": true});
         assert_eq!(of_source(&codel, asking), [""; 0]);
         assert_eq!(of_source(&codel, json!({"kind": "tcp"})), [""; 0]);
+    }
+
+    #[test]
+    fn a_socket_buffer_below_what_path_and_queue_hold_is_told_of() {
+        // 50 Mbit/s for 40 ms are 250 kB, and 16 times that is 4 MB of queue; 1448 of 1500 bytes are payload: 241 333 and
+        // 3 861 333.
+        let scenario = |queue: Json, tcp: Json| {
+            json!({
+                "topology": {"bottleneck_rate": "50 Mbit/s", "bottleneck_delay": "20 ms", "access_delay": "0 s"},
+                "queue": queue, "tcp": tcp, "groups": [{"start_until": "0 s", "sources": [{"kind": "tcp"}, {"kind": "tcp"}]}],
+            })
+        };
+        let deep = || json!({"scheme": "droptail", "limit": "4 MB"});
+        let linux = |socket_buffer: &str| json!({"profile": "linux", "socket_buffer": socket_buffer});
+        let note = |size: &str, queue: &str| {
+            format!(
+                "groups[0].sources[0].socket_buffer: \"{size}\" may limit a flow (and in 1 other source): the path holds 241.333 kB of \
+                 payload{queue}; a larger socket_buffer leaves that to the congestion control"
+            )
+        };
+        let full = ", its full queue 3861333 B";
+        assert_eq!(notes(&scenario(deep(), linux("4 MB"))), [note("4 MB", full)]);
+        assert_eq!(notes(&scenario(deep(), linux("4.2 MB"))), [""; 0]);
+        let codel = || json!({"scheme": "codel", "limit": "4 MB"});
+        assert_eq!(notes(&scenario(codel(), linux("4 MB"))), [""; 0], "CoDel keeps its queue short");
+        assert_eq!(notes(&scenario(codel(), linux("200 kB"))), [note("200 kB", "")]);
     }
 
     #[test]
