@@ -30,7 +30,7 @@
 //!    cwnd >= ssthresh and n > 0, cwnd += max(1, floor(MSS^2 / cwnd)). The ACK that crosses ssthresh may do both. With
 //!    `byte_counting` the first step is repeated up to n times while cwnd < ssthresh, and the second step counts n times.
 //!    CUBIC replaces the second step. With `whole_windows` a window of segments acknowledged adds one in the second step, and
-//!    what congestion leaves is a share of cwnd, rounded down to segments.
+//!    what congestion leaves is a share of cwnd, rounded down to segments (of DCTCP, upon marks, what it takes).
 //!
 //! Without SACK:
 //!

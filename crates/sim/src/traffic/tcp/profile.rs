@@ -371,7 +371,7 @@ impl TcpParams {
             ),
             (
                 !self.ecn,
-                &["accurate_ecn", "bbr3_ecn", "dctcp_gain", "dctcp_initial_alpha", "prague_gain"],
+                &["accurate_ecn", "bbr3_ecn", "dctcp_gain", "dctcp_initial_alpha", "dctcp_alpha_steps", "prague_gain"],
                 "ecn = false",
             ),
             (self.app_rate.is_none(), &["app_limited_from", "app_limited_until"], "no app_rate"),

@@ -10,7 +10,7 @@ mod tests;
 use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::contract::packet::Ecn;
 
-use super::congestion::control::{Cause, Flight, Progress};
+use super::congestion::control::{Cause, Flight, Progress, Window};
 use super::congestion::dispatch::Congestion;
 use super::phase::Phase;
 use super::rto::Rto;
@@ -91,6 +91,8 @@ pub struct Sender {
     /// What SACK needs, if the connection uses it.
     selective: Option<Box<Selective>>,
     stats: Counts,
+    /// Segments acknowledged in congestion avoidance that have not made the window grow yet.
+    counted: u32,
     /// SYNs sent.
     syns: u8,
     /// No partial ACK in this recovery yet.
@@ -139,6 +141,7 @@ impl Sender {
             dup_acks: 0,
             resent: 0,
             marked_until: 0,
+            counted: 0,
             congestion: Congestion::NONE,
             selective: None,
             phase: Phase::Closed,
@@ -431,7 +434,8 @@ impl Sender {
     fn grow(&mut self, params: &TcpParams, credit: u32, now: Time) {
         let srtt = self.rto.srtt();
         let progress = Progress { segments: credit, now, srtt, min_rtt: srtt };
-        self.congestion.grow(params, &mut self.cwnd, self.ssthresh, progress);
+        let window = Window { cwnd: &mut self.cwnd, counted: &mut self.counted };
+        self.congestion.grow(params, window, self.ssthresh, progress);
     }
 
     /// Rule 18. RFC 3168 6.1.2, RFC 9438 4.6.
@@ -461,6 +465,7 @@ impl Sender {
             cause,
         };
         self.ssthresh = self.congestion.reduce(params, flight);
+        self.counted = 0;
         //= RFC 3168 6.1.2-6: CWR in the next new segment announces any reduction.
         self.cwr_due = params.ecn;
     }
@@ -520,6 +525,7 @@ impl Sender {
             self.reduce(params, Cause::Timeout);
         }
         self.congestion.timed_out();
+        self.counted = 0;
         self.phase = Phase::Loss;
         //= RFC 5681 3.1-15: A timeout leaves cwnd at one segment.
         //= RFC 9438 4.8-1: A timeout leaves ssthresh at beta_cubic of the flight and cwnd at one segment.

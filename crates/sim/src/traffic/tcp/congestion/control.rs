@@ -56,6 +56,31 @@ pub struct Progress {
     pub min_rtt: Time,
 }
 
+/// The congestion window of a sender in congestion avoidance.
+#[derive(Debug)]
+pub struct Window<'a> {
+    /// Its size in bytes.
+    pub cwnd: &'a mut u32,
+    /// Segments acknowledged that have not made it grow yet (snd_cwnd_cnt); each reduction begins with none.
+    pub counted: &'a mut u32,
+}
+
+impl Window<'_> {
+    /// An ACK of `segments`: one segment of `mss` bytes more for each `per_segment` of them. `tcp_cong.c` tcp_cong_avoid_ai.
+    #[inline]
+    pub fn count(self, per_segment: u32, segments: u32, mss: u32) {
+        let mut more = 0;
+        if *self.counted >= per_segment {
+            // Counted while more were needed for one.
+            (*self.counted, more) = (0, 1);
+        }
+        *self.counted = self.counted.saturating_add(segments);
+        more += *self.counted / per_segment;
+        *self.counted %= per_segment;
+        *self.cwnd = self.cwnd.saturating_add(more.saturating_mul(mss));
+    }
+}
+
 /// What the network says of its congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -281,7 +306,7 @@ pub trait Control: Debug {
 
     /// Growth in congestion avoidance; asked of [`Authority::Avoidance`] alone.
     #[inline]
-    fn avoid(&mut self, _connection: Connection, _params: &Self::Params, _cwnd: &mut u32, _progress: Progress) {}
+    fn avoid(&mut self, _connection: Connection, _params: &Self::Params, _window: Window<'_>, _progress: Progress) {}
 
     /// Congestion: what is left of the window, in bytes; not asked of [`Authority::Full`].
     #[inline]

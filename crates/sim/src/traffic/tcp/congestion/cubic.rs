@@ -25,6 +25,7 @@
 //! Deviations:
 //! 1. The window grows by whole segments: one for each `cwnd / (target - cwnd)` segments acknowledged, rounded down, two
 //!    at least (sections 4.4 and 4.5: (target - cwnd) / cwnd for each ACK). So it follows eq. (1) under delayed ACKs too.
+//!    W_max is rounded down, and the distance of the target from it too, below W_max and above.
 //! 2. In the Reno-friendly region it follows W_est, in whole segments too, as if W_est were the target; it is not W_est
 //!    itself. It never shrinks. alpha stays what it is above cwnd_prior, where section 4.3 makes it 1.
 //! 3. After congestion marks, too, the window is two segments at least (section 4.6 allows one).
@@ -38,7 +39,7 @@
 mod rules;
 mod ticked;
 
-use super::control::{Connection, Control, Event, Flight, Moment, Output, Progress, Sample};
+use super::control::{Connection, Control, Event, Flight, Moment, Output, Progress, Sample, Window};
 use fairlane_schemes::base::units::Time;
 pub use rules::{CubicClock, CubicParams};
 use rules::{FIRST_GROWTH, LEAST_PER_SEGMENT, alpha, segments_for_one};
@@ -57,11 +58,9 @@ pub struct Cubic {
     k: f64,
     /// W_est.
     w_est: f64,
-    /// Segments acknowledged that have not made the window grow yet.
-    counted: f64,
     /// Last ACK or end of an idle period, by `cubic_clock = "in_use"`.
     clock_read: Time,
-    /// What stands for all but `counted` where the clock ticks.
+    /// What stands for all but `clock_read` where the clock ticks.
     ticked: Ticked,
 }
 
@@ -75,47 +74,25 @@ impl Control for Cubic {
             plateau: 0.0,
             k: 0.0,
             w_est: 0.0,
-            counted: 0.0,
             clock_read: Time::ZERO,
             ticked: Ticked::default(),
         }
     }
 
     /// Sections 4.2 to 4.5.
-    fn avoid(&mut self, of: Connection, params: &CubicParams, cwnd: &mut u32, progress: Progress) {
+    fn avoid(&mut self, of: Connection, params: &CubicParams, window: Window<'_>, progress: Progress) {
         //= RFC 9438 5.8-1: A window that is not in use does not grow.
         //= RFC 9438 4.6-4: If cwnd stands for the flight, it does not grow beyond what is in flight.
-        if u64::from(*cwnd) > of.socket_buffer {
+        if u64::from(*window.cwnd) > of.socket_buffer {
             return; // Deviation 4.
         }
-        let mss = f64::from(of.mss);
-        let window = (f64::from(*cwnd) / mss).floor().max(1.0);
-        if of.clock_tick > Time::ZERO {
-            let per_segment = self.ticked.update(of, params, window as u32, progress);
-            return self.grow(per_segment, f64::from(progress.segments), of.mss, cwnd);
-        }
-        if self.epoch == Time::NEVER {
-            self.begin_epoch(params, window, progress.now);
-        }
-        let segments = f64::from(progress.segments);
-        //= RFC 9438 4.3-1: W_est starts at cwnd_epoch and grows by alpha per window acknowledged.
-        self.w_est += alpha(params) * segments / window; // eq. (4)
-
-        //= RFC 9438 4.2-1: W_cubic(t) = C (t - K)^3 + W_max.
-        //= RFC 9438 4.2-3: The target is W_cubic an RTT ahead, from cwnd to 1.5 cwnd.
-        let ahead = (progress.now - self.epoch + progress.srtt).as_secs_f64() - self.k;
-        let target = params.cubic_c * ahead * ahead * ahead + self.plateau; // eq. (1)
-        let mut per_segment = segments_for_one(window, target.floor());
-        if self.w_max == 0.0 {
-            per_segment = per_segment.min(FIRST_GROWTH); // Deviation 5.
-        }
-        if params.tcp_friendliness {
-            //= RFC 9438 4.3-2, deviation: Where W_cubic is below W_est, cwnd is W_est.
-            per_segment = per_segment.min(segments_for_one(window, self.w_est.floor()));
-        }
-        //= RFC 9438 4.4-1, deviation: Below W_max an ACK adds (target - cwnd) / cwnd.
-        //= RFC 9438 4.5-1, deviation: Above W_max an ACK adds (target - cwnd) / cwnd.
-        self.grow(per_segment.max(LEAST_PER_SEGMENT), segments, of.mss, cwnd);
+        let cwnd = (*window.cwnd / of.mss).max(1);
+        let per_segment = if of.clock_tick > Time::ZERO {
+            self.ticked.update(of, params, cwnd, progress)
+        } else {
+            self.update(params, f64::from(cwnd), progress) as u32
+        };
+        window.count(per_segment, progress.segments, of.mss);
     }
 
     /// Sections 4.6 and 4.7.
@@ -126,10 +103,10 @@ impl Control for Cubic {
             return u64::from(self.ticked.reduce(params, window)) * u64::from(of.mss);
         }
         let used = flight.used() as f64;
-        let window = used / f64::from(of.mss);
+        let window = (used / f64::from(of.mss)).floor();
         //= RFC 9438 4.7-1: A flow whose window is below its W_max lowers W_max more.
         let shrinks = params.fast_convergence && window < self.w_max;
-        self.w_max = if shrinks { window * (1.0 + params.cubic_beta) / 2.0 } else { window };
+        self.w_max = if shrinks { (window * (1.0 + params.cubic_beta) / 2.0).floor() } else { window };
         self.end_epoch();
         //= RFC 9438 4.6-3: ssthresh is beta_cubic of the flight, two segments at least.
         (used * params.cubic_beta).round() as u64
@@ -167,6 +144,32 @@ impl Control for Cubic {
 }
 
 impl Cubic {
+    /// Segments to acknowledge for one more.
+    fn update(&mut self, params: &CubicParams, cwnd: f64, progress: Progress) -> f64 {
+        if self.epoch == Time::NEVER {
+            self.begin_epoch(params, cwnd, progress.now);
+        }
+        //= RFC 9438 4.3-1: W_est starts at cwnd_epoch and grows by alpha per window acknowledged.
+        self.w_est += alpha(params) * f64::from(progress.segments) / cwnd; // eq. (4)
+
+        //= RFC 9438 4.2-1: W_cubic(t) = C (t - K)^3 + W_max.
+        //= RFC 9438 4.2-3: The target is W_cubic an RTT ahead, from cwnd to 1.5 cwnd.
+        let ahead = (progress.now - self.epoch + progress.srtt).as_secs_f64() - self.k;
+        // Eq. (1); deviation 1: whole segments off W_max, on either side of it.
+        let target = self.plateau + (params.cubic_c * ahead * ahead * ahead).trunc();
+        let mut per_segment = segments_for_one(cwnd, target);
+        if self.w_max == 0.0 {
+            per_segment = per_segment.min(FIRST_GROWTH); // Deviation 5.
+        }
+        if params.tcp_friendliness {
+            //= RFC 9438 4.3-2, deviation: Where W_cubic is below W_est, cwnd is W_est.
+            per_segment = per_segment.min(segments_for_one(cwnd, self.w_est.floor()));
+        }
+        //= RFC 9438 4.4-1, deviation: Below W_max an ACK adds (target - cwnd) / cwnd.
+        //= RFC 9438 4.5-1, deviation: Above W_max an ACK adds (target - cwnd) / cwnd.
+        per_segment.max(LEAST_PER_SEGMENT)
+    }
+
     fn begin_epoch(&mut self, params: &CubicParams, window: f64, now: Time) {
         self.epoch = now;
         //= RFC 9438 4.8-3: After a timeout W_est is the window as congestion avoidance begins.
@@ -178,20 +181,6 @@ impl Cubic {
         self.k = libm::cbrt((self.plateau - window) / params.cubic_c); // eq. (2)
     }
 
-    /// One segment more for each `per_segment` of those acknowledged. `tcp_cong_avoid_ai`.
-    fn grow(&mut self, per_segment: f64, segments: f64, mss: u32, cwnd: &mut u32) {
-        let mut more = 0.0;
-        if self.counted >= per_segment {
-            // Counted while more were asked for.
-            (self.counted, more) = (0.0, 1.0);
-        }
-        self.counted += segments;
-        let due = (self.counted / per_segment).floor();
-        self.counted -= due * per_segment;
-        more += due;
-        *cwnd = cwnd.saturating_add(more as u32 * mss);
-    }
-
     /// Leaves the time from `start` to `now` out of the epoch.
     fn skip(&mut self, of: Connection, start: Time, now: Time) {
         if self.epoch < Time::NEVER {
@@ -201,7 +190,7 @@ impl Cubic {
     }
 
     fn end_epoch(&mut self) {
-        (self.epoch, self.counted) = (Time::NEVER, 0.0);
+        self.epoch = Time::NEVER;
     }
 }
 
@@ -238,19 +227,28 @@ mod tests {
         Flight { cwnd: bytes, outstanding: u64::from(bytes), pipe: u64::from(bytes), cause: Cause::Loss }
     }
 
+    /// CUBIC, and the segments that its sender has counted.
+    struct Counting(Congestion, u32);
+
     /// CUBIC after congestion at `w_max` segments, and its window in bytes.
-    fn reduced(params: &TcpParams, w_max: u32) -> (Congestion, u32) {
+    fn reduced(params: &TcpParams, w_max: u32) -> (Counting, u32) {
         let mut congestion = Congestion::new(params, 0);
         let cwnd = congestion.reduce(params, flight(w_max));
-        (congestion, cwnd)
+        (Counting(congestion, 0), cwnd)
+    }
+
+    /// An ACK of `segments`.
+    fn acknowledge(congestion: &mut Counting, params: &TcpParams, cwnd: &mut u32, segments: u32, now: Time) {
+        let progress = Progress { segments, now, srtt: RTT, min_rtt: RTT };
+        congestion.0.grow(params, Window { cwnd, counted: &mut congestion.1 }, 0, progress);
     }
 
     /// Acknowledges every segment of `seconds` seconds, one by one over each RTT, from `start` on.
-    fn run(congestion: &mut Congestion, params: &TcpParams, cwnd: &mut u32, start: Time, seconds: f64) {
+    fn run(congestion: &mut Counting, params: &TcpParams, cwnd: &mut u32, start: Time, seconds: f64) {
         let end = start + Time::from_secs_f64(seconds);
         let mut now = start;
         while now <= end {
-            congestion.grow(params, cwnd, 0, Progress { segments: 1, now, srtt: RTT, min_rtt: RTT });
+            acknowledge(congestion, params, cwnd, 1, now);
             now += Time(RTT.0 * u64::from(MSS) / u64::from(*cwnd));
         }
     }
@@ -264,7 +262,7 @@ mod tests {
         let (mut congestion, cwnd) = reduced(&params(), 100);
         assert_eq!(cwnd, 70_000);
         // Never below two segments.
-        assert_eq!(congestion.reduce(&params(), flight(2)), 2 * MSS);
+        assert_eq!(congestion.0.reduce(&params(), flight(2)), 2 * MSS);
     }
 
     #[test]
@@ -292,7 +290,7 @@ mod tests {
         let (mut congestion, mut cwnd) = reduced(&params, 1000);
         let mut now = Time::ZERO;
         while now < Time::from_secs(6) {
-            congestion.grow(&params, &mut cwnd, 0, Progress { segments: 2, now, srtt: RTT, min_rtt: RTT });
+            acknowledge(&mut congestion, &params, &mut cwnd, 2, now);
             now += Time(2 * RTT.0 * u64::from(MSS) / u64::from(cwnd));
         }
         // As above at 6 s: 988.2, slope 1.1 per RTT.
@@ -318,9 +316,21 @@ mod tests {
     fn without_friendliness_a_short_round_trip_follows_the_cubic_curve_alone() {
         let params = with(CubicParams { tcp_friendliness: false, ..Default::default() });
         let (mut congestion, mut cwnd) = reduced(&params, 20);
-        // As above: 20 - 0.4 * 1.466^3 = 18.74 after 1 s, where W_est is 19.3.
-        run(&mut congestion, &params, &mut cwnd, Time::ZERO, 1.0);
-        assert!((17.0..=18.8).contains(&window(cwnd)), "{}", window(cwnd));
+        // As above: 20 - 0.4 * 0.836^3 = 19.8 after 1.633 s, where W_est is 22.6; the distance from 20 is rounded down.
+        run(&mut congestion, &params, &mut cwnd, Time::ZERO, 1.633);
+        assert_eq!(window(cwnd), 20.0);
+    }
+
+    #[test]
+    fn the_target_is_a_whole_number_of_segments_below_w_max_as_in_linux_and_ns3() {
+        let params = with(CubicParams { tcp_friendliness: false, ..Default::default() });
+        let (mut congestion, mut cwnd) = reduced(&params, 1000);
+        // K = 9.086 s. At the start, 0.1 s ahead: 0.4 (0.1 - 9.086)^3 = -290.2, of which 290: the target is 710, for which each
+        // 700 / 10 = 70 segments add one. 291 would leave 700 / 9 = 77.
+        (0..69).for_each(|_| acknowledge(&mut congestion, &params, &mut cwnd, 1, Time::ZERO));
+        assert_eq!(cwnd, 700 * MSS);
+        acknowledge(&mut congestion, &params, &mut cwnd, 1, Time::ZERO);
+        assert_eq!(cwnd, 701 * MSS);
     }
 
     #[test]
@@ -328,8 +338,8 @@ mod tests {
         for (fast_convergence, plateau) in [(true, 80.0 * 0.85), (false, 80.0)] {
             let params = with(CubicParams { fast_convergence, ..Default::default() });
             let (mut congestion, _) = reduced(&params, 100);
-            congestion.reduce(&params, flight(80));
-            assert!((state(&congestion).w_max - plateau).abs() < 1e-9, "{}", state(&congestion).w_max);
+            congestion.0.reduce(&params, flight(80));
+            assert!((state(&congestion.0).w_max - plateau).abs() < 1e-9, "{}", state(&congestion.0).w_max);
         }
     }
 
@@ -337,10 +347,10 @@ mod tests {
     fn after_a_timeout_the_epoch_starts_at_its_own_plateau() {
         let params = params();
         let (mut congestion, _) = reduced(&params, 100);
-        congestion.timed_out();
+        congestion.0.timed_out();
         let mut cwnd = 50 * MSS;
-        congestion.grow(&params, &mut cwnd, 0, Progress { segments: 1, now: Time::ZERO, srtt: RTT, min_rtt: RTT });
-        assert_eq!((state(&congestion).k, state(&congestion).plateau), (0.0, 50.0));
+        acknowledge(&mut congestion, &params, &mut cwnd, 1, Time::ZERO);
+        assert_eq!((state(&congestion.0).k, state(&congestion.0).plateau), (0.0, 50.0));
     }
 
     #[test]
@@ -348,7 +358,7 @@ mod tests {
         let params = params();
         let (mut congestion, mut cwnd) = reduced(&params, 10);
         let mut grow = |cwnd: &mut u32, now| {
-            congestion.grow(&params, cwnd, 0, Progress { segments: 1, now, srtt: RTT, min_rtt: RTT });
+            acknowledge(&mut congestion, &params, cwnd, 1, now);
         };
         grow(&mut cwnd, Time::ZERO);
         // After an hour eq. (1) asks for billions of segments: target = 1.5 cwnd. The first ACK counts for growth that was slower.
@@ -361,18 +371,18 @@ mod tests {
     #[test]
     fn before_the_first_congestion_the_window_grows_by_a_twentieth_a_round_trip() {
         let params = params();
-        let mut congestion = Congestion::new(&params, 0);
+        let mut congestion = Counting(Congestion::new(&params, 0), 0);
         let mut cwnd = 100 * MSS;
         let mut grow = |cwnd: &mut u32, segments| {
-            congestion.grow(&params, cwnd, 0, Progress { segments, now: Time::ZERO, srtt: RTT, min_rtt: RTT });
+            acknowledge(&mut congestion, &params, cwnd, segments, Time::ZERO);
         };
         // At the start of the epoch W_cubic is 100 + 0.4 * 0.1^3: it asks for nothing. 100 / 20 = 5.
         (0..50).for_each(|_| grow(&mut cwnd, 2));
         assert_eq!(cwnd, 105 * MSS);
-        congestion.reduce(&params, flight(105));
-        cwnd = 105 * MSS;
+        congestion.0.reduce(&params, flight(105));
+        (congestion.1, cwnd) = (0, 105 * MSS);
         let mut grow = |cwnd: &mut u32, segments| {
-            congestion.grow(&params, cwnd, 0, Progress { segments, now: Time::ZERO, srtt: RTT, min_rtt: RTT });
+            acknowledge(&mut congestion, &params, cwnd, segments, Time::ZERO);
         };
         (0..50).for_each(|_| grow(&mut cwnd, 2));
         // W_est is 0.53 segments above the window: nothing asks for a whole one.
@@ -434,7 +444,7 @@ mod tests {
     fn a_window_beyond_the_socket_buffer_does_not_grow() {
         let params = TcpParams { socket_buffer: fairlane_schemes::base::units::Bytes(69_999), ..params() };
         let (mut congestion, mut cwnd) = reduced(&params, 100);
-        congestion.grow(&params, &mut cwnd, 0, Progress { segments: 1, now: Time::ZERO, srtt: RTT, min_rtt: RTT });
+        acknowledge(&mut congestion, &params, &mut cwnd, 1, Time::ZERO);
         assert_eq!(cwnd, 70_000);
     }
     #[test]

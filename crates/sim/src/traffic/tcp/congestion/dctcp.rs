@@ -19,12 +19,15 @@
 //! 1. RFC 8257 3.2: each ACK counts all the marks so far, as with accurate ECN, where one bit tells of those that it covers.
 //!    As there, what waits for a delayed ACK is acknowledged at once when marks begin or end.
 //! 2. RFC 8257 3.3: what SACK blocks say has arrived counts too, as in Linux, `net/ipv4/tcp_dctcp.c`.
-//! 3. RFC 8257 3.3: the window shrinks over a round trip by proportional rate reduction, if the sender has it, and does not
+//! 3. With `whole_windows` what a mark takes from the window is rounded down to segments, as in `dctcp_ssthresh` of Linux. Alpha
+//!    is exact; in Linux it counts in 1024ths (`dctcp_alpha_steps`), so that one mark in a window of more than 64 segments
+//!    leaves no trace in it: with 2 % of random marks the window is more than three times as large.
+//! 4. RFC 8257 3.3: the window shrinks over a round trip by proportional rate reduction, if the sender has it, and does not
 //!    grow meanwhile, as in Linux. A mark on the last ACK of a window is answered by alpha as it was in that window.
 //!
-//! Not implemented: ECN-capable SYNs (RFC 8257 3.6).
+//! Not implemented: ECN-capable SYN-ACKs and ACKs (RFC 8257 3.6): they have no codepoint here.
 
-use super::control::{Cause, Connection, Control, EcnUse, Flight, Output, Progress, Sample};
+use super::control::{Cause, Connection, Control, EcnUse, Flight, Output, Progress, Sample, Window};
 use super::model::rounds::Rounds;
 use super::reno::{Reno, RenoParams};
 use fairlane_schemes::params;
@@ -38,6 +41,9 @@ params! {
         //= RFC 8257 3.3-1: Alpha is 1 at first.
         /// DCTCP's estimate of the share that is marked, as a connection starts.
         dctcp_initial_alpha: f64 = 1.0, in 0.0..=1.0, symbol "DCTCP.Alpha", source "RFC 8257 3.3; tcp_dctcp.c dctcp_alpha_on_init";
+        /// Steps from 0 to 1 in which DCTCP's estimate of the share that is marked counts, what it loses and what it gains rounded down;
+        /// 0 for an exact one.
+        dctcp_alpha_steps: u32 = 0, in 0..=1000000, source "RFC 8257 3.3: exact; tcp_dctcp.c dctcp_update_alpha: 1024";
     }
 }
 
@@ -52,8 +58,6 @@ pub struct Dctcp {
     acked: u64,
     /// DCTCP.BytesMarked.
     marked: u64,
-    /// Segments acknowledged since the window last grew (snd_cwnd_cnt).
-    counted: u32,
 }
 
 impl Control for Dctcp {
@@ -65,28 +69,31 @@ impl Control for Dctcp {
     const ECN: EcnUse = EcnUse::AccurateEct0;
 
     fn new(_: Connection, params: &DctcpParams, _: u64) -> Self {
-        Self { alpha: params.dctcp_initial_alpha, rounds: Rounds::default(), acked: 0, marked: 0, counted: 0 }
+        Self { alpha: params.dctcp_initial_alpha, rounds: Rounds::default(), acked: 0, marked: 0 }
     }
 
     /// Section 3.4.
     #[inline]
-    fn avoid(&mut self, of: Connection, _: &DctcpParams, cwnd: &mut u32, progress: Progress) {
+    fn avoid(&mut self, of: Connection, _: &DctcpParams, window: Window<'_>, progress: Progress) {
         //= RFC 8257 3.4-1: The window grows as that of Reno.
         if !of.byte_counting {
-            return Reno.avoid(of, &RenoParams {}, cwnd, progress);
+            return Reno.avoid(of, &RenoParams {}, window, progress);
         }
         //= RFC 3465 2.1-1: In congestion avoidance cwnd grows by a segment per window of bytes acknowledged.
         // tcp_cong_avoid_ai: what MSS^2 / cwnd loses by rounding would be a third at 1000 segments.
-        let window = (*cwnd / of.mss).max(1);
-        self.counted += progress.segments;
-        *cwnd = cwnd.saturating_add((self.counted / window).saturating_mul(of.mss));
-        self.counted %= window;
+        let per_segment = (*window.cwnd / of.mss).max(1);
+        window.count(per_segment, progress.segments, of.mss);
     }
 
     fn reduce(&mut self, of: Connection, _: &DctcpParams, flight: Flight) -> u64 {
-        self.counted = 0;
         match flight.cause {
             //= RFC 8257 3.3-6: A mark leaves cwnd * (1 - alpha / 2).
+            Cause::Mark if of.whole_windows => {
+                // dctcp_ssthresh: what the window loses is rounded down, not what is left of it.
+                let window = flight.cwnd / of.mss;
+                let lost = (f64::from(window) * self.alpha / 2.0) as u32;
+                u64::from(window - lost) * u64::from(of.mss)
+            }
             Cause::Mark => (f64::from(flight.cwnd) * (1.0 - self.alpha / 2.0)) as u64,
             //= RFC 8257 3.5-1: Losses are answered as Reno does, marked or not.
             Cause::Loss | Cause::Timeout => Reno.reduce(of, &RenoParams {}, flight),
@@ -109,9 +116,24 @@ impl Control for Dctcp {
         //= RFC 8257 3.3-4: At the end of a window M is the share of bytes marked in it.
         let marked = self.marked as f64 / self.acked as f64;
         //= RFC 8257 3.3-5: Alpha moves towards M by g.
-        self.alpha = (self.alpha * (1.0 - params.dctcp_gain) + params.dctcp_gain * marked).clamp(0.0, 1.0);
+        let gain = params.dctcp_gain;
+        self.alpha = match params.dctcp_alpha_steps {
+            0 => (self.alpha * (1.0 - gain) + gain * marked).clamp(0.0, 1.0),
+            steps => in_steps(f64::from(steps), self.alpha, gain, marked),
+        };
         (self.acked, self.marked) = (0, 0);
     }
+}
+
+/// Alpha in whole `steps` after a window of which this share was marked. dctcp_update_alpha: what is too little to lose a step
+/// is lost all at once.
+fn in_steps(steps: f64, alpha: f64, gain: f64, marked: f64) -> f64 {
+    let alpha = (alpha * steps).round();
+    let lost = match (alpha * gain).floor() {
+        0.0 => alpha,
+        lost => lost,
+    };
+    (alpha - lost + (steps * gain * marked).floor()).min(steps) / steps
 }
 
 #[cfg(test)]
@@ -158,6 +180,29 @@ mod tests {
             let mut flow = Flow::<Dctcp>::new(DctcpParams { dctcp_initial_alpha: alpha, ..Default::default() });
             flow.output.cwnd = 100 * MSS;
             assert_eq!(flow.reduce(Cause::Mark), left, "alpha {alpha}");
+        }
+    }
+
+    #[test]
+    fn in_whole_windows_what_a_mark_takes_is_rounded_down() {
+        // 34 * 0.02 / 2 = 0.34 segments, 100 * 0.03 / 2 = 1.5, 2 * 1 / 2 = 1.
+        for (window, alpha, left) in [(34, 0.02, 34), (100, 0.03, 99), (2, 1.0, 1)] {
+            let mut flow = Flow::<Dctcp>::new(DctcpParams { dctcp_initial_alpha: alpha, ..Default::default() });
+            flow.of.whole_windows = true;
+            // Of a window of Reno's growth, too, whole segments count.
+            flow.output.cwnd = window * MSS + 700;
+            assert_eq!(flow.reduce(Cause::Mark), left * u64::from(MSS), "{window} segments, alpha {alpha}");
+        }
+    }
+
+    #[test]
+    fn alpha_in_steps_gains_nothing_from_one_mark_in_more_than_64_segments_and_falls_to_zero_below_16_of_1024() {
+        // 1024 / 16 / 64 = 1; 1024 / 16 / 65 < 1. 100 - 100 / 16 = 94; 17 - 1 = 16; 15 / 16 < 1: all of it.
+        for (alpha, marked, left) in
+            [(0, 1.0 / 64.0, 1), (0, 1.0 / 65.0, 0), (100, 0.0, 94), (17, 0.0, 16), (15, 0.0, 0), (1024, 1.0, 1024)]
+        {
+            let after = in_steps(1024.0, f64::from(alpha) / 1024.0, 0.0625, marked);
+            assert_eq!(after * 1024.0, f64::from(left), "{alpha}, {marked}");
         }
     }
 

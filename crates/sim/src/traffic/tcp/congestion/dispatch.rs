@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 5681 3.1 (slow start), RFC 3465 (byte counting). Windows are in bytes.
 
-use super::control::{Connection, Event, Flight, Moment, Output, Progress, Sample};
+use super::control::{Connection, Event, Flight, Moment, Output, Progress, Sample, Window};
 use super::external::External;
 use super::{CongestionControl, State};
 use crate::cache_line::fetch;
@@ -55,7 +55,8 @@ impl Congestion {
     /// Window growth. The ACK that crosses `ssthresh` counts in slow start first, then with what is left of it in
     /// congestion avoidance.
     #[inline]
-    pub fn grow(&mut self, params: &TcpParams, cwnd: &mut u32, ssthresh: u32, mut progress: Progress) {
+    pub fn grow(&mut self, params: &TcpParams, window: Window<'_>, ssthresh: u32, mut progress: Progress) {
+        let Window { cwnd, counted } = window;
         //= RFC 5681 3.1-8: Slow start below ssthresh, congestion avoidance above, either where they are equal.
         //= RFC 9438 4.10-1: Below ssthresh cwnd grows by slow start.
         //= RFC 9438 4.10-3: Slow start is that of Reno.
@@ -73,18 +74,18 @@ impl Congestion {
         }
         if *cwnd >= ssthresh && progress.segments > 0 {
             if params.congestion_control.has_state() {
-                self.avoid_by_state(params, cwnd, progress);
+                self.avoid_by_state(params, Window { cwnd, counted }, progress);
             } else {
                 // What a control without state does, Reno foremost, stands here and nothing else.
                 let (of, own) = (connection(params), &params.congestion);
-                State::new(params.congestion_control, of, own, 0).avoid(of, own, cwnd, progress);
+                State::new(params.congestion_control, of, own, 0).avoid(of, own, Window { cwnd, counted }, progress);
             }
         }
     }
 
     #[inline(never)]
-    fn avoid_by_state(&mut self, params: &TcpParams, cwnd: &mut u32, progress: Progress) {
-        self.with_state(params, |state| state.avoid(connection(params), &params.congestion, cwnd, progress));
+    fn avoid_by_state(&mut self, params: &TcpParams, window: Window<'_>, progress: Progress) {
+        self.with_state(params, |state| state.avoid(connection(params), &params.congestion, window, progress));
     }
 
     /// Congestion: the new slow-start threshold, at least two segments.

@@ -10,7 +10,7 @@
 //!
 //! Cost: a dynamic call for each of these; what the control itself keeps is not known.
 
-use super::control::{Authority, Connection, Control, EcnUse, Event, Flight, Moment, Output, Progress, Sample};
+use super::control::{Authority, Connection, Control, EcnUse, Event, Flight, Moment, Output, Progress, Sample, Window};
 use fairlane_schemes::base::config::{ConfigError, ParamSet, ParamSpec, Table};
 use fairlane_schemes::base::units::{BitRate, Time};
 use serde_json::{Map, Value as Json};
@@ -279,10 +279,10 @@ impl Control for External {
         external
     }
 
-    fn avoid(&mut self, _: Connection, _: &ExternalParams, cwnd: &mut u32, progress: Progress) {
-        let mut output = Output { cwnd: *cwnd, ssthresh: 0, pacing: None, quantum: 0 };
+    fn avoid(&mut self, _: Connection, _: &ExternalParams, window: Window<'_>, progress: Progress) {
+        let mut output = Output { cwnd: *window.cwnd, ssthresh: 0, pacing: None, quantum: 0 };
         self.call(&mut output, |control, output| control.avoid(&mut output.cwnd, &progress));
-        *cwnd = output.cwnd;
+        *window.cwnd = output.cwnd;
     }
 
     fn reduce(&mut self, _: Connection, _: &ExternalParams, flight: Flight) -> u64 {

@@ -20,7 +20,7 @@ mod vegas;
 
 pub use cubic::CubicClock;
 
-use control::{Authority, Connection, Control, EcnUse, Event, Flight, Moment, Output, Progress, Sample};
+use control::{Authority, Connection, Control, EcnUse, Event, Flight, Moment, Output, Progress, Sample, Window};
 use external::{External, ExternalParams, Outside};
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
 use serde_json::{Map, Value as Json};
@@ -214,10 +214,10 @@ macro_rules! congestion_controls {
                 }
             }
             #[inline(always)]
-            fn avoid(&mut self, of: Connection, params: &CongestionParams, cwnd: &mut u32, progress: Progress) {
+            fn avoid(&mut self, of: Connection, params: &CongestionParams, window: Window<'_>, progress: Progress) {
                 match self {
-                    $( Self::$Variant(own) => own.avoid(of, &params.$module, cwnd, progress), )+
-                    Self::External(own) => own.avoid(of, &params.external, cwnd, progress),
+                    $( Self::$Variant(own) => own.avoid(of, &params.$module, window, progress), )+
+                    Self::External(own) => own.avoid(of, &params.external, window, progress),
                 }
             }
             fn reduce(&mut self, of: Connection, params: &CongestionParams, flight: Flight) -> u64 {
@@ -283,9 +283,10 @@ mod tests {
     fn windows(control: CongestionControl, of: Connection) -> (u32, u64) {
         let params = CongestionParams::default();
         let mut state = State::new(control, of, &params, 1);
-        let mut cwnd = 10 * of.mss;
+        let (mut cwnd, mut counted) = (10 * of.mss, 0);
         let rtt = Time::from_millis(100);
-        state.avoid(of, &params, &mut cwnd, Progress { segments: 2, now: Time::ZERO, srtt: rtt, min_rtt: rtt });
+        let window = Window { cwnd: &mut cwnd, counted: &mut counted };
+        state.avoid(of, &params, window, Progress { segments: 2, now: Time::ZERO, srtt: rtt, min_rtt: rtt });
         let flight = Flight { cwnd, outstanding: 10_000, pipe: 6000, cause: Cause::Loss };
         (cwnd, state.reduce(of, &params, flight))
     }

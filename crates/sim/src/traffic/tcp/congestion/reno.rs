@@ -9,7 +9,7 @@
 //!
 //! Cost: a division an ACK; no state.
 
-use super::control::{Connection, Control, Flight, FlightSize, Progress};
+use super::control::{Connection, Control, Flight, FlightSize, Progress, Window};
 use fairlane_schemes::params;
 
 params! {
@@ -33,12 +33,13 @@ impl Control for Reno {
 
     /// Eq. (3): MSS^2 / cwnd, at least 1 byte, for the ACK, or for each segment that it covers if bytes are counted.
     #[inline]
-    fn avoid(&mut self, of: Connection, _: &RenoParams, cwnd: &mut u32, progress: Progress) {
+    fn avoid(&mut self, of: Connection, _: &RenoParams, window: Window<'_>, progress: Progress) {
+        let segments = if of.byte_counting { progress.segments } else { 1 };
         if of.whole_windows {
-            let segments = if of.byte_counting { progress.segments } else { 1 };
-            *cwnd = counted_on(*cwnd, segments, of.mss);
-            return;
+            let per_segment = (*window.cwnd / of.mss).max(1);
+            return window.count(per_segment, segments, of.mss);
         }
+        let cwnd = window.cwnd;
         let mss = u64::from(of.mss);
         // cwnd is never below one MSS.
         //= RFC 5681 3.1-11: An ACK of new data adds MSS^2 / cwnd.
@@ -46,8 +47,7 @@ impl Control for Reno {
         let step = (mss * mss / u64::from((*cwnd).max(1))).max(1);
         //= RFC 5681 3.1-10: In congestion avoidance cwnd grows by one segment per round trip at most.
         //= RFC 3465 2.1-1: In congestion avoidance cwnd grows by a segment per window of bytes acknowledged.
-        let steps = if of.byte_counting { u64::from(progress.segments) } else { 1 };
-        *cwnd = cwnd.saturating_add(u32::try_from(step * steps).unwrap_or(u32::MAX));
+        *cwnd = cwnd.saturating_add(u32::try_from(step * u64::from(segments)).unwrap_or(u32::MAX));
     }
 
     /// Eq. (4).
@@ -60,38 +60,36 @@ impl Control for Reno {
     }
 }
 
-/// `cwnd` after an ACK of `segments`: one segment more for each window of them (`tcp_cong.c` tcp_cong_avoid_ai).
-///
-/// The segments counted so far stand in what `cwnd` has beyond whole segments: the least such part that tells how many.
-#[inline]
-fn counted_on(cwnd: u32, segments: u32, mss: u32) -> u32 {
-    let (size, part) = (u64::from(mss), u64::from(cwnd % mss));
-    let mut window = u64::from(cwnd / mss).max(1);
-    let mut counted = (part * window / size) + u64::from(segments);
-    let more = counted / window;
-    counted -= more * window;
-    window += more;
-    u32::try_from(window * size + (counted * size).div_ceil(window).min(size - 1)).unwrap_or(u32::MAX)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::testing::never_leaves_its_bounds;
+    use super::super::testing::{Flow, MSS, never_leaves_its_bounds};
     use super::*;
 
     #[test]
-    fn in_whole_windows_a_window_of_segments_acknowledged_adds_one_exactly() {
-        for (window, by) in [(2, 1), (3, 2), (7, 2), (100, 1), (333, 2), (1448, 1)] {
-            let mut cwnd = window * 1448;
-            let acks = (window - 1) / by;
-            (0..acks).for_each(|_| cwnd = counted_on(cwnd, by, 1448));
-            assert_eq!(cwnd / 1448, window, "{window}: {} of them do not", acks * by);
-            cwnd = counted_on(cwnd, by, 1448);
-            assert_eq!(cwnd / 1448, window + 1, "{window}");
+    fn in_whole_windows_a_window_of_segments_acknowledged_adds_one_exactly_however_large_it_is() {
+        for (window, by) in [(2, 1), (3, 2), (7, 2), (100, 1), (333, 2), (1448, 1), (3000, 1), (20_000, 2)] {
+            let mut flow = Flow::<Reno>::new(RenoParams {});
+            flow.of.whole_windows = true;
+            let mut cwnd = window * MSS;
+            (0..(window - 1) / by).for_each(|_| flow.avoid(&mut cwnd, by));
+            assert_eq!(cwnd, window * MSS, "{window} after {}", (window - 1) / by * by);
+            flow.avoid(&mut cwnd, by);
+            assert_eq!(cwnd, (window + 1) * MSS, "{window}");
         }
-        // Three segments at a window of two: one more, and one counted towards the next.
-        let cwnd = counted_on(2 * 1448, 3, 1448);
-        assert_eq!((cwnd / 1448, counted_on(cwnd, 1, 1448) / 1448, counted_on(cwnd, 2, 1448) / 1448), (3, 3, 4));
+    }
+
+    #[test]
+    fn in_whole_windows_what_an_ack_has_beyond_a_window_counts_towards_the_next_segment() {
+        let mut flow = Flow::<Reno>::new(RenoParams {});
+        flow.of.whole_windows = true;
+        let mut cwnd = 2 * MSS;
+        // Three of two, then two more of three.
+        flow.avoid(&mut cwnd, 3);
+        assert_eq!(cwnd, 3 * MSS);
+        flow.avoid(&mut cwnd, 1);
+        assert_eq!(cwnd, 3 * MSS);
+        flow.avoid(&mut cwnd, 1);
+        assert_eq!(cwnd, 4 * MSS);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 pub mod path;
 
 use super::control::{
-    Authority, Cause, Connection, Control, Event, Flight, FlightSize, Moment, Output, Progress, Sample,
+    Authority, Cause, Connection, Control, Event, Flight, FlightSize, Moment, Output, Progress, Sample, Window,
 };
 use crate::traffic::tcp::phase::Phase;
 use fairlane_schemes::base::rng::Rng;
@@ -41,6 +41,8 @@ pub struct Flow<C: Control> {
     pub now: Time,
     pub delivered: u64,
     lost: u64,
+    /// Counted in congestion avoidance.
+    counted: u32,
     /// P.delivered of what is in flight.
     sent: VecDeque<u64>,
 }
@@ -50,7 +52,8 @@ impl<C: Control> Flow<C> {
         let output = Output { cwnd: 10 * MSS, ssthresh: u32::MAX, pacing: None, quantum: 0 };
         let control = C::new(OF, &params, 7);
         let now = Time::from_secs(1);
-        let mut flow = Self { of: OF, params, control, output, now, delivered: 0, lost: 0, sent: VecDeque::new() };
+        let (delivered, lost, counted, sent) = (0, 0, 0, VecDeque::new());
+        let mut flow = Self { of: OF, params, control, output, now, delivered, lost, counted, sent };
         flow.event(Event::Open);
         flow
     }
@@ -78,12 +81,14 @@ impl<C: Control> Flow<C> {
     pub fn reduce(&mut self, cause: Cause) -> u64 {
         let bytes = u64::from(self.output.cwnd);
         let flight = Flight { cwnd: self.output.cwnd, outstanding: bytes, pipe: bytes, cause };
+        self.counted = 0;
         self.control.reduce(self.of, &self.params, flight)
     }
 
     /// Growth in congestion avoidance.
     pub fn avoid(&mut self, cwnd: &mut u32, segments: u32) {
-        self.control.avoid(self.of, &self.params, cwnd, Progress { segments, now: self.now, srtt: RTT, min_rtt: RTT });
+        let progress = Progress { segments, now: self.now, srtt: RTT, min_rtt: RTT };
+        self.control.avoid(self.of, &self.params, Window { cwnd, counted: &mut self.counted }, progress);
     }
 
     /// Sends what the window allows.

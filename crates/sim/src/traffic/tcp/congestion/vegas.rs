@@ -35,7 +35,7 @@
 //!
 //! Not implemented: spreading what the window allows over a round trip, which the paper's code does in slow start.
 
-use super::control::{Authority, Connection, Control, Event, Flight, Moment, Output, Progress, Sample};
+use super::control::{Authority, Connection, Control, Event, Flight, Moment, Output, Progress, Sample, Window};
 use super::model::rounds::Rounds;
 use super::reno::{Reno, RenoParams};
 use crate::traffic::tcp::phase::Phase;
@@ -86,6 +86,8 @@ pub struct Vegas {
     min_rtt: Time,
     samples: u32,
     rounds: Rounds,
+    /// Segments acknowledged, growing as Reno, that have not made the window grow yet.
+    counted: u32,
     /// The connection was open at the last sample (doing_vegas_now).
     open: bool,
 }
@@ -100,11 +102,12 @@ impl Control for Vegas {
 
     fn new(_: Connection, _: &VegasParams, _: u64) -> Self {
         let rounds = Rounds::default();
-        Self { base_rtt: Time::NEVER, min_rtt: Time::NEVER, samples: 0, rounds, open: true }
+        Self { base_rtt: Time::NEVER, min_rtt: Time::NEVER, samples: 0, rounds, counted: 0, open: true }
     }
 
     /// What is left after congestion is Reno's (deviation 4).
     fn reduce(&mut self, of: Connection, _: &VegasParams, flight: Flight) -> u64 {
+        self.counted = 0;
         Reno.reduce(of, &RenoParams {}, flight)
     }
 
@@ -128,10 +131,10 @@ impl Control for Vegas {
         }
         let may_grow = sample.cwnd_limited || params.vegas_grows_unused;
         if !self.open {
-            grow_as_reno(of, output, sample);
+            self.grow_as_reno(of, output, sample);
         } else if self.rounds.started {
             if self.samples < LEAST_SAMPLES {
-                grow_as_reno(of, output, sample);
+                self.grow_as_reno(of, output, sample);
             } else {
                 self.adjust(of, params, output, sample, may_grow);
             }
@@ -169,6 +172,19 @@ impl Vegas {
         }
     }
 
+    fn grow_as_reno(&mut self, of: Connection, output: &mut Output, sample: &Sample) {
+        if !sample.cwnd_limited {
+            return;
+        }
+        let left = if output.cwnd < output.ssthresh { slow_start(of, output, sample) } else { sample.acked };
+        let progress =
+            Progress { segments: left / of.mss, now: sample.now, srtt: sample.srtt, min_rtt: sample.min_rtt };
+        if progress.segments > 0 && output.cwnd >= output.ssthresh {
+            let window = Window { cwnd: &mut output.cwnd, counted: &mut self.counted };
+            Reno.avoid(of, &RenoParams {}, window, progress);
+        }
+    }
+
     fn grows_in_slow_start(&self, params: &VegasParams, output: &Output) -> bool {
         output.cwnd < output.ssthresh && self.rounds.count.is_multiple_of(u64::from(params.vegas_slow_start_rounds))
     }
@@ -192,8 +208,10 @@ impl Vegas {
             output.cwnd = output.cwnd.saturating_add(of.mss);
         }
         output.cwnd = output.cwnd.max(2 * of.mss);
-        // tcp_current_ssthresh.
-        output.ssthresh = output.ssthresh.max(output.cwnd - output.cwnd / 4);
+        // tcp_current_ssthresh: three quarters, of which in whole windows half and quarter are rounded down.
+        let unit = if of.whole_windows { of.mss } else { 1 };
+        let window = output.cwnd / unit;
+        output.ssthresh = output.ssthresh.max((window / 2 + window / 4) * unit);
     }
 }
 
@@ -202,17 +220,6 @@ fn slow_start(of: Connection, output: &mut Output, sample: &Sample) -> u32 {
     let growth = of.counted(sample.acked).min(output.ssthresh.saturating_sub(output.cwnd));
     output.cwnd = output.cwnd.saturating_add(growth);
     sample.acked - growth
-}
-
-fn grow_as_reno(of: Connection, output: &mut Output, sample: &Sample) {
-    if !sample.cwnd_limited {
-        return;
-    }
-    let left = if output.cwnd < output.ssthresh { slow_start(of, output, sample) } else { sample.acked };
-    let progress = Progress { segments: left / of.mss, now: sample.now, srtt: sample.srtt, min_rtt: sample.min_rtt };
-    if progress.segments > 0 && output.cwnd >= output.ssthresh {
-        Reno.avoid(of, &RenoParams {}, &mut output.cwnd, progress);
-    }
 }
 
 #[cfg(test)]

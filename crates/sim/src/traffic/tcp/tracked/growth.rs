@@ -4,7 +4,7 @@ use fairlane_schemes::base::units::Time;
 
 use super::TrackedSender;
 use super::hystart::Sign;
-use crate::traffic::tcp::congestion::control::{Authority, Progress, Sample};
+use crate::traffic::tcp::congestion::control::{Authority, Progress, Sample, Window};
 use crate::traffic::tcp::{AfterIdle, CongestionControl, HyStartKind, TcpParams, clamped};
 
 impl TrackedSender {
@@ -27,7 +27,8 @@ impl TrackedSender {
         }
         if segments > 0 && self.output.cwnd >= self.output.ssthresh {
             let progress = Progress { segments, now, srtt: self.rtt.srtt(), min_rtt: self.rtt.least() };
-            self.congestion.grow(params, &mut self.output.cwnd, self.output.ssthresh, progress);
+            let window = Window { cwnd: &mut self.output.cwnd, counted: &mut self.counted };
+            self.congestion.grow(params, window, self.output.ssthresh, progress);
         }
     }
 

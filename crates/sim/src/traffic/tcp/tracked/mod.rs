@@ -120,6 +120,8 @@ pub struct TrackedSender {
     newly_lost: u32,
     /// Slow start has grown by a part of a segment, in bytes.
     part_of_growth: u32,
+    /// Segments acknowledged in congestion avoidance that have not made the window grow yet (snd_cwnd_cnt).
+    counted: u32,
     /// To send, whatever window and pacing say.
     forced: Forced,
     /// To send: the SYN, or the ACK that ends the handshake.
@@ -209,6 +211,7 @@ impl TrackedSender {
             marks: 0,
             newly_lost: 0,
             part_of_growth: 0,
+            counted: 0,
             forced: Forced::Nothing,
             handshake_due: false,
             window_due: false,

@@ -231,7 +231,7 @@ impl TrackedSender {
         }
         self.congestion.timed_out();
         self.hystart.restart(now, self.records.nxt());
-        self.part_of_growth = 0;
+        (self.part_of_growth, self.counted) = (0, 0);
         if !Self::has_full_control(params) {
             //= RFC 5681 3.1-15: A timeout leaves cwnd at one segment.
             self.output.cwnd = clamped(self.in_flight(params)).saturating_add(params.segment_payload);
@@ -301,7 +301,7 @@ impl TrackedSender {
     pub(super) fn reduce(&mut self, params: &TcpParams, cause: Cause) {
         //= RFC 3168 6.1.2-6: CWR in the next new segment announces any reduction.
         self.cwr_due = params.ecn;
-        self.part_of_growth = 0;
+        (self.part_of_growth, self.counted) = (0, 0);
         if Self::has_full_control(params) {
             return;
         }

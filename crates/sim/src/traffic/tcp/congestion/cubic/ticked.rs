@@ -35,12 +35,12 @@ pub(super) struct Ticked {
 
 impl Ticked {
     /// bictcp_update: the segments to acknowledge for one more.
-    pub(super) fn update(&mut self, of: Connection, params: &CubicParams, window: u32, progress: Progress) -> f64 {
+    pub(super) fn update(&mut self, of: Connection, params: &CubicParams, window: u32, progress: Progress) -> u32 {
         let ticks = |time: Time| time.0 / of.clock_tick.0;
         let now = ticks(progress.now);
         self.acked += progress.segments;
         if self.last_window == window && now - self.last_time <= ticks(LASTING) {
-            return f64::from(self.per_segment);
+            return self.per_segment;
         }
         if self.epoch.is_none() || now != self.last_time {
             (self.last_window, self.last_time) = (window, now);
@@ -58,7 +58,7 @@ impl Ticked {
             self.follow_reno(params, window);
         }
         self.per_segment = self.per_segment.max(LEAST_PER_SEGMENT as u32);
-        f64::from(self.per_segment)
+        self.per_segment
     }
 
     /// Leaves the time from `start` to `now` out of the epoch (cubictcp_cwnd_event).
@@ -118,7 +118,7 @@ mod tests {
     }
 
     /// CUBIC after congestion at `w_max`, and what an ACK of a segment at `window` and `ms` milliseconds asks for.
-    fn reduced(w_max: u32) -> impl FnMut(u32, u64) -> f64 {
+    fn reduced(w_max: u32) -> impl FnMut(u32, u64) -> u32 {
         let mut ticked = Ticked::default();
         ticked.reduce(&CubicParams::default(), w_max);
         move |window, ms| {
@@ -139,22 +139,22 @@ mod tests {
     fn while_the_window_stays_nothing_is_computed_for_a_thirty_second_of_a_second() {
         let mut at = reduced(1000);
         // K = (300 / 0.4)^(1/3) = 9.09 s. At the start, 0.1 s ahead: 1000 + 0.4 (0.1 - 9.09)^3 = 710: 700 / 10.
-        assert_eq!(at(700, 0), 70.0);
+        assert_eq!(at(700, 0), 70);
         // Seven ticks of 4 ms are within 1/32 s; the eighth is not: 0.132 s ahead, 1000 - 287 = 713.
-        assert_eq!(at(700, 28), 70.0);
-        assert_eq!(at(700, 32), 53.0);
+        assert_eq!(at(700, 28), 70);
+        assert_eq!(at(700, 32), 53);
         // Another window: 701 / (714 - 701), 0.14 s ahead: 1000 - 286.
-        assert_eq!(at(701, 40), 53.0);
+        assert_eq!(at(701, 40), 53);
     }
 
     #[test]
     fn a_small_window_follows_reno_in_eighths() {
         let mut at = reduced(2);
         // K = 0: at two segments W_cubic is 2 and a few thousandths for the first tenth of a second, and asks for nothing.
-        assert_eq!(at(2, 0), 200.0);
+        assert_eq!(at(2, 0), 200);
         // Reno gains a segment for each 15/8 of a window: with more than three acknowledged, that is the fourth, but it counts
         // when something is computed next.
-        assert_eq!([at(2, 4), at(2, 8), at(2, 12)], [200.0; 3]);
-        assert_eq!(at(2, 32), 2.0);
+        assert_eq!([at(2, 4), at(2, 8), at(2, 12)], [200; 3]);
+        assert_eq!(at(2, 32), 2);
     }
 }
