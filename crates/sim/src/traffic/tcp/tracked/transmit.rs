@@ -183,7 +183,9 @@ impl TrackedSender {
             self.timer = Timer::Timeout(now.saturating_add(Time(params.syn_timeout.0 << doublings)));
             self.syns = self.syns.saturating_add(1);
         }
-        Segment { seq: self.records.nxt(), syn, timestamp: now, ..Segment::default() }
+        // Linux, tcp_ecn_send_syn: a control that needs ECN has it in the SYN already.
+        let ecn = codepoint(params, true);
+        Segment { seq: self.records.nxt(), syn, ecn, timestamp: now, ..Segment::default() }
     }
 
     /// Sends a segment.
@@ -230,9 +232,7 @@ impl TrackedSender {
             //= RFC 6298 5.1-1: Sending data starts the timer if it does not run.
             self.timer = Timer::Timeout(params.due(now, self.rtt.rto()));
         }
-        //= RFC 3168 6.1.2-1: New data carry ECT(0).
-        //= RFC 3168 6.1.5-1: A segment that is sent again is not ECN-capable.
-        let ecn = if params.ecn && new { codepoint(params) } else { Ecn::NotEct };
+        let ecn = codepoint(params, !new);
         //= RFC 3168 6.1.2-7: A segment that is sent again carries no CWR.
         //= RFC 3168 6.1.2-8: CWR stands in the first new segment only.
         let cwr = new && std::mem::take(&mut self.cwr_due);
@@ -242,10 +242,18 @@ impl TrackedSender {
     }
 }
 
-/// What new data carry, with ECN.
-fn codepoint(params: &TcpParams) -> Ecn {
+/// What data carry that are sent for the first time, or `again` like a SYN.
+#[inline]
+fn codepoint(params: &TcpParams, again: bool) -> Ecn {
     match params.congestion_control.ecn_use() {
+        _ if !params.ecn => Ecn::NotEct,
+        //= RFC 3168 6.1.5-1: A segment that is sent again is not ECN-capable.
+        // RFC 9000 13.4.1: In QUIC data that are sent again are in a packet like any other.
+        EcnUse::Classic if again && !TrackedSender::is_numbered(params) => Ecn::NotEct,
+        //= RFC 3168 6.1.2-1: New data carry ECT(0).
+        EcnUse::Classic => Ecn::Ect0,
+        // Each packet of a control that needs ECN is ECN-capable (TCP_CONG_NEEDS_ECN in tcp_ecn_send of Linux; RFC 8311 4.3).
+        EcnUse::AccurateEct0 => Ecn::Ect0,
         EcnUse::AccurateEct1 => Ecn::Ect1,
-        EcnUse::Classic | EcnUse::AccurateEct0 => Ecn::Ect0,
     }
 }

@@ -49,6 +49,8 @@ pub(super) struct Path<F> {
     pub(super) now: Time,
     /// Transmissions of data: when, which, the how manieth.
     pub(super) sent: Vec<(Time, u32, u32)>,
+    /// The codepoints of what was sent, the handshake included.
+    pub(super) codepoints: Vec<Ecn>,
     pub(super) acks: u64,
     lot: F,
     times: Vec<u32>,
@@ -67,6 +69,7 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
             sender,
             now: Time::ZERO,
             sent: Vec::new(),
+            codepoints: Vec::new(),
             acks: 0,
             lot,
             times: Vec::new(),
@@ -146,6 +149,7 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
         while let Some(segment) = self.sender.poll_transmit(&self.params, self.now) {
             let mut segment = segment;
             let mut lot = Lot::Arrives;
+            self.codepoints.push(segment.ecn);
             if segment.payload > 0 {
                 let index = segment.seq as usize;
                 self.times.resize(self.times.len().max(index + 1), 0);

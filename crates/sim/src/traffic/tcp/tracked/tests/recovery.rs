@@ -1,10 +1,11 @@
 //! Losses and how they are repaired. The RTT is 100 ms: the SYN-ACK comes at 100 ms, the first window of ten leaves then.
 
 use fairlane_schemes::base::units::Bytes;
+use fairlane_schemes::contract::packet::Ecn;
 
 use super::path::{Lot, MS, MSS, Path, linux, plain};
 use crate::traffic::tcp::phase::Phase;
-use crate::traffic::tcp::{CongestionControl, HyStartKind, LossDetection, Pacing, SenderStats, TcpParams};
+use crate::traffic::tcp::{CongestionControl, HyStartKind, LossDetection, Pacing, SenderStats, TcpParams, TcpProfile};
 
 #[test]
 fn a_lost_segment_is_sent_again_when_three_above_it_are_delivered() {
@@ -400,6 +401,37 @@ fn marks_reduce_the_window_once_a_round_trip_without_a_loss() {
         let stats = path.sender.stats();
         assert_eq!((stats.ecn_reductions, stats.fast_recoveries, stats.retransmissions), (2, 0, 0), "{accurate_ecn}");
     }
+}
+
+#[test]
+fn controls_that_need_ecn_send_all_as_ecn_capable_and_others_send_nothing_again_that_is() {
+    use CongestionControl::{Dctcp, Prague, Reno};
+    for (congestion_control, new, again) in
+        [(Reno, Ecn::Ect0, Ecn::NotEct), (Dctcp, Ecn::Ect0, Ecn::Ect0), (Prague, Ecn::Ect1, Ecn::Ect1)]
+    {
+        let params = TcpParams { ecn: true, congestion_control, ..plain() };
+        // One that is repaired by recovery, and the last two, by a probe or the timeout.
+        let lost = |seq, time| if time == 0 && [30, 98, 99].contains(&seq) { Lot::Lost } else { Lot::Arrives };
+        let mut path = Path::new(params, Some(100), lost);
+        path.run_to_completion();
+        // SYN, the ACK that ends the handshake, data.
+        assert_eq!(path.codepoints[..3], [again, again, new], "{congestion_control:?}");
+        let data = &path.codepoints[2..];
+        assert!(path.resent().len() >= 3);
+        for ((_, seq, time), carried) in path.sent.iter().zip(data) {
+            assert_eq!(*carried, if *time == 0 { new } else { again }, "{congestion_control:?}, {seq}");
+        }
+    }
+}
+
+#[test]
+fn quic_sends_data_again_in_packets_that_are_ecn_capable_like_any_other() {
+    let params = TcpParams { ecn: true, ..TcpParams::profile(TcpProfile::Quic) };
+    let mut path =
+        Path::new(params, Some(100), |seq, time| if seq == 30 && time == 0 { Lot::Lost } else { Lot::Arrives });
+    path.run_to_completion();
+    assert_eq!(path.resent().len(), 1);
+    assert!(path.codepoints.iter().all(|&carried| carried == Ecn::Ect0));
 }
 
 #[test]
