@@ -26,7 +26,7 @@
 //!
 //! Always:
 //!
-//! 1. *Growth*, per ACK of new data that covers n segments: if cwnd < ssthresh, cwnd += MSS and n -= 1; then, if
+//! 1. *Growth*, per ACK of new data that covers n segments, with SACK without those SACKed before: if cwnd < ssthresh, cwnd += MSS and n -= 1; then, if
 //!    cwnd >= ssthresh and n > 0, cwnd += max(1, floor(MSS^2 / cwnd)). The ACK that crosses ssthresh may do both. With
 //!    `byte_counting` the first step is repeated up to n times while cwnd < ssthresh, and the second step counts n times.
 //!    CUBIC replaces the second step. With `whole_windows` a window of segments acknowledged adds one in the second step, and
@@ -74,7 +74,7 @@
 //! 16. *PRR*: at each ACK in recovery cwnd = pipe + sndcnt. If pipe > ssthresh, sndcnt = ceil(prr_delivered * ssthresh /
 //!     RecoverFS) - prr_out, else min(ssthresh - pipe, max(prr_delivered - prr_out, delivered) + MSS).
 //! 17. *Timeout*: all outstanding segments without a SACK are lost, none is sent again yet, cwnd = MSS; rule 14 sends
-//!     them. No recovery starts until UNA >= recover.
+//!     them. No recovery starts until UNA >= recover, and the ACK that gets there counts the segments beyond it in rule 1.
 //!
 //! With ECN:
 //!
@@ -205,7 +205,8 @@
 //!     (`cubic_clock`), nor reduces a window after that.
 //! 19. PRR follows RFC 6937: ns-3 takes the pipe for RecoverFS, adds one segment to the delivered data of a duplicate ACK,
 //!     and allows the additional segment of the slow-start bound only after the ACK of a retransmission. In recovery ns-3
-//!     restarts the timer at the first partial ACK only.
+//!     restarts the timer at the first partial ACK only, and the ACK that ends recovery counts all that it covers for growth,
+//!     by a segment at most.
 //! 20. Marks reduce the window at once; ns-3.48 spreads the reduction over an RTT by PRR.
 //! 21. An ACK with n blocks is 8 n bytes longer in ns-3, which packs the options.
 //! 22. With `congestion_control = "reno"`, ns-3 counts ACKs: set `byte_counting = false` too. With `sack = false`, rules

@@ -205,11 +205,10 @@ fn no_recovery_starts_until_what_was_sent_before_a_timeout_is_acknowledged() {
     // RFC 6675 5.1: HighACK at RecoveryPoint is enough.
     sack(&mut sender, &params, 16, &[], ms(1300));
     assert_eq!(sender.phase, Phase::Open);
-    // cwnd is 1 + 1 for that ACK, 3 and 4 after the next two: 18 to 21 are outstanding. 18 is lost: cwnd = 2, pipe = 0.
-    assert_eq!((sender.cwnd(), sender.nxt), (segments(2), 18));
-    sack(&mut sender, &params, 17, &[], ms(1400));
-    sack(&mut sender, &params, 18, &[], ms(1400));
-    assert_eq!(sack(&mut sender, &params, 18, &[(19, 22)], ms(1500)), [18, 22]);
+    // That ACK covers nothing beyond: cwnd is 1, and 4 after the next three: 19 to 22 are outstanding. 19 is lost: cwnd = 2, pipe = 0.
+    assert_eq!((sender.cwnd(), sender.nxt), (segments(1), 17));
+    (17..=19).for_each(|number| drop(sack(&mut sender, &params, number, &[], ms(1400))));
+    assert_eq!(sack(&mut sender, &params, 19, &[(20, 23)], ms(1500)), [19, 23]);
     assert_eq!((sender.phase, sender.stats().fast_recoveries), (Phase::Recovery, 1));
 }
 
@@ -270,4 +269,23 @@ fn a_timeout_in_recovery_takes_its_share_of_the_window_not_of_what_duplicates_in
     let due = sender.timer();
     sender.on_timer(&params, due);
     assert_eq!((sender.ssthresh(), sender.cwnd()), (4900, segments(1)));
+}
+
+#[test]
+fn after_a_timeout_an_ack_counts_what_it_delivers_and_not_what_was_sacked_before() {
+    let params = TcpParams { byte_counting: true, ..sack_each() };
+    let mut sender = established(&params, 50);
+    // 0 is lost, 1 to 49 are SACKed: recovery sends it again, and 24 new ones as ssthresh is 25.
+    let sent = sack(&mut sender, &params, 0, &[(1, 50)], ms(200));
+    assert_eq!((sent.len(), sent[0], sender.nxt), (25, 0, 74));
+    sender.on_timer(&params, ms(1500));
+    assert_eq!((drain(&mut sender, &params, ms(1500)), sender.cwnd(), sender.recover), (vec![0], segments(1), 74));
+    // It arrives: the number moves by 50, of which one was delivered now.
+    sack(&mut sender, &params, 50, &[], ms(1600));
+    assert_eq!(sender.cwnd(), segments(2));
+    // The ACK that ends the loss state counts what is beyond.
+    sack(&mut sender, &params, 74, &[], ms(1700));
+    assert_eq!((sender.phase, sender.cwnd()), (Phase::Open, segments(2)));
+    sack(&mut sender, &params, 75, &[], ms(1800));
+    assert_eq!(sender.cwnd(), segments(3));
 }
