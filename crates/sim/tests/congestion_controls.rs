@@ -128,6 +128,23 @@ fn copa_alone_fills_a_link_whose_buffer_is_a_tenth_of_the_bandwidth_delay_produc
 }
 
 #[test]
+fn copas_among_themselves_keep_a_queue_of_a_few_packets_each() {
+    // Section 3: between 0 and 2.5 / delta = 5 segments of a flow wait. Twice that leaves room for velocities.
+    for (rate_mbps, delay_ms, flows) in
+        [(2.0, 5, 1), (10.0, 20, 1), (15.0, 15, 1), (30.0, 10, 1), (10.0, 20, 2), (10.0, 20, 4)]
+    {
+        let case = Case { delay_ms, queue: droptail(1000), ..Case::deep(json!(null)) };
+        let record = Case { rate_mbps, ..case }.run(&vec!["copa"; flows]);
+        let (queue, used) = (record.links[0].queue.mean_packets, record.links[0].utilisation);
+        println!("{rate_mbps} Mbit/s, {delay_ms} ms, {flows} flows: {queue} packets, {used} used");
+        assert!(
+            queue < 10.0 * flows as f64 && used > 0.95,
+            "{rate_mbps} Mbit/s, {delay_ms} ms, {flows}: {queue}, {used}"
+        );
+    }
+}
+
+#[test]
 fn two_flows_of_a_control_share_a_link() {
     for (control, queue) in controls() {
         // A Vegas flow that finds a queue takes it for the path: they start together.
