@@ -1,6 +1,7 @@
 //! Losses and how they are repaired. The RTT is 100 ms: the SYN-ACK comes at 100 ms, the first window of ten leaves then.
 
-use fairlane_schemes::base::units::Bytes;
+use fairlane_schemes::base::rng::Rng;
+use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::contract::packet::Ecn;
 
 use super::path::{Lot, MS, MSS, Path, linux, plain};
@@ -441,4 +442,44 @@ fn accurate_feedback_counts_every_mark() {
     path.run_to_completion();
     // 0, 3 ... 399.
     assert_eq!(path.sender.rate.delivered_ce, 134 * u64::from(MSS));
+}
+
+/// The mean window of DCTCP, times the share that is marked at random, by a model in rounds: one with a mark loses
+/// `lost(window, alpha)` segments and is followed by one that does not grow, any other adds a segment.
+fn dctcp_in_rounds(share: f64, lost: impl Fn(f64, f64) -> f64) -> f64 {
+    const ROUNDS: u32 = 100_000;
+    let mut random = Rng::stream(1, 0, "marks", 0);
+    let (mut window, mut alpha, mut reduced, mut sum) = (10.0, 1.0, false, 0.0);
+    for _ in 0..ROUNDS {
+        sum += window;
+        let marks = (0..window as u32).filter(|_| random.open01() < share).count() as f64;
+        alpha += (marks / window - alpha) / 16.0;
+        let answers = marks > 0.0 && !reduced;
+        window = match (answers, reduced || marks > 0.0) {
+            (true, _) => f64::max(window - lost(window, alpha), 2.0),
+            (false, true) => window,
+            (false, false) => window + 1.0,
+        };
+        reduced = answers;
+    }
+    sum / f64::from(ROUNDS) * share
+}
+
+#[test]
+fn dctcp_loses_whole_segments_rounded_down_as_in_linux() {
+    for (share, seconds) in [(0.02, 600), (0.05, 300), (0.1, 300)] {
+        let mut random = Rng::stream(2, 0, "marks", 0);
+        let lot = move |_, _| if random.open01() < share { Lot::Marked } else { Lot::Arrives };
+        let params = TcpParams { ecn: true, congestion_control: CongestionControl::Dctcp, ..plain() };
+        let mut path = Path::new(params, None, lot);
+        path.run_until(Time::from_secs(seconds));
+        // A window leaves in each round trip of 100 ms.
+        let measured = path.sent.len() as f64 / (10 * seconds) as f64 * share;
+        // dctcp_ssthresh: cwnd - ((cwnd * alpha) >> 11), alpha in 1024ths.
+        let rounded_down = dctcp_in_rounds(share, |window, alpha| (window * alpha / 2.0).floor());
+        let rounded_up = dctcp_in_rounds(share, |window, alpha| (window * alpha / 2.0).ceil());
+        println!("{share}: {measured}, model {rounded_down}, rounded up {rounded_up}");
+        assert!((measured / rounded_down - 1.0).abs() < 0.1, "{share}: {measured}, model {rounded_down}");
+        assert!(measured > 2.0 * rounded_up, "{share}: {measured}, rounded up {rounded_up}");
+    }
 }
