@@ -149,6 +149,9 @@ class TcpKeys(TypedDict, total=False):
     """Weight of the last window in DCTCP's estimate of the share that is marked."""
     dctcp_initial_alpha: float
     """DCTCP's estimate of the share that is marked, as a connection starts."""
+    dctcp_alpha_steps: int
+    """Steps from 0 to 1 in which DCTCP's estimate of the share that is marked counts, what it loses and what it gains
+    rounded down; 0 for an exact one."""
     vegas_alpha: int
     """Segments in the queue below which Vegas grows."""
     vegas_beta: int
@@ -199,7 +202,7 @@ class TcpKeys(TypedDict, total=False):
     copa_delta: float
     """Weight of delay against rate in Copa's default mode: about 1 / delta segments per flow wait."""
     copa_competitive_mode: bool
-    """Whether Copa competes with flows that fill buffers."""
+    """Whether Copa competes with flows that fill buffers, which it often sees where there are none."""
     copa_min_rtt_window: str
     """Window of Copa's least RTT."""
     prague_gain: float
@@ -427,6 +430,9 @@ class WebKeys(TypedDict, total=False):
     """Weight of the last window in DCTCP's estimate of the share that is marked."""
     dctcp_initial_alpha: float
     """DCTCP's estimate of the share that is marked, as a connection starts."""
+    dctcp_alpha_steps: int
+    """Steps from 0 to 1 in which DCTCP's estimate of the share that is marked counts, what it loses and what it gains
+    rounded down; 0 for an exact one."""
     vegas_alpha: int
     """Segments in the queue below which Vegas grows."""
     vegas_beta: int
@@ -477,7 +483,7 @@ class WebKeys(TypedDict, total=False):
     copa_delta: float
     """Weight of delay against rate in Copa's default mode: about 1 / delta segments per flow wait."""
     copa_competitive_mode: bool
-    """Whether Copa competes with flows that fill buffers."""
+    """Whether Copa competes with flows that fill buffers, which it often sees where there are none."""
     copa_min_rtt_window: str
     """Window of Copa's least RTT."""
     prague_gain: float
