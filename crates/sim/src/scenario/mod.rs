@@ -1,5 +1,6 @@
 //! A scenario: everything that determines a run, read from a table, checked once, written back with every default.
 
+mod buffer_notes;
 mod codepoint;
 mod groups;
 mod headers;
@@ -195,7 +196,8 @@ impl Scenario {
         let name = table.optional("name", None)?.unwrap_or_else(|| "scenario".to_string());
         let run = read_params::<RunParams>(&mut table, "run")?;
         let probes = read_params::<ProbeParams>(&mut table, "probes")?;
-        let topology = TopologyConfig::read(&mut table, find)?;
+        let limit = value.get("queue").and_then(|queue| queue.get("limit"));
+        let topology = TopologyConfig::read(&mut table, topology::OwnQueues { find, limit })?;
         let Some(mut queue_table) = table.table("queue")? else {
             let schemes = Scheme::CHOICES.unwrap_or_default().join(", ");
             return Err(ConfigError::new("queue", format!("missing, must be a table with a scheme, one of {schemes}")));

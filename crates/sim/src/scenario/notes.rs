@@ -32,7 +32,8 @@ impl Scenario {
     pub fn notes(&self) -> Vec<Note> {
         let of_marks = [self.sources_deaf_to_marks(), self.sources_never_marked()].into_iter().flatten();
         let of_times = self.late_starts().into_iter().chain(self.early_stops());
-        let notes = of_times.chain(self.late_changes()).chain(self.access_notes()).chain(of_marks);
+        let of_tree = self.access_notes().into_iter().chain(self.short_buffers());
+        let notes = of_times.chain(self.late_changes()).chain(of_tree).chain(of_marks);
         notes.chain(self.small_socket_buffers()).chain(self.long_runs()).collect()
     }
 
@@ -424,13 +425,14 @@ mod tests {
     }
 
     /// An access network of files: a circuit at a node with least rates, one at the gateway with or without.
-    fn access(queue: Json, least: Json, groups: Json) -> Json {
+    fn access(mut queue: Json, least: Json, groups: Json) -> Json {
+        queue["limit"] = json!("1000 packets");
         let rows = json!([[1, 2, 25_000_000, 5_000_000, 8_000_000, 2_000_000], least]);
         let tree = json!({"nodes": [["ap", 0, 100_000_000, 100_000_000]], "subscribers": rows});
         let files = json!({"network": "n", "devices": "d", "tree": tree.to_string()});
         let failovers = json!([{"node": "ap", "at": "10 s"}, {"node": "ap", "at": "20 s"}]);
         json!({"run": {"warmup": "5 s", "measure": "15 s"}, "queue": queue, "groups": groups,
-            "topology": {"kind": "access", "files": files, "failovers": failovers}})
+            "topology": {"kind": "access", "files": files, "failovers": failovers, "access_limit": "1000 packets"}})
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub struct Table<'a> {
     map: &'a Map<String, Json>,
     known: Vec<&'static str>,
     settled: Option<&'static str>,
+    inherited: Option<(&'static str, &'a Json)>,
 }
 
 impl<'a> Table<'a> {
@@ -25,7 +26,7 @@ impl<'a> Table<'a> {
     pub fn new(path: impl Into<String>, value: &'a Json) -> Result<Self, ConfigError> {
         let path = path.into();
         match value.as_object() {
-            Some(map) => Ok(Self { path, map, known: Vec::new(), settled: None }),
+            Some(map) => Ok(Self { path, map, known: Vec::new(), settled: None, inherited: None }),
             None => Err(ConfigError::new(
                 if path.is_empty() { "scenario" } else { &path },
                 format!("{} is not a table of keys", shown(value)),
@@ -44,7 +45,12 @@ impl<'a> Table<'a> {
         if !self.known.contains(&name) {
             self.known.push(name);
         }
-        self.map.get(name)
+        self.map.get(name).or_else(|| self.inherited.filter(|(key, _)| *key == name).map(|(_, value)| value))
+    }
+
+    /// Gives `name` the value of another table where this one does not have it.
+    pub fn inherit(&mut self, name: &'static str, value: Option<&'a Json>) {
+        self.inherited = value.map(|value| (name, value));
     }
 
     /// Settles what `name` says, since its value is none of those that its type knows: from now on it reads as absent.

@@ -6,11 +6,10 @@
 
 use super::access_files::FilesConfig;
 use super::access_tree::{AccessNetworkParams, AccessNode, Subscribers, by_counts};
-use super::link::{LinkConfig, LinkParams, RateChange};
+use super::link::{LinkConfig, LinkParams, OwnQueues, RateChange};
 use super::preset::About;
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table, read_value, shortened};
 use fairlane_schemes::base::units::{BitRate, Time};
-use fairlane_schemes::registry::external::FindExternal;
 use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json, json};
@@ -83,11 +82,11 @@ pub struct AccessNetwork {
 }
 
 /// Keys of the queues of the levels.
-const QUEUES: [&str; 3] = ["gateway_queue", "site_queue", "access_point_queue"];
+pub(super) const QUEUES: [&str; 3] = ["gateway_queue", "site_queue", "access_point_queue"];
 
 impl AccessNetwork {
     /// Reads the keys of the topology.
-    pub(super) fn read(table: &mut Table<'_>, find: FindExternal<'_>) -> Result<Arrangement, ConfigError> {
+    pub(super) fn read<'a>(table: &mut Table<'a>, own: OwnQueues<'_, 'a>) -> Result<Arrangement, ConfigError> {
         let params = AccessNetworkParams::read(table)?;
         let files = FilesConfig::read(table)?;
         let (nodes, subscribers) = match &files {
@@ -104,7 +103,7 @@ impl AccessNetwork {
         };
         let mut queues = [const { None }; 3];
         for (queue, key) in queues.iter_mut().zip(QUEUES) {
-            *queue = table.table(key)?.map(|mut queue| QueueConfig::read_with(&mut queue, find)).transpose()?;
+            *queue = own.read(table, key)?;
         }
         let failovers = read_failovers(table, &nodes)?;
         let network = Self { params, nodes, subscribers, files, failovers, queues };
@@ -431,10 +430,13 @@ impl AccessNetwork {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairlane_schemes::registry::external::no_external;
+
+    const NONE: OwnQueues<'_, '_> = OwnQueues { find: &no_external, limit: None };
 
     fn network(json: Json) -> AccessNetwork {
         let mut table = Table::new("topology", &json).unwrap();
-        AccessNetwork::read(&mut table, &fairlane_schemes::registry::external::no_external).unwrap().2.unwrap()
+        AccessNetwork::read(&mut table, NONE).unwrap().2.unwrap()
     }
 
     #[test]
@@ -466,7 +468,7 @@ mod tests {
 
     fn refusal(json: Json) -> String {
         let mut table = Table::new("topology", &json).unwrap();
-        let read = AccessNetwork::read(&mut table, &fairlane_schemes::registry::external::no_external);
+        let read = AccessNetwork::read(&mut table, NONE);
         read.unwrap_err().to_string()
     }
 

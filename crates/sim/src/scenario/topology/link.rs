@@ -19,6 +19,24 @@ params! {
     }
 }
 
+/// How a topology reads queues of its own.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnQueues<'f, 'a> {
+    /// Finds external schemes.
+    pub(crate) find: FindExternal<'f>,
+    /// Limit of the scenario's queue, which theirs is where they have none.
+    pub(crate) limit: Option<&'a Json>,
+}
+
+impl<'a> OwnQueues<'_, 'a> {
+    /// The queue under a key, if there is one.
+    pub(super) fn read(self, table: &mut Table<'a>, key: &'static str) -> Result<Option<QueueConfig>, ConfigError> {
+        let Some(mut queue) = table.table(key)? else { return Ok(None) };
+        queue.inherit("limit", self.limit);
+        QueueConfig::read_with(&mut queue, self.find).map(Some)
+    }
+}
+
 /// Most links of a graph.
 const MOST_LINKS: usize = 1000;
 
@@ -119,7 +137,7 @@ impl LinkConfig {
     }
 }
 
-pub(super) fn read_links(table: &mut Table<'_>, find: FindExternal<'_>) -> Result<Vec<LinkConfig>, ConfigError> {
+pub(super) fn read_links<'a>(table: &mut Table<'a>, queues: OwnQueues<'_, 'a>) -> Result<Vec<LinkConfig>, ConfigError> {
     let mut links: Vec<LinkConfig> = Vec::new();
     for mut link in table.tables("links")? {
         let name: String = link.required("name")?;
@@ -136,7 +154,7 @@ pub(super) fn read_links(table: &mut Table<'_>, find: FindExternal<'_>) -> Resul
         }
         let mut config = LinkConfig::plain(&name, LinkParams::read(&mut link)?);
         config.read_course(&mut link, OF_GRAPH)?;
-        config.queue = link.table("queue")?.map(|mut queue| QueueConfig::read_with(&mut queue, find)).transpose()?;
+        config.queue = queues.read(&mut link, "queue")?;
         link.finish()?;
         links.push(config);
     }

@@ -15,6 +15,7 @@ mod trace;
 pub use access::{AccessNetwork, Dealt, Direction, SubscriberParams};
 pub use access_files::{nodes_of_network, tree_of_files};
 pub use access_tree::AccessNode;
+pub(super) use link::OwnQueues;
 pub use link::{LinkConfig, LinkParams, RateChange};
 pub use preset::{About, Preset};
 pub use trace::{TraceConfig, TraceParams, gaps_of_trace};
@@ -22,7 +23,6 @@ pub use trace::{TraceConfig, TraceParams, gaps_of_trace};
 use access::Arrangement;
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table, shortened};
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
-use fairlane_schemes::registry::external::FindExternal;
 use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json};
 
@@ -109,8 +109,8 @@ fn write_preset<P: Preset>(preset: &P, links: &[LinkConfig]) -> Map<String, Json
     keys
 }
 
-fn read_graph(table: &mut Table<'_>, find: FindExternal<'_>) -> Result<Arrangement, ConfigError> {
-    let links = link::read_links(table, find)?;
+fn read_graph<'a>(table: &mut Table<'a>, queues: OwnQueues<'_, 'a>) -> Result<Arrangement, ConfigError> {
+    let links = link::read_links(table, queues)?;
     let keys = Map::from_iter([("links".to_string(), links.iter().map(link::write_link).collect())]);
     Ok((links, keys, None))
 }
@@ -120,12 +120,12 @@ impl TopologyConfig {
     ///
     /// # Errors
     /// An unknown key, a value out of range, steps that are not in the order of time, or links that share a name.
-    pub fn read(scenario: &mut Table<'_>, find: FindExternal<'_>) -> Result<Self, ConfigError> {
+    pub(super) fn read<'a>(scenario: &mut Table<'a>, queues: OwnQueues<'_, 'a>) -> Result<Self, ConfigError> {
         let Some(mut table) = scenario.table("topology")? else { return Ok(Self::default()) };
         let kind = table.optional("kind", None)?.unwrap_or(TopologyKind::OneSidedDumbbell);
         let access = AccessParams::read(&mut table)?;
         let receivers = if kind.has_receiver_links() { Some(ReceiverParams::read(&mut table)?) } else { None };
-        let (links, keys, tree) = kind.read(&mut table, find)?;
+        let (links, keys, tree) = kind.read(&mut table, queues)?;
         table.finish()?;
         Ok(Self { kind, access, receivers, links, tree, keys })
     }
@@ -148,6 +148,14 @@ impl TopologyConfig {
         match self.kind {
             TopologyKind::Graph => format!("topology.links[{index}].{name}"),
             _ => format!("topology.bottleneck_{name}"),
+        }
+    }
+
+    /// Path of the table of a link's own queue.
+    pub(super) fn key_of_queue(&self, index: usize) -> String {
+        match &self.tree {
+            Some(tree) => format!("topology.{}", access::QUEUES[tree.level(index as u32 / 2)]),
+            None => format!("topology.links[{index}].queue"),
         }
     }
 
@@ -229,15 +237,15 @@ macro_rules! topologies {
             }
 
             /// Its links, its keys as they are written, and its tree if it is one.
-            fn read(
+            fn read<'a>(
                 self,
-                table: &mut Table<'_>,
-                find: FindExternal<'_>,
+                table: &mut Table<'a>,
+                queues: OwnQueues<'_, 'a>,
             ) -> Result<Arrangement, ConfigError> {
                 match self {
                     $( Self::$Variant => read_preset::<$module::$Type>(table), )+
-                    Self::Graph => read_graph(table, find),
-                    Self::Access => AccessNetwork::read(table, find),
+                    Self::Graph => read_graph(table, queues),
+                    Self::Access => AccessNetwork::read(table, queues),
                 }
             }
         }
