@@ -10,19 +10,19 @@
 //!
 //! Deviations:
 //! 1. The rates of siblings are lessened to fit into that of their parent, unless `node_rates = "full"`: HTB lets a class send
-//!    from its own rate whatever its parent has left.
+//!    from its own rate whatever its parent has left. Each keeps what the users below it are assured, and what is left is
+//!    divided in proportion to the rates. If that is more than the parent has, all are assured the same part of it; LibreQoS
+//!    then assures 1 Mbit/s or 10 kbit/s (2.0, src/LibreQoS.py, `attach_circuits`), or more than there is (1.4).
 //! 2. Subscribers of nodes more than six levels below the link are in the class of the sixth, where LibreQoS makes one level of
 //!    several in another way.
 
-use crate::scenario::{AccessNetwork, Placement};
+use crate::scenario::{AccessNetwork, NODE_RATE, Placement};
 use fairlane_schemes::base::units::BitRate;
 use fairlane_schemes::contract::class_tree::{Class, ClassTree, Classes};
 use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::fairqueue::htb::{HtbParams, LEVELS, NodeRates};
 use std::ops::Range;
 
-/// Part of a node's ceiling that is its rate.
-const FULL_RATE: f64 = 0.95;
 /// Least rate of a class.
 const LEAST: f64 = 1000.0;
 
@@ -69,7 +69,7 @@ impl Tree {
             let most = tree.ceil(parent);
             let ceil = (node.rates[way].as_f64() * params.margin).min(most);
             tree.class_of_node[index] = Some(tree.inner.len() as u32);
-            tree.inner.push(Class { parent: Some(parent), rate: rate(FULL_RATE * ceil), ceil: Some(rate(ceil)) });
+            tree.inner.push(Class { parent: Some(parent), rate: rate(NODE_RATE * ceil), ceil: Some(rate(ceil)) });
             tree.depths.push(depth);
         }
         tree
@@ -100,27 +100,68 @@ impl Tree {
 
     /// Deviation 1, from the root down.
     fn fit(&mut self) {
-        let mut sums = vec![0.0; self.inner.len()];
-        for class in self.inner.iter().chain(&self.leaves) {
+        let assured = self.assured();
+        let mut children = vec![Vec::new(); self.inner.len()];
+        for (index, class) in self.inner.iter().chain(&self.leaves).enumerate() {
             if let Some(parent) = class.parent {
-                sums[parent as usize] += class.rate.as_f64();
+                children[parent as usize].push(index);
             }
         }
-        for index in 0..self.inner.len() {
-            let class = self.inner[index];
-            self.inner[index].rate = self.fitting(&class, &sums);
-        }
-        for index in 0..self.leaves.len() {
-            let class = self.leaves[index];
-            self.leaves[index].rate = self.fitting(&class, &sums);
+        for (parent, children) in children.into_iter().enumerate() {
+            let inner = self.inner.len();
+            let full = |&index: &usize| match index.checked_sub(inner) {
+                Some(leaf) => self.leaves[leaf].rate.as_f64(),
+                None => self.inner[index].rate.as_f64(),
+            };
+            let least = |index: &usize| assured.get(*index).copied().unwrap_or_else(|| full(index));
+            let rates: Vec<_> = children.iter().map(|index| (least(index), full(index))).collect();
+            let room = self.inner[parent].rate.as_f64();
+            for (index, fitting) in children.into_iter().zip(fitted(room, &rates)) {
+                match index.checked_sub(inner) {
+                    Some(leaf) => self.leaves[leaf].rate = rate(fitting),
+                    None => self.inner[index].rate = rate(fitting),
+                }
+            }
         }
     }
 
-    /// The rate of a class whose parent has its own already.
-    fn fitting(&self, class: &Class, sums: &[f64]) -> BitRate {
-        let Some(parent) = class.parent else { return class.rate };
-        let share = self.inner[parent as usize].rate.as_f64() / sums[parent as usize];
-        rate(class.rate.as_f64() * share.min(1.0))
+    /// What the users below each node are assured together, at most its own rate.
+    fn assured(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.inner.len()];
+        for leaf in &self.leaves {
+            sums[leaf.parent.unwrap_or(0) as usize] += leaf.rate.as_f64();
+        }
+        for (index, class) in self.inner.iter().enumerate().rev() {
+            sums[index] = f64::min(sums[index], class.rate.as_f64());
+            if let Some(parent) = class.parent {
+                sums[parent as usize] += sums[index];
+            }
+        }
+        sums
+    }
+}
+
+/// Rates that fit into `room`, of classes with a least and a full rate each: a common part of the full rates, but no less than
+/// the least ones.
+fn fitted(room: f64, rates: &[(f64, f64)]) -> Vec<f64> {
+    let (least, full) = rates.iter().fold((0.0, 0.0), |sums, rate| (sums.0 + rate.0, sums.1 + rate.1));
+    if full <= room {
+        return rates.iter().map(|&(_, full)| full).collect();
+    }
+    if least >= room {
+        return rates.iter().map(|&(own, _)| own * room / least).collect();
+    }
+    // Classes whose least rate is above their part are held at it, which leaves less for the others.
+    let mut part = room / full;
+    loop {
+        let is_held = |rate: &&(f64, f64)| rate.0 >= part * rate.1;
+        let held: f64 = rates.iter().filter(is_held).map(|rate| rate.0).sum();
+        let others: f64 = rates.iter().filter(|rate| !is_held(rate)).map(|rate| rate.1).sum();
+        let next = (room - held) / others;
+        if others == 0.0 || next >= part {
+            return rates.iter().map(|&(own, full)| own.max(part * full)).collect();
+        }
+        part = next;
     }
 }
 
@@ -198,6 +239,33 @@ mod tests {
         // Three of 25 fit into the 27.075 of their access point.
         let fitting = json!({"scheme": "htb", "rate": "30 Mbit/s"});
         assert_eq!(classes(json!({}), fitting).1, [(9.025, 25.0); 6]);
+    }
+
+    #[test]
+    fn least_rates_hold_where_nodes_have_more_than_the_node_above_them() {
+        // The site is assured 0.95 * 0.95 * 60 = 54.15, and its access points as much each. Half of that is less than the 40
+        // of one of them, which leaves 14.15 for the other.
+        let tree = json!({"nodes": [["site", 0, 60_000_000, 60_000_000], ["s", 1, 200_000_000, 200_000_000],
+            ["o", 1, 200_000_000, 200_000_000]], "subscribers": [
+            [2, 1, 50_000_000, 50_000_000, 40_000_000, 40_000_000], [3, 2, 50_000_000, 50_000_000, 1_000_000, 1_000_000]]});
+        let files = json!({"network": "n", "devices": "d", "tree": tree.to_string()});
+        let topology = json!({"kind": "access", "gateway_rate": "1 Gbit/s", "files": files});
+        let group = json!({"share": 1.0, "sources": [{"kind": "tcp"}]});
+        let scenario = Scenario::read(&json!({"topology": topology, "queue": {"scheme": "htb"}, "groups": [group]}));
+        let (inner, leaves) = classes_at(0, &scenario.unwrap());
+        assert_eq!(inner[1..], [(54.15, 57.0), (40.0, 57.0), (14.15, 57.0)]);
+        assert_eq!(leaves, [(40.0, 50.0), (1.0, 50.0), (1.0, 50.0)]);
+    }
+
+    #[test]
+    fn rates_are_fitted_to_what_there_is() {
+        // All fit; 10 of 40 each; one is held at 7, 3 of 20 for the others; two are held, 1 of 10 is left; nothing but the
+        // least rates, 5 of 15 of them.
+        assert_eq!(fitted(40.0, &[(1.0, 20.0), (1.0, 20.0)]), [20.0, 20.0]);
+        assert_eq!(fitted(20.0, &[(1.0, 40.0), (1.0, 40.0)]), [10.0, 10.0]);
+        assert_eq!(fitted(10.0, &[(7.0, 10.0), (0.0, 10.0), (0.0, 10.0)]), [7.0, 1.5, 1.5]);
+        assert_eq!(fitted(10.0, &[(6.0, 10.0), (3.0, 10.0), (0.0, 10.0)]), [6.0, 3.0, 1.0]);
+        assert_eq!(fitted(5.0, &[(10.0, 10.0), (5.0, 10.0)]), [10.0 / 3.0, 5.0 / 3.0]);
     }
 
     #[test]

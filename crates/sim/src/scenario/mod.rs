@@ -35,7 +35,7 @@ pub use stop::StopParams;
 pub use tcp::TcpConfig;
 use tcp::TcpDefaults;
 pub use topology::{
-    AccessNetwork, AccessNode, Dealt, Direction, LinkConfig, RateChange, SubscriberParams, TopologyConfig,
+    AccessNetwork, AccessNode, Dealt, Direction, LinkConfig, NODE_RATE, RateChange, SubscriberParams, TopologyConfig,
     TopologyKind, TraceConfig, gaps_of_trace, nodes_of_network, tree_of_files,
 };
 pub use transfers::{TransfersConfig, TransfersParams};

@@ -3,6 +3,7 @@
 use super::groups::least_rtt;
 use super::{AccessNetwork, Direction, GroupConfig, Scenario, SourceConfig, TcpConfig};
 use crate::traffic::tcp::{CongestionControl, TcpParams};
+use fairlane_schemes::base::config::shortened;
 use fairlane_schemes::base::units::{BitRate, Bytes, QueueLimit, Time};
 use fairlane_schemes::fairqueue::htb::HtbParams;
 use fairlane_schemes::registry::schemes::{Scheme, SchemeParams};
@@ -254,6 +255,18 @@ impl Scenario {
     fn unread_by_shaper(&self, tree: &AccessNetwork) -> Vec<Note> {
         let own = self.topology.links[0].queue.as_ref();
         let mut notes = Vec::new();
+        if let SchemeParams::Htb(params) = &own.unwrap_or(&self.queue).scheme {
+            for (way, direction) in ["down", "up"].into_iter().enumerate() {
+                let Some((node, assured, has)) = tree.overbooked(way, params.margin, params.rate) else { continue };
+                let (assured, has) = (BitRate(assured.round() as u64), BitRate(has.round() as u64));
+                let node = shortened(node);
+                let text = format!(
+                    "least rates below \"{node}\" are {assured} together, its class is assured {has} {direction}: nobody there \
+                     is assured the whole"
+                );
+                notes.push(Note { key: "topology.files.devices".into(), text });
+            }
+        }
         if let SchemeParams::Htb(params) = &own.unwrap_or(&self.queue).scheme
             && params.rate != HtbParams::default().rate
             && tree.subscribers.iter().all(|some| some.least.iter().all(Option::is_some))

@@ -81,6 +81,9 @@ pub struct AccessNetwork {
     queues: [Option<QueueConfig>; 3],
 }
 
+/// Part of the ceiling of a node's class in a tree of shapers that is its rate.
+pub const NODE_RATE: f64 = 0.95;
+
 /// Keys of the queues of the levels.
 pub(super) const QUEUES: [&str; 3] = ["gateway_queue", "site_queue", "access_point_queue"];
 
@@ -210,6 +213,30 @@ impl AccessNetwork {
     pub fn without_parent(&self) -> u32 {
         let at_gateway = self.subscribers.iter().filter(|some| some.node == 0);
         if self.nodes.len() > 1 { at_gateway.map(|some| some.count).sum() } else { 0 }
+    }
+
+    /// The first node whose class in a tree of shapers is assured less than the subscribers of files below it are together,
+    /// with both rates in bit/s; `rate` assures those who have none.
+    #[must_use]
+    pub fn overbooked(&self, way: usize, margin: f64, rate: BitRate) -> Option<(&str, f64, f64)> {
+        self.files.as_ref()?;
+        let (mut assured, mut ceil) = (vec![0.0; self.nodes.len()], Vec::<f64>::new());
+        for some in &self.subscribers {
+            let least = some.least[way].unwrap_or(rate).min(some.plan[way]);
+            assured[some.node as usize] += least.as_f64() * f64::from(some.count);
+        }
+        for node in &self.nodes {
+            let own = node.rates[way].as_f64();
+            ceil.push(node.parent.map_or(own, |parent| ceil[parent as usize].min(own * margin)));
+        }
+        for (index, node) in self.nodes.iter().enumerate().rev() {
+            if let Some(parent) = node.parent {
+                assured[parent as usize] += assured[index];
+            }
+        }
+        let has = |index: usize| ceil[index] * if index == 0 { 1.0 } else { NODE_RATE };
+        let found = (0..self.nodes.len()).find(|&index| assured[index] > has(index) * (1.0 + 1e-9))?;
+        Some((&self.nodes[found].name, assured[found], has(found)))
     }
 
     /// Whether `node` is `above` or below it.

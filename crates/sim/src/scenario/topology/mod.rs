@@ -12,7 +12,7 @@ mod parking_lot;
 mod preset;
 mod trace;
 
-pub use access::{AccessNetwork, Dealt, Direction, SubscriberParams};
+pub use access::{AccessNetwork, Dealt, Direction, NODE_RATE, SubscriberParams};
 pub use access_files::{nodes_of_network, tree_of_files};
 pub use access_tree::AccessNode;
 pub(super) use link::OwnQueues;
