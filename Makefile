@@ -3,7 +3,7 @@
 PYTHON  ?= $(shell command -v python3.11 || command -v python3)
 VENV    := .venv
 RELEASE := target/release-tools
-PUBLISHED := fairlane-schemes fairlane-plugin fairlane-sim fairlane-capi
+PUBLISHED := fairlane-schemes fairlane-plugin fairlane-libreqos fairlane-sim fairlane-capi
 BIN     := $(VENV)/bin
 PAPER_FIGURES := abc2018.fig4a
 RUST    := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock

@@ -13,6 +13,7 @@ import pytest
 import fairlane
 from fairlane import Scenario, ScenarioError, group, tcp
 from fairlane.report import access_map, figures
+from fairlane.results.notes import notes_of
 from fairlane.simulate.replications import Pace
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -138,10 +139,10 @@ NODE = '{"A": {"downloadBandwidthMbps": 100, "uploadBandwidthMbps": 50}}'
 HEAD = "Circuit ID,Parent Node,Download Min Mbps,Upload Min Mbps,Download Max Mbps,Upload Max Mbps\n"
 
 
-def of_files(folder: Path, network: str, devices: str, **keys: object) -> Scenario:
+def of_files(folder: Path, network: str, devices: str | bytes, **keys: object) -> Scenario:
     """An access network of these files, whose subscribers all have a plan to use up."""
     (folder / "net.json").write_text(network, encoding="utf-8")
-    (folder / "dev.csv").write_text(devices, encoding="utf-8")
+    (folder / "dev.csv").write_bytes(devices if isinstance(devices, bytes) else devices.encode())
     topology = {"kind": "access", "files": {"network": "net.json", "devices": "dev.csv"}}
     flood = group("all", {"kind": "cbr", "rate": "30 Mbit/s"}, start_until="0.5 s")
     run = {"warmup": "1 s", "measure": "4 s", "replications": 1}
@@ -157,7 +158,12 @@ def of_files(folder: Path, network: str, devices: str, **keys: object) -> Scenar
         ("{" + f"{NODE[1:-1]},{NODE[1:-1]}" + "}", "1,A,5,2,50,10", "network: 'net.json': line 1: \"A\" comes twice"),
         (NODE.replace("A", "gateway"), "1,A,5,2,50,10", "network: 'net.json': \"gateway\" is reserved"),
         (NODE, "1,B,5,2,50,10", "devices: 'dev.csv': line 2: Parent Node: \"B\" is not a node of network.json"),
-        (NODE, ",A,5,2,50,10", "devices: 'dev.csv': line 2: Circuit ID: \"\" is empty"),
+        (NODE, ",A,5,2,50,10", "devices: 'dev.csv': line 2: Circuit ID: missing, every circuit needs one"),
+        (
+            NODE,
+            "1,A,5,2,155,20,1",
+            "devices: 'dev.csv': line 2: 7 cells, the header has 6; a cell with commas, such as",
+        ),
     ],
 )
 def test_an_error_of_a_file_names_the_file_that_it_is_in(
@@ -191,6 +197,53 @@ def test_least_rates_of_the_files_are_those_of_the_classes(tmp_path: Path) -> No
     # The 5 % that the class may have beyond its rate are lent in equal turns.
     beyond = 26.6 * 0.95 * 0.05 / 2
     assert of_file == pytest.approx([(4 + beyond) * MBIT, (20 + beyond) * MBIT], rel=0.02)
+
+
+def test_encodings_and_line_ends_of_spreadsheets_are_read_and_what_is_ignored_is_named(tmp_path: Path) -> None:
+    head = HEAD.replace("Parent Node", "Circuit Name,Parent Node,Anchor Node ID,sqm")
+    rows = '1,"Caf\xe9\rBruck",A,,cake,5,2,50,10\r2,Ben,,a,,5,2,50,10\r'
+    scenario = of_files(
+        tmp_path, NODE.replace("100,", '100, "id": "a", "latitude": 1,'), (head + rows).encode("latin-1")
+    )
+    result = fairlane.run(scenario, replications=1)
+    assert result.notes == [
+        'topology.files.network: keys without effect: "latitude"',
+        f"topology.files.devices: not UTF-8 at byte {len(head) + 6}: read as Windows-1252 (Latin-1)",
+        'topology.files.devices: columns without effect: "Circuit Name", "sqm"',
+    ]
+    assert result.runs[0]["groups"][0]["users"] == 2
+    assert result.runs[0]["groups"][0]["throughput_bps"] == pytest.approx(30 * MBIT, rel=0.01)
+
+
+@pytest.mark.parametrize("mark", ['"virtual": true', '"type": "virtual"'])
+def test_a_virtual_node_limits_nothing(mark: str, tmp_path: Path) -> None:
+    network = f'{{"V": {{"downloadBandwidthMbps": 10, "uploadBandwidthMbps": 10, {mark}, "children": {NODE}}}}}'
+    scenario = of_files(tmp_path, network, HEAD + "1,A,5,2,50,10\n2,V,5,2,50,10\n")
+    result = fairlane.run(scenario, replications=1)
+    # Both get what they send; behind a node of 10 they got 5 each.
+    assert result.runs[0]["groups"][0]["throughput_bps"] == pytest.approx(30 * MBIT, rel=0.01)
+    assert 'topology.files.network: virtual, so they limit nothing: "V"' in result.notes
+
+
+def test_least_rates_are_assured_where_access_points_have_more_than_their_site(tmp_path: Path) -> None:
+    node = '{{"downloadBandwidthMbps": {0}, "uploadBandwidthMbps": {0}{1}}}'
+    points = f', "children": {{"S": {node.format(200, "")}, "O": {node.format(200, "")}}}'
+    devices = HEAD + "1,S,40,40,50,50\n2,O,1,1,50,50\n3,O,1,1,50,50\n"
+    queue = {"scheme": "htb", "limit": "50 packets", "leaf": "droptail", "quantum": "1500 B"}
+    scenario = of_files(
+        tmp_path, f'{{"T": {node.format(60, points)}}}', devices, queue=queue, probes={"user_rows": True}
+    ).replace("groups[0].sources[0].rate", "60 Mbit/s")
+    run = fairlane.run(scenario, replications=1).runs[0]
+    of_first, *others = run["groups"][0]["user_throughput_bps"]
+    # The site has a ceiling of 57 and is assured 54.15: 40 for the first, 14.15 for the access point of the others.
+    # The 2.85 between are lent to the three users in equal turns.
+    assert of_first == pytest.approx((40 + 2.85 / 3) * MBIT, rel=0.01)
+    assert others == pytest.approx([(14.15 / 2 + 2.85 / 3) * MBIT] * 2, rel=0.02)
+    over = of_files(tmp_path, f'{{"T": {node.format(40, points)}}}', devices, queue=queue)
+    assert notes_of(over.canonical())[0] == (
+        'topology.files.devices: least rates below "T" are 42 Mbit/s together, its class is assured 36.1 Mbit/s down: '
+        "nobody there is assured the whole"
+    )
 
 
 def test_counts_beside_files_are_refused(tmp_path: Path) -> None:

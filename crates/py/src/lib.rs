@@ -112,13 +112,13 @@ fn gaps_of_trace(content: &str) -> PyResult<String> {
 
 /// The nodes of LibreQoS's network.json, as `tree_of_files` takes them.
 #[pyfunction]
-fn nodes_of_network(content: &str) -> PyResult<String> {
+fn nodes_of_network(content: &[u8]) -> PyResult<String> {
     scenario::nodes_of_network(content).map_err(PyValueError::new_err)
 }
 
 /// The tree of these nodes and LibreQoS's ShapedDevices.csv, as the key `tree` of a scenario has it.
 #[pyfunction]
-fn tree_of_files(nodes: &str, devices: &str) -> PyResult<String> {
+fn tree_of_files(nodes: &str, devices: &[u8]) -> PyResult<String> {
     scenario::tree_of_files(nodes, devices).map_err(PyValueError::new_err)
 }
 

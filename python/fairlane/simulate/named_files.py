@@ -15,7 +15,12 @@ MOST_BYTES = 100_000_000
 """Of a file: ten million lines of up to ten bytes."""
 
 
-def converted(key: str, name: str, folder: Path, kind: str, convert: Callable[[str], str]) -> str:
+def of_text(convert: Callable[[str], str]) -> Callable[[bytes], str]:
+    """`convert` for the content of a file in UTF-8."""
+    return lambda content: convert(content.decode())
+
+
+def converted(key: str, name: str, folder: Path, kind: str, convert: Callable[[bytes], str]) -> str:
     """The content of a file of some kind as `convert` gives it to the simulator.
 
     Args:
@@ -39,7 +44,7 @@ def converted(key: str, name: str, folder: Path, kind: str, convert: Callable[[s
     if len(content) > MOST_BYTES:
         raise ScenarioError(f"{place}: is out of range, a file may have {MOST_BYTES} bytes")
     try:
-        return convert(content.decode())
+        return convert(content)
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{place}: not text at byte {error.start}, must be {kind}") from error
     except ValueError as error:

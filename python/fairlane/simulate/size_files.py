@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlane import _fairlane
-from fairlane.simulate.named_files import converted
+from fairlane.simulate.named_files import converted, of_text
 
 Table = dict[str, Any]
 
@@ -35,5 +35,7 @@ def _of_source(key: str, source: Any, folder: Path) -> Any:
     cdf = source.get("cdf") if isinstance(source, dict) else None
     if not isinstance(cdf, dict) or not isinstance(cdf.get("file"), str) or "points" in cdf:
         return source
-    points = converted(f"{key}.cdf.file", cdf["file"], folder, "a file with sizes and shares", _fairlane.points_of_cdf)
+    points = converted(
+        f"{key}.cdf.file", cdf["file"], folder, "a file with sizes and shares", of_text(_fairlane.points_of_cdf)
+    )
     return {**source, "cdf": {**cdf, "points": points}}

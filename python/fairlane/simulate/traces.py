@@ -9,7 +9,7 @@ from typing import Any
 from fairlane import _fairlane
 from fairlane.base.errors import ScenarioError
 from fairlane.base.text import quoted
-from fairlane.simulate.named_files import converted
+from fairlane.simulate.named_files import converted, of_text
 
 MOST_DIGITS = 9
 """Of a count in `gaps`: the simulator refuses more."""
@@ -32,7 +32,10 @@ def with_traces(table: dict[str, Any], folder: Path) -> dict[str, Any]:
         trace = owner.get(name)
         if isinstance(trace, dict) and isinstance(trace.get("file"), str) and "gaps" not in trace:
             file = (f"{key}.file", trace["file"], folder)
-            owner[name] = {**trace, "gaps": converted(*file, "a file in Mahimahi's format", _fairlane.gaps_of_trace)}
+            owner[name] = {
+                **trace,
+                "gaps": converted(*file, "a file in Mahimahi's format", of_text(_fairlane.gaps_of_trace)),
+            }
     return {**table, "topology": topology}
 
 
@@ -47,7 +50,9 @@ def check_given_gaps(table: dict[str, Any], folder: Path) -> None:
         file, gaps = (trace.get("file"), trace.get("gaps")) if isinstance(trace, dict) else (None, None)
         if not isinstance(file, str) or not isinstance(gaps, str) or not (folder / file).is_file():
             continue
-        content = converted(f"{key}.file", file, folder, "a file in Mahimahi's format", _fairlane.gaps_of_trace)
+        content = converted(
+            f"{key}.file", file, folder, "a file in Mahimahi's format", of_text(_fairlane.gaps_of_trace)
+        )
         if _runs(content) != _runs(gaps):
             raise ScenarioError(
                 f"{key}.gaps: {quoted(gaps)} is not what {quoted(file)} has: leave gaps out to read the file"

@@ -2,10 +2,11 @@
 
 use super::{Outcome, counted, print_out, warn};
 use clap::{Args, Subcommand};
+use fairlane_libreqos::Network;
 use fairlane_node::config::{NodeConfig, shown_name};
 use fairlane_node::subscribers::csv::{self, List, Options};
 use fairlane_node::subscribers::store::{self, problem_of};
-use fairlane_node::subscribers::{Change, ChangeError, Changed, Live, Subscriber, network};
+use fairlane_node::subscribers::{Change, ChangeError, Changed, Live, Subscriber};
 use fairlane_schemes::base::config::read_value;
 use fairlane_schemes::base::units::BitRate;
 use serde_json::{Value as Json, json};
@@ -91,7 +92,7 @@ struct Import {
     config: PathBuf,
     /// The list
     list: PathBuf,
-    /// network.json of LibreQoS, in which each Parent Node is looked up
+    /// network.json of LibreQoS, in which each parent is looked up
     #[arg(long, value_name = "FILE")]
     network: Option<PathBuf>,
     /// Reference rate for each Mbit/s of "Download Max Mbps"; without it all have that of the default user
@@ -242,14 +243,19 @@ impl Import {
 
     fn read(&self) -> Result<List, Box<dyn Error>> {
         let named = |path: &Path, problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
-        let text = |path: &Path| std::fs::read_to_string(path).map_err(|error| named(path, &error));
-        let sites = match &self.network {
-            Some(path) => Some(network::parse(&text(path)?).map_err(|problem| named(path, &problem))?),
+        let bytes = |path: &Path| std::fs::read(path).map_err(|error| named(path, &error));
+        let network = match &self.network {
+            Some(path) => Some(Network::read(&bytes(path)?).map_err(|problem| named(path, &problem))?),
             None => None,
         };
+        if let (Some(path), Some(network)) = (&self.network, &network) {
+            network.notes.iter().for_each(|note| warn(&named(path, note)));
+        }
         let (rate_per_mbps, skips_without_address) = (self.rate_per_mbps, self.skip_without_address);
-        let options = Options { sites, rate_per_mbps, skips_without_address };
-        Ok(csv::parse(&text(&self.list)?, &options).map_err(|problem| named(&self.list, &problem))?)
+        let options = Options { network, rate_per_mbps, skips_without_address };
+        let list = csv::parse(&bytes(&self.list)?, &options).map_err(|problem| named(&self.list, &problem))?;
+        list.notes.iter().for_each(|note| warn(&named(&self.list, note)));
+        Ok(list)
     }
 
     /// What differs from the list.

@@ -1,31 +1,30 @@
-//! Lists of subscribers as text: plain CSV, and `ShapedDevices.csv` of LibreQoS, told apart by their first line.
+//! Lists of subscribers: plain CSV, and `ShapedDevices.csv` of LibreQoS, told apart by their first line.
 //!
 //! Plain CSV has a column for each key of `[[users]]` and `site`; several prefixes in one cell are separated by `;` or spaces.
-//! Of `ShapedDevices.csv` a subscriber is a circuit: the addresses of all its devices share one meter.
+//! Of `ShapedDevices.csv` a subscriber is a circuit: the addresses of all its devices share one meter. How that file is read, and
+//! what is refused, stands in the head of `fairlane_libreqos`.
 
-use super::network::Sites;
 use super::{Subscriber, prefixes_of};
-use crate::config::shown_name;
+use fairlane_libreqos::{Circuit, Circuits, Column, Network, Table, Use, decode, is_shaped_devices};
 use fairlane_schemes::base::units::BitRate;
 use serde_json::{Value as Json, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// What the list does not say itself.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Sites, if `Parent Node` is to be looked up.
-    pub sites: Option<Sites>,
+    /// The nodes, if parents are to be looked up.
+    pub network: Option<Network>,
     /// Reference rate for each Mbit/s of `Download Max Mbps`; without it all have that of the default user.
     pub rate_per_mbps: Option<BitRate>,
     /// Whether devices of `ShapedDevices.csv` without an address are passed over, in place of an error.
     pub skips_without_address: bool,
 }
 
-/// The first column of `ShapedDevices.csv`.
-const CIRCUIT_ID: &str = "Circuit ID";
-
-/// The column of the plan.
-const MAX_MBPS: &str = "Download Max Mbps";
+/// Columns of `ShapedDevices.csv` that are always used, and that may be.
+const REQUIRED: &[&[Column]] = &[&[Column::Ipv4, Column::Ipv6]];
+const WITH_RATES: &[&[Column]] = &[&[Column::Ipv4, Column::Ipv6], &[Column::DownloadMax]];
+const OPTIONAL: &[Column] = &[Column::CircuitName, Column::ParentNode, Column::ParentNodeId, Column::AnchorNodeId];
 
 /// Columns of plain CSV that hold numbers.
 const NUMBERS: [&str; 5] = ["vlan", "s_vlan", "c_vlan", "pppoe_session", "tunnel"];
@@ -39,23 +38,21 @@ pub struct List {
     pub lines: HashMap<String, u64>,
     /// Devices without an address, which were passed over.
     pub skipped: usize,
+    /// What the operator ought to know about the list.
+    pub notes: Vec<String>,
 }
 
-/// Reads a list.
+/// Reads the bytes of a list.
 ///
 /// # Errors
 /// One line that names line, column and value.
-pub fn parse(text: &str, options: &Options) -> Result<List, String> {
-    let mut reader = csv::ReaderBuilder::new();
-    // Cells are counted here, where the list is known.
-    reader.comment(Some(b'#')).trim(csv::Trim::All).flexible(true);
-    let mut reader = reader.from_reader(text.as_bytes());
-    let header = Header::read(reader.headers().map_err(|error| error.to_string())?, options)?;
-    let mut list = List::default();
-    for record in reader.records() {
-        let record = record.map_err(|error| error.to_string())?;
-        let line = record.position().map_or(0, csv::Position::line);
-        list.add(&header, &record, line, options).map_err(|problem| format!("line {line}: {problem}"))?;
+pub fn parse(bytes: &[u8], options: &Options) -> Result<List, String> {
+    let (text, note) = decode(bytes)?;
+    let mut list = List { notes: note.into_iter().collect(), ..List::default() };
+    if is_shaped_devices(&text)? {
+        list.add_circuits(&text, options)?;
+    } else {
+        list.add_plain(&text)?;
     }
     if list.lines.is_empty() && list.skipped == 0 {
         return Err("has a header, and no subscriber".into());
@@ -63,102 +60,63 @@ pub fn parse(text: &str, options: &Options) -> Result<List, String> {
     Ok(list)
 }
 
-type Cells<'a> = BTreeMap<&'a str, &'a str>;
-
-/// The first line.
-struct Header {
-    /// In lower case.
-    columns: Vec<String>,
-    is_shaped: bool,
-}
-
-impl Header {
-    /// Which list it is, and whether the columns are there that it cannot do without.
-    fn read(record: &csv::StringRecord, options: &Options) -> Result<Self, String> {
-        let name = |name: &str| name.trim_start_matches('\u{feff}').trim_matches(['"', ' ']).to_lowercase();
-        let columns: Vec<String> = record.iter().map(name).collect();
-        if columns.iter().all(String::is_empty) {
-            return Err("is empty: the first line must name the columns".into());
-        }
-        let is_there = |column: &str| columns.iter().any(|name| *name == column.to_lowercase());
-        let missing = |column: &str| {
-            let found: Vec<String> = columns.iter().map(|name| format!("\"{}\"", shown_name(name))).collect();
-            format!("line 1: there is no column \"{column}\", but {}; commas separate columns", found.join(", "))
-        };
-        let is_shaped = is_there(CIRCUIT_ID);
-        let twice = (1..columns.len()).find(|at| columns[..*at].contains(&columns[*at]));
-        match twice {
-            Some(at) if !is_shaped => return Err(format!("line 1: \"{}\" is the name of two columns", columns[at])),
-            _ => {}
-        }
-        if !is_shaped && !is_there("name") {
-            return Err(missing("name"));
-        }
-        if is_shaped && !is_there("IPv4") && !is_there("IPv6") {
-            return Err(missing("IPv4"));
-        }
-        if is_shaped && options.rate_per_mbps.is_some() && !is_there(MAX_MBPS) {
-            return Err(missing(MAX_MBPS));
-        }
-        Ok(Self { columns, is_shaped })
-    }
-
-    /// The cells of a row that are not empty. LibreQoS puts up with commas in its comments, at the end of a row.
-    fn cells<'a>(&'a self, record: &'a csv::StringRecord) -> Result<Cells<'a>, String> {
-        let (cells, columns) = (record.len(), self.columns.len());
-        if !self.is_shaped && cells != columns {
-            let s = if cells == 1 { "" } else { "s" };
-            return Err(format!("{cells} cell{s}, the header has {columns}; \";\" separates prefixes within one"));
-        }
-        let names = self.columns.iter().map(String::as_str);
-        Ok(names.zip(record).filter(|(_, cell)| !cell.is_empty()).collect())
-    }
-}
-
 impl List {
-    fn add(&mut self, header: &Header, record: &csv::StringRecord, line: u64, options: &Options) -> Result<(), String> {
-        let cells = header.cells(record)?;
-        if header.is_shaped && options.skips_without_address && prefixes(&cells).is_empty() {
-            self.skipped += 1;
-            return Ok(());
+    fn add_plain(&mut self, text: &str) -> Result<(), String> {
+        let mut table = Table::open(text)?;
+        let columns: Vec<String> = table.columns.iter().map(|name| name.to_lowercase()).collect();
+        if !columns.iter().any(|name| name == "name") {
+            return Err(table.missing("name"));
         }
-        let subscriber = if header.is_shaped { circuit(&cells, options)? } else { plain(&cells)? };
-        subscriber.user().map_err(|error| error.to_string())?;
-        let Some(first) = self.lines.get(&subscriber.name) else {
-            self.lines.insert(subscriber.name.clone(), line);
-            self.subscribers.push(subscriber);
-            return Ok(());
-        };
-        if !header.is_shaped {
-            return Err(format!("name: \"{}\" is in line {first} already", subscriber.name));
+        while let Some((line, row)) = table.next("\";\" separates prefixes within one")? {
+            let cells = columns.iter().map(String::as_str).zip(row).filter(|(_, cell)| !cell.is_empty());
+            let subscriber = plain(cells).and_then(|subscriber| match self.lines.get(&subscriber.name) {
+                Some(first) => Err(format!("name: \"{}\" is in line {first} already", subscriber.name)),
+                None => Ok(subscriber),
+            });
+            self.add(subscriber, line)?;
         }
-        // Another device of the circuit.
-        self.merge(subscriber)
+        Ok(())
     }
 
-    fn merge(&mut self, device: Subscriber) -> Result<(), String> {
-        let more = device.user.get("prefix").and_then(Json::as_array).into_iter().flatten().cloned();
-        // Devices of a circuit mostly follow each other.
-        let circuit = self.subscribers.iter_mut().rev().find(|circuit| circuit.name == device.name);
-        let prefixes = circuit.and_then(|circuit| circuit.user.get_mut("prefix")).and_then(Json::as_array_mut);
-        prefixes.ok_or("has no addresses")?.extend(more);
+    fn add_circuits(&mut self, text: &str, options: &Options) -> Result<(), String> {
+        let required = if options.rate_per_mbps.is_some() { WITH_RATES } else { REQUIRED };
+        let read = Circuits::of_text(text, options.network.as_ref(), Use { required, optional: OPTIONAL })?;
+        self.notes.extend(read.notes);
+        match read.without_address.first() {
+            Some(line) if !options.skips_without_address => {
+                return Err(format!("line {line}: IPv4: missing, as is IPv6: one of them must be there"));
+            }
+            _ => self.skipped = read.without_address.len(),
+        }
+        for circuit in read.circuits.into_iter().filter(|circuit| !circuit.addresses.is_empty()) {
+            let line = circuit.line;
+            self.add(Ok(subscriber_of(circuit, options)), line)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, subscriber: Result<Subscriber, String>, line: u64) -> Result<(), String> {
+        let checked = subscriber.and_then(|subscriber| match subscriber.user() {
+            Ok(_) => Ok(subscriber),
+            Err(error) => Err(error.to_string()),
+        });
+        let subscriber = checked.map_err(|problem| format!("line {line}: {problem}"))?;
+        self.lines.insert(subscriber.name.clone(), line);
+        self.subscribers.push(subscriber);
         Ok(())
     }
 }
 
-/// The addresses of a device.
-fn prefixes(cells: &Cells<'_>) -> Vec<Json> {
-    ["ipv4", "ipv6"].iter().filter_map(|column| cells.get(column)).flat_map(|cell| prefixes_of(cell)).collect()
-}
-
-fn plain(cells: &Cells<'_>) -> Result<Subscriber, String> {
-    let name = (*cells.get("name").ok_or("name: missing")?).into();
-    let mut subscriber = Subscriber { name, ..Subscriber::default() };
+fn plain<'a>(cells: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Subscriber, String> {
+    let mut subscriber = Subscriber::default();
     for (column, cell) in cells {
-        let value = match *column {
-            "name" => continue,
+        let value = match column {
+            "name" => {
+                subscriber.name = cell.into();
+                continue;
+            }
             "site" => {
-                subscriber.site = Some((*cell).into());
+                subscriber.site = Some(cell.into());
                 continue;
             }
             "prefix" => prefixes_of(cell).into(),
@@ -167,69 +125,54 @@ fn plain(cells: &Cells<'_>) -> Result<Subscriber, String> {
             }
             _ => json!(cell),
         };
-        subscriber.user.insert((*column).into(), value);
+        subscriber.user.insert(column.into(), value);
     }
-    Ok(subscriber)
+    if subscriber.name.is_empty() { Err("name: missing".into()) } else { Ok(subscriber) }
 }
 
-/// A device of a circuit. Its minimum and maximum rates are what LibreQoS shapes to, which a node does not.
-fn circuit(cells: &Cells<'_>, options: &Options) -> Result<Subscriber, String> {
-    let id = cells.get("circuit id").ok_or("Circuit ID: missing")?;
-    // An identifier has no `#` (LibreQoS), so that this tells circuits apart, whatever their names.
-    let name = match cells.get("circuit name") {
-        Some(name) => format!("{name} #{id}"),
-        None => format!("#{id}"),
-    };
-    let prefixes = prefixes(cells);
-    if prefixes.is_empty() {
-        return Err("IPv4: missing, as is IPv6: one of them must be there".into());
-    }
+/// The subscriber of a circuit. Minimum and maximum rates are what LibreQoS shapes to, which a node does not.
+fn subscriber_of(circuit: Circuit, options: &Options) -> Subscriber {
+    let Circuit { id, name, node, parent, most, addresses, .. } = circuit;
+    // An identifier has no `#`, so that this tells circuits apart, whatever their names.
+    let name = if name.is_empty() { format!("#{id}") } else { format!("{name} #{id}") };
     let mut subscriber = Subscriber { name, ..Subscriber::default() };
-    subscriber.user.insert("prefix".into(), prefixes.into());
-    subscriber.site = match (cells.get("parent node"), &options.sites) {
-        (None, _) => None,
-        (Some(parent), None) => Some((*parent).into()),
-        (Some(parent), Some(sites)) => {
-            let site = sites.get(*parent);
-            Some(site.ok_or_else(|| format!("Parent Node: \"{parent}\" is no site of the network"))?.path.clone())
-        }
+    subscriber.user.insert("prefix".into(), addresses.into());
+    subscriber.site = match &options.network {
+        Some(network) => node.map(|node| network.nodes[node].path.clone()),
+        None => parent,
     };
-    if let Some(per_mbps) = options.rate_per_mbps {
-        let column = MAX_MBPS;
-        let cell = cells.get(column.to_lowercase().as_str()).ok_or_else(|| format!("{column}: missing"))?;
-        let mbps: f64 = cell
-            .parse()
-            .ok()
-            .filter(|mbps| *mbps > 0.0)
-            .ok_or_else(|| format!("{column}: \"{cell}\" is not a rate above 0"))?;
-        let rate = BitRate((per_mbps.as_f64() * mbps).round() as u64);
+    if let (Some(per_mbps), Some(bps)) = (options.rate_per_mbps, most[0]) {
+        let rate = BitRate((per_mbps.as_f64() * bps as f64 / 1e6).round() as u64);
         subscriber.user.insert("reference_rate".into(), rate.to_string().into());
     }
-    Ok(subscriber)
+    subscriber
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::network;
     use super::*;
 
-    /// In the format of LibreQoS's example, whose last rows have a comma too many in their comments.
+    /// In the format of LibreQoS 2.0 with overrides of queues.
     const SHAPED: &str = "# comments come first\n\
         Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,MAC,IPv4,IPv6,Download Min Mbps,Upload Min Mbps,\
         Download Max Mbps,Upload Max Mbps,Comment,sqm\n\
         1,\"1 First St., Town\",1,Device 1,AP_A,,\"100.64.0.1, 100.64.0.14\",fdd7:b724:0:100::/56,1,1,155,20,,\n\
         2,,2,Device 2,,,100.64.0.2,,0.5,0.5,2.5,1.0,slow,fq_codel\n\
-        7,\"7 Third St., Town\",5,Device 5,AP_B,,100.64.0.5,fdd7:b724:0:500::/56,1,1,105,18,Down=cake, Up=cake,cake\n\
+        7,\"7 Third St., Town\",5,Device 5,AP_B,,100.64.0.5,fdd7:b724:0:500::/56,1,1,105,18,\"Down=cake, Up=cake\",cake\n\
         7,\"7 Third St., Town\",6,Device 6,AP_B,,100.64.0.6,fdd7:b724:0:600::/56,1,1,105,18,,\n";
 
     const NETWORK: &str = r#"{"Site_1": {"downloadBandwidthMbps": 1000, "uploadBandwidthMbps": 1000, "children": {
         "AP_A": {"downloadBandwidthMbps": 500, "uploadBandwidthMbps": 500}}},
         "AP_B": {"downloadBandwidthMbps": 500, "uploadBandwidthMbps": 500}}"#;
 
+    fn parse(text: &str, options: &Options) -> Result<List, String> {
+        super::parse(text.as_bytes(), options)
+    }
+
     #[test]
     fn circuits_become_users_with_all_addresses_of_their_devices() {
-        let sites = Some(network::parse(NETWORK).unwrap());
-        let options = Options { sites, rate_per_mbps: Some(BitRate(1_000)), ..Options::default() };
+        let network = Some(Network::read(NETWORK.as_bytes()).unwrap());
+        let options = Options { network, rate_per_mbps: Some(BitRate(1_000)), ..Options::default() };
         let list = parse(SHAPED, &options).unwrap().subscribers;
         let names: Vec<&str> = list.iter().map(|subscriber| subscriber.name.as_str()).collect();
         assert_eq!(names, ["1 First St., Town #1", "#2", "7 Third St., Town #7"]);
@@ -256,13 +199,16 @@ mod tests {
     #[test]
     fn mistakes_are_told_with_line_and_column() {
         let shaped = |row: &str| format!("{}{row}\n", &SHAPED[..SHAPED.find("1,\"1").unwrap()]);
-        let sites = Some(network::parse(NETWORK).unwrap());
-        let options = Options { sites, rate_per_mbps: Some(BitRate(1_000)), ..Options::default() };
+        let network = Some(Network::read(NETWORK.as_bytes()).unwrap());
+        let options = Options { network, rate_per_mbps: Some(BitRate(1_000)), ..Options::default() };
         let cases = [
-            (shaped(",,1,,,,10.0.0.1,,1,1,1,1,,"), "line 3: Circuit ID: missing"),
+            (shaped(",,1,,,,10.0.0.1,,1,1,1,1,,"), "line 3: Circuit ID: missing, every circuit needs one"),
             (shaped("1,,1,,,,,,1,1,1,1,,"), "line 3: IPv4: missing, as is IPv6: one of them must be there"),
-            (shaped("1,,1,,AP_X,,10.0.0.1,,1,1,1,1,,"), "line 3: Parent Node: \"AP_X\" is no site of the network"),
-            (shaped("1,,1,,,,10.0.0.1,,1,1,x,1,,"), "line 3: Download Max Mbps: \"x\" is not a rate above 0"),
+            (shaped("1,,1,,AP_X,,10.0.0.1,,1,1,1,1,,"), "line 3: Parent Node: \"AP_X\" is not a node of network.json"),
+            (
+                shaped("1,,1,,,,10.0.0.1,,1,1,x,1,,"),
+                "line 3: Download Max Mbps: \"x\" is not a rate in Mbit/s from 0.001 to 10000000",
+            ),
             (String::new(), "is empty: the first line must name the columns"),
             ("\n# nobody\n".into(), "is empty: the first line must name the columns"),
             ("name,prefix\n# nobody\n".into(), "has a header, and no subscriber"),
@@ -300,6 +246,38 @@ mod tests {
         assert_eq!(list.subscribers[0].user["traffic_class"], "EF");
         let list = parse(&SHAPED.to_lowercase(), &Options::default()).unwrap();
         assert_eq!((list.subscribers.len(), list.lines["7 third st., town #7"]), (3, 5));
+    }
+
+    #[test]
+    fn rows_that_do_not_fit_together_are_refused_and_what_has_no_effect_is_noted() {
+        let shaped = |row: &str| format!("{}{row}\n", &SHAPED[..SHAPED.find("1,\"1").unwrap()]);
+        let problem = |row: &str| parse(&shaped(row), &Options::default()).unwrap_err();
+        // Two addresses without quotes, one circuit with two names, one name that two circuits would have.
+        let first = "1,Anna,1,,AP_A,,10.0.0.1,,1,1,155,20,,";
+        assert!(
+            problem(&first.replace("10.0.0.1", "10.0.0.1,10.0.0.2"))
+                .starts_with("line 3: 15 cells, the header has 14;")
+        );
+        let named = "line 4: Circuit Name: differs from that of circuit \"1\" in line 3: it is one subscriber";
+        assert_eq!(problem(&format!("{first}\n{}", first.replace("Anna", "Berta"))), named);
+        assert_eq!(problem("1 #2,a,1,,,,10.0.0.1,,1,1,155,20,,"), "line 3: Circuit ID: \"1 #2\" has a \"#\"");
+        // Devices of a circuit may stand anywhere.
+        let rows = format!("{first}\n2,,2,,,,10.0.0.2,,1,1,155,20,,\n{}", first.replace("10.0.0.1", "10.0.0.3"));
+        let list = parse(&shaped(&rows), &Options::default()).unwrap();
+        assert_eq!(list.subscribers[0].user["prefix"], json!(["10.0.0.1", "10.0.0.3"]));
+        let note = "columns without effect: \"Device ID\", \"Download Min Mbps\", \"Upload Min Mbps\", \"Download Max Mbps\", \"Upload \
+                    Max Mbps\"";
+        assert_eq!(list.notes, [note]);
+    }
+
+    #[test]
+    fn spreadsheets_are_read_in_their_encodings() {
+        let latin = b"name,site,prefix\rCaf\xe9,east,10.0.0.1\r";
+        let list = super::parse(latin, &Options::default()).unwrap();
+        assert_eq!((list.subscribers[0].name.as_str(), list.notes.len()), ("Caf\u{e9}", 1));
+        let utf16: Vec<u8> =
+            [0xff, 0xfe].into_iter().chain("name,prefix\na,10.0.0.1\n".bytes().flat_map(|byte| [byte, 0])).collect();
+        assert_eq!(super::parse(&utf16, &Options::default()).unwrap().subscribers[0].name, "a");
     }
 
     #[test]

@@ -8,7 +8,6 @@ pub mod csv;
 #[cfg(feature = "ebpf")]
 mod live;
 mod load;
-pub mod network;
 #[cfg(feature = "ebpf")]
 pub mod radius;
 #[cfg(feature = "ebpf")]

@@ -247,8 +247,10 @@ impl Scenario {
             key: "topology.files.devices".into(),
             text: format!("{at_gateway} {plural} no parent node: at the gateway, behind no other link"),
         });
+        let of_files = tree.notes_of_files().into_iter();
+        let of_files = of_files.map(|(file, text)| Note { key: format!("topology.files.{file}"), text });
         let unread = if self.keeps_plans_in_tree() { self.unread_by_shaper(tree) } else { Vec::new() };
-        late.into_iter().chain(parentless).chain(unread).collect()
+        late.into_iter().chain(of_files).chain(parentless).chain(unread).collect()
     }
 
     /// Keys that have no effect where a tree of shapers keeps the plans.

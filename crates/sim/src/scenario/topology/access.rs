@@ -215,6 +215,12 @@ impl AccessNetwork {
         if self.nodes.len() > 1 { at_gateway.map(|some| some.count).sum() } else { 0 }
     }
 
+    /// What a reader of results ought to know about the files, with the key of each.
+    #[must_use]
+    pub fn notes_of_files(&self) -> Vec<(String, String)> {
+        self.files.as_ref().map(FilesConfig::notes).unwrap_or_default()
+    }
+
     /// The first node whose class in a tree of shapers is assured less than the subscribers of files below it are together,
     /// with both rates in bit/s; `rate` assures those who have none.
     #[must_use]
