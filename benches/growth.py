@@ -63,6 +63,7 @@ def users_scenario(scheme: str, users: int, warmup: float, measure: float, *, sp
             "bottleneck_delay": f"{1e3 * RTT / (4 if spread else 2):g} ms",
             "access_rate": "100 Mbit/s",
         },
+        "tcp": {"profile": "ns3.26"},
         "queue": {"scheme": scheme, "limit": f"{max(50, round(rate * RTT / PACKET))} packets"},
         "probes": {"user_rows": False},
         "groups": [group],
@@ -86,6 +87,7 @@ def path_scenario(scheme: str, bottlenecks: int, *, spread: bool = False) -> Jso
             "bottleneck_delay": "1 ms",
             "receiver_rate": "1 Gbit/s",
         },
+        "tcp": {"profile": "ns3.26"},
         "queue": {"scheme": scheme, "limit": f"{round(rate * RTT / PACKET)} packets"},
         "groups": [long, *cross],
     }

@@ -74,7 +74,7 @@ def _case(family: str, queue: str, traffic: str, delay: str, limit: str, rest: T
         "run": rest["run"],
         "topology": {"bottleneck_delay": delay},
         "queue": {"scheme": queue, "limit": f"{packets} packets"},
-        "tcp": rest.get("tcp", {}),
+        "tcp": {"profile": "ns3.26", **rest.get("tcp", {})},
         "groups": [_group(index, text.strip()) for index, text in enumerate(traffic.split(","))],
     }
     scenario["queue"] |= NS3_BEHAVIOUR.get(queue, {})

@@ -335,6 +335,10 @@ def _step(table: Mapping[str, Any], part: str, key: str) -> dict[str, Any]:
 
 def _key(name: str, value: Mapping[str, Any], required: bool) -> list[str]:
     default = "required" if required else _code(value["default"]) if "default" in value else "none"
+    profiles: dict[str, list[str]] = {}
+    for profile, own in value.get("x-profiles", {}).items():
+        profiles.setdefault(_code(own), []).append(profile)
+    default = "; ".join([default, *(f"{', '.join(names)}: {own}" for own, names in profiles.items())])
     symbol, source = (value.get(f"x-{annotation}", "") for annotation in ("symbol", "source"))
     return [f"`{name}`", _code(symbol), default, _schema_allowed(value), value.get("description", ""), source]
 

@@ -54,6 +54,7 @@ OF_LINUX = {
 """Values of keys of `[tcp]` that differ from those of the profile linux, without which some have no effect."""
 NEEDED = {
     "accurate_ecn": ("tcp.ecn", True),
+    "flight_size": ("tcp.congestion_control", "reno"),
     "bbr3_ecn": ("tcp.ecn", True),
     "dctcp_gain": ("tcp.ecn", True),
     "dctcp_initial_alpha": ("tcp.ecn", True),
@@ -111,6 +112,11 @@ OTHER_VALUES: dict[str, Any] = {
 """What no rule gives: of a key that is text, a list, or bound to others."""
 IN_NO_DUMBBELL = ("groups[].route", "groups[].sources[tcp].repeat")
 """Already the simulator takes no other value on a one-sided dumbbell, or with endless flows."""
+IN_NO_LINUX = {
+    *("rto_granularity", "keep_backoff", "each_timeout_reduces", "rtt_tick"),
+    *("limited_transmit", "sack", "full_ack_window"),
+}
+"""Keys of `[tcp]` of which the simulator takes no other value with the profile linux."""
 IN_THE_RECORD = ("name", "run.replications", "groups[].name")
 NOT_IN_THE_KEY = ("name", "run.replications")
 
@@ -164,8 +170,8 @@ def replaced(key: str, value: Any, scheme: str = "abc") -> tuple[str, str]:
     named = key.replace(f"sources[{kind}]", "sources[0]").replace("groups[]", "groups[0]")
     plain = scenario(kind, scheme)
     name = key.rpartition(".")[2]
-    if "tcp" in key and (name in OF_LINUX or name in READER):
-        plain, value = plain.replace("tcp.profile", "linux"), OF_LINUX.get(name, value)
+    if "tcp" in key:
+        value = OF_LINUX.get(name, value)
     if name in READER:
         plain = plain.replace("tcp.congestion_control", READER[name])
     if name in NEEDED:
@@ -267,12 +273,12 @@ def test_every_key_is_listed() -> None:
 @pytest.mark.parametrize("key", [key for key, rule in KEYS.items() if isinstance(rule, Refused)])
 def test_what_has_no_effect_is_refused(key: str) -> None:
     value = other(key, declared()[key])
-    if KEYS[key] is keys.NOT_A_DUMBBELL or key in IN_NO_DUMBBELL:
-        with pytest.raises(ScenarioError, match=key.rpartition(".")[2]):
+    name = key.rpartition(".")[2]
+    if KEYS[key] is keys.NOT_A_DUMBBELL or key in IN_NO_DUMBBELL or name in IN_NO_LINUX:
+        with pytest.raises(ScenarioError, match=name):
             replaced(key, value)
         return
     canonical, named = replaced(key, value)
-    name = key.rpartition(".")[2]
     needed = NEEDED.get(name, ("", None))[0]
     # Only the forwarder has ecn; a control that Linux lacks is refused first.
     refused = needed if needed in REFUSED_FIRST else named

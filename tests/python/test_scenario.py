@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 import fairlane
-from conftest import EXAMPLES, SHORT_SCENARIO
+from conftest import EXAMPLES, SHORT_SCENARIO, Cli
 from fairlane import Scenario, ScenarioError, group, poisson, tcp
 from fairlane.schemas import schema
 
@@ -71,6 +71,22 @@ def test_every_key_shows_every_default() -> None:
     ]
     bare = Scenario("every-key", group("users", *made), queue="abc")
     assert json.loads(scenario.canonical()) == json.loads(bare.canonical())
+
+
+def test_scenarios_of_users_have_one_default_profile(cli: Cli, workdir: Path) -> None:
+    """TOML, Python and `init`; and it is one that takes every congestion control."""
+    cli.output("init", "mine.toml")
+    (workdir / "bare.toml").write_text('queue = { scheme = "abc" }\ngroups = [{ sources = [{ kind = "tcp" }] }]\n')
+    found = [
+        Scenario.from_toml(workdir / "mine.toml"),
+        Scenario.from_toml(workdir / "bare.toml"),
+        *(
+            Scenario("control", group("all", tcp(congestion_control=control["name"])), queue="abc")
+            for control in fairlane.congestion_controls()
+        ),
+    ]
+    default = fairlane.schema("scenario")["properties"]["tcp"]["properties"]["profile"]["default"]
+    assert {json.loads(one.canonical())["tcp"]["profile"] for one in found} == {default} == {"linux"}
 
 
 def test_every_key_shows_every_key() -> None:

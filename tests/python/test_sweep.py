@@ -162,11 +162,11 @@ def test_values_of_several_kinds_are_cells_of_text(workdir: Path) -> None:
         replications = 1
         [grid]
         topology.bottleneck_schedule = [[], [{ at = "1 s", rate = "5 Mbit/s" }]]
-        tcp.sack = [false, true]
+        tcp.ecn = [false, true]
     """
     (workdir / "kinds.toml").write_text(text)
     frame = fairlane.sweep(workdir / "kinds.toml", store=workdir / "store").runs_frame()
-    assert frame["point.tcp.sack"].to_list() == [False, True, False, True]
+    assert frame["point.tcp.ecn"].to_list() == [False, True, False, True]
     assert frame["point.topology.bottleneck_schedule"].to_list()[2] == '[{"at": "1 s", "rate": "5 Mbit/s"}]'
 
 

@@ -38,6 +38,7 @@ fn default_scenario(criterion: &mut Criterion) {
         let scenario = json!({
             "run": {"warmup": "1 s", "measure": "9 s"},
             "queue": {"scheme": scheme},
+            "tcp": {"profile": "ns3.26"},
             "groups": [
                 {"start_until": "1 s", "sources": [{"kind": "tcp", "flows": 10}]},
                 {"users": 10, "start_until": "1 s", "sources": [{"kind": "tcp"}]},

@@ -417,7 +417,7 @@ fn slowed(scheme: &str, k: u32) -> Json {
         "queue": if scheme == "abc" { json!({"scheme": scheme, "averager_memory": time(300_000)}) } else { json!({"scheme": scheme}) },
         "marker": if scheme == "abc" { json!({"memory": time(3_000_000)}) } else { json!({}) },
         "tcp": {
-            "delayed_ack_timeout": time(200_000), "min_rto": time(1_000_000), "max_rto": time(60_000_000),
+            "profile": "ns3.26", "delayed_ack_timeout": time(200_000), "min_rto": time(1_000_000), "max_rto": time(60_000_000),
             "initial_rto": time(1_001_000), "rto_granularity": time(1_000), "syn_timeout": time(3_000_000),
         },
         "groups": [

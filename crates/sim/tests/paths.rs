@@ -74,7 +74,7 @@ fn tcp_over_a_lossy_path_is_as_fast_as_mathis_says() {
     for (period, tolerance) in [(400, 0.2), (2000, 0.2)] {
         let topology = json!({"bottleneck_rate": "1 Gbit/s", "access_rate": "1 Gbit/s",
             "bottleneck_loss": {"model": "periodic", "period": period}});
-        let source = json!({"kind": "tcp", "sack": true});
+        let source = json!({"kind": "tcp", "profile": "ns3.26", "sack": true});
         let group = json!({"sources": [source], "rtt": "100 ms", "start_until": "0 s"});
         let record = run(&scenario(&topology, &group, &json!({"warmup": "50 s", "measure": "400 s"})));
         let expected = (0.75 * f64::from(period)).sqrt() * 1446.0 * 8.0 / 0.1;
@@ -88,7 +88,8 @@ fn jitter_that_keeps_the_order_costs_tcp_no_retransmission() {
     let with = |reorder: bool| {
         let jitter = json!({"deviation": "5 ms", "distribution": "normal", "reorder": reorder});
         let topology = json!({"bottleneck_delay": "20 ms", "bottleneck_jitter": jitter});
-        let group = json!({"sources": [{"kind": "tcp", "socket_buffer": "60 kB"}], "start_until": "0 s"});
+        let group =
+            json!({"sources": [{"kind": "tcp", "profile": "ns3.26", "socket_buffer": "60 kB"}], "start_until": "0 s"});
         let record = run(&scenario(&topology, &group, &json!({"warmup": "0 s", "measure": "20 s"})));
         assert!(record.links[0].drops.iter().all(|drops| drops.packets == 0));
         record.groups[0].tcp.clone().expect("the group has a flow").retransmissions
@@ -247,8 +248,8 @@ fn a_source_that_stops_sends_nothing_new() {
         assert!(until > 50 && emitted(&run_with(source, "5 s")) > until);
     }
     // TCP: what was sent by then is delivered to its end, and no more.
-    let flows = network(&run_with(json!({"kind": "tcp", "flows": 3, "stop": "2 s"}), "20 s"));
-    let sent = network(&run_with(json!({"kind": "tcp", "flows": 3}), "2 s"));
+    let flows = network(&run_with(json!({"kind": "tcp", "profile": "ns3.26", "flows": 3, "stop": "2 s"}), "20 s"));
+    let sent = network(&run_with(json!({"kind": "tcp", "profile": "ns3.26", "flows": 3}), "2 s"));
     for (flow, earlier) in flows.flows.iter().zip(&sent.flows) {
         let new = |stats: fairlane_sim::traffic::tcp::SenderStats| stats.segments_sent - stats.retransmissions;
         assert_eq!(new(flow.sender.stats()), new(earlier.sender.stats()));

@@ -96,7 +96,7 @@ fn what_the_host_itself_drops_is_lost_too() {
 
 #[test]
 fn a_window_of_one_segment_samples_the_round_trip_alone() {
-    let source = json!({"kind": "tcp", "socket_buffer": "1446 B", "delayed_ack": 1});
+    let source = json!({"kind": "tcp", "profile": "ns3.26", "socket_buffer": "1446 B", "delayed_ack": 1});
     let record = run(&json!({
         "run": window(), "topology": topology(), "queue": {"scheme": "droptail"},
         "groups": [{"start_until": "0 s", "sources": [source]}],
@@ -116,7 +116,7 @@ fn users_and_flows_have_delays_of_their_own_if_asked_for() {
     topology["bottleneck_rate"] = json!("1 Gbit/s");
     let group = |name: &str, delay: &str, users: u32, sources: Json| json!({"name": name, "users": users, "access_delay": delay, "start_until": "0 s", "sources": sources});
     let stream = json!({"kind": "cbr", "rate": "3 Mbit/s"});
-    let small = json!({"kind": "tcp", "socket_buffer": "1446 B", "delayed_ack": 1});
+    let small = json!({"kind": "tcp", "profile": "ns3.26", "socket_buffer": "1446 B", "delayed_ack": 1});
     let scenario = |detail: &str| {
         json!({
             "run": window(), "topology": topology, "queue": {"scheme": "droptail"}, "probes": {"detail": detail},

@@ -35,9 +35,8 @@ def init(file: Path, **given: str | None) -> None:
     check_file(file, "FILE")
     if sys.stdin.isatty() and sys.stdout.isatty():
         if given["profile"] is None:
-            given["profile"] = click.prompt(
-                "profile of TCP", type=click.Choice(scenario_file.profiles()), default=scenario_file.PROFILE
-            )
+            names, default = scenario_file.profiles()
+            given["profile"] = click.prompt("profile of TCP", type=click.Choice(names), default=default)
         if given["buffer"] is None:
             given["buffer"] = click.prompt("buffer: packets, bytes or a time", default=scenario_file.BUFFER)
     chosen = {key: value for key, value in given.items() if value is not None}

@@ -15,7 +15,7 @@ from fairlane.simulate.catalogue import schemes
 from fairlane.simulate.scenario import Scenario
 
 WIDTH = 100
-PROFILE, BUFFER, SCHEME, RATE, RTT = "linux", "24 packets", "abc", "10 Mbit/s", "20 ms"
+BUFFER, SCHEME, RATE, RTT = "24 packets", "abc", "10 Mbit/s", "20 ms"
 """What is written unless something else is asked for."""
 _HEADER = """\
 # A scenario of Fairlane. Lines that begin with # are comments; keys in them have the value that is taken without them.
@@ -44,16 +44,17 @@ kind = "tcp"
 """
 
 
-def profiles() -> list[str]:
-    """Names of the profiles of TCP."""
-    return list(schema("scenario")["properties"]["tcp"]["properties"]["profile"]["enum"])
+def profiles() -> tuple[list[str], str]:
+    """Names of the profiles of TCP, and the one that holds unless another is named."""
+    profile = schema("scenario")["properties"]["tcp"]["properties"]["profile"]
+    return list(profile["enum"]), str(profile["default"])
 
 
 def scenario_file(
     name: str,
     file: str,
     *,
-    profile: str = PROFILE,
+    profile: str | None = None,
     buffer: str = BUFFER,
     scheme: str = SCHEME,
     rate: str = RATE,
@@ -64,7 +65,7 @@ def scenario_file(
     Args:
         name: Of the scenario.
         file: Its file, as commands in its first lines call it.
-        profile: Of TCP.
+        profile: Of TCP; the default one if None.
         buffer: Limit of the queue: packets, a size, or the time that a full queue takes.
         scheme: Of the queue.
         rate: Of the bottleneck.
@@ -94,7 +95,7 @@ def scenario_file(
             *_table("queue", queue, {"limit": {"description": f"{_doc(about, 'limit')}"}}),
             *(line for param in own.values() for line in _commented(param["name"], param["default"], param["doc"])),
             "",
-            *_table("tcp", {"profile": profile}, properties["tcp"]["properties"]),
+            *_table("tcp", {"profile": profile or profiles()[1]}, properties["tcp"]["properties"]),
             *_table("probes", {"series_interval": "0.5 s"}, properties["probes"]["properties"]),
             _GROUPS,
         ]

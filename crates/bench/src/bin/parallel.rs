@@ -46,6 +46,7 @@ fn main() {
     let (threads, replications, turns) = (next(2) as usize, next(16), next(5));
     let scenario = json!({
         "queue": {"scheme": "abc"},
+        "tcp": {"profile": "ns3.26"},
         "groups": [
             {"name": "heavy", "users": 1, "sources": [{"kind": "tcp", "flows": 10}]},
             {"name": "light", "users": 10, "sources": [{"kind": "tcp"}]},

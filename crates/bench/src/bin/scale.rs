@@ -25,6 +25,7 @@ fn scenario(scheme: &str, flows: u32, mbit: u64) -> Json {
             "bottleneck_rate": format!("{mbit} Mbit/s"), "bottleneck_delay": "5 ms",
             "access_rate": format!("{mbit} Mbit/s"),
         },
+        "tcp": {"profile": "ns3.26"},
         "queue": {"scheme": scheme, "limit": format!("{} packets", bdp + u64::from(flows))},
         "groups": [{"users": flows, "start_until": format!("{} ms", milliseconds / 10), "sources": [{"kind": "tcp"}]}],
     })

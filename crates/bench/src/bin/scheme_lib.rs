@@ -64,6 +64,7 @@ fn queue(text: &str) -> Json {
 fn default_mix(queue: &Json) -> Json {
     json!({
         "queue": queue,
+        "tcp": {"profile": "ns3.26"},
         "groups": [
             {"name": "heavy", "users": 1, "sources": [{"kind": "tcp", "flows": 10}]},
             {"name": "light", "users": 10, "sources": [{"kind": "tcp", "flows": 1}]},

@@ -15,6 +15,7 @@ fn main() {
     let delay = arguments.next().unwrap_or_else(|| "5 ms".into());
     let scenario = json!({
         "queue": {"scheme": scheme},
+        "tcp": {"profile": "ns3.26"},
         "topology": {"bottleneck_delay": delay},
         "groups": [
             {"name": "heavy", "users": 1, "sources": [{"kind": "tcp", "flows": flows}]},

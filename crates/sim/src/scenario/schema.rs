@@ -3,6 +3,7 @@
 use super::groups::GroupParams;
 use super::impairments::{DetourParams, ImpairmentKeys, JitterParams, LossModel};
 use super::sources::SourceKind;
+use super::tcp::{TcpConfig, written};
 use super::topology::{About, LinkParams, SubscriberParams, TopologyConfig, TopologyKind, TraceParams};
 use super::{ProbeParams, RunParams};
 use crate::network::sim_packet::SimPacket;
@@ -176,13 +177,26 @@ fn marker(scheme: MarkerScheme) -> Json {
     )
 }
 
+/// The keys of `[tcp]`: the default is that of the default profile, and `x-profiles` has what the other profiles say instead.
 fn tcp_properties() -> Map<String, Json> {
-    with(
+    let standard = TcpConfig::default().write();
+    let mut properties = with(
         schema_properties(&TcpParams::specs()),
         "profile",
-        json!({"enum": TcpProfile::CHOICES, "default": TcpProfile::Ns3_26.name(),
-        "description": "Named set of parameters; single ones may differ."}),
-    )
+        json!({"enum": TcpProfile::CHOICES, "description": "Named set of parameters; single ones may differ."}),
+    );
+    // Where it is the declared one, it stays as it is declared: "64 KiB", not "65536 B".
+    let declared = written(&TcpParams::default());
+    for (key, default) in standard.iter().filter(|(key, value)| declared.get(*key) != Some(*value)) {
+        properties[key]["default"] = default.clone();
+    }
+    for &profile in TcpProfile::ALL {
+        let own = written(&TcpParams::profile(profile));
+        for (key, value) in own.into_iter().filter(|(key, value)| standard.get(key) != Some(value)) {
+            properties[&key]["x-profiles"][profile.name()] = value;
+        }
+    }
+    properties
 }
 
 fn group() -> Json {

@@ -15,7 +15,7 @@ pub struct TcpConfig {
 
 impl Default for TcpConfig {
     fn default() -> Self {
-        Self::of(TcpProfile::Ns3_26)
+        Self::of(TcpProfile::Linux)
     }
 }
 
@@ -223,7 +223,7 @@ fn check_order(before: &TcpParams, params: &TcpParams, table: &mut Table<'_>) ->
 }
 
 /// Every key with its value.
-fn written(params: &TcpParams) -> Map<String, Json> {
+pub(super) fn written(params: &TcpParams) -> Map<String, Json> {
     let mut map = Map::new();
     params.write(&mut map);
     map
@@ -260,7 +260,10 @@ mod tests {
     #[test]
     fn keys_of_the_other_sender_are_refused_unless_they_say_what_holds_anyway() {
         let refused = |json| read(&json).unwrap_err().to_string();
-        assert_eq!(refused(json!({"tlp": true})), "tcp.tlp: true has no effect with loss_detection = \"dupack\"");
+        assert_eq!(
+            refused(json!({"profile": "ns3.26", "tlp": true})),
+            "tcp.tlp: true has no effect with loss_detection = \"dupack\""
+        );
         let rtt_tick = refused(json!({"profile": "linux", "rtt_tick": "1 ms"}));
         assert_eq!(rtt_tick, "tcp.rtt_tick: \"1 ms\" has no effect with loss_detection = \"rack\"");
         assert_eq!(
@@ -408,7 +411,7 @@ mod tests {
 
     #[test]
     fn records_of_segments_need_sack() {
-        let error = read(&json!({"loss_detection": "rack"})).unwrap_err().to_string();
+        let error = read(&json!({"profile": "ns3.26", "loss_detection": "rack"})).unwrap_err().to_string();
         assert_eq!(
             error,
             "tcp.loss_detection: \"rack\" counts what SACK reports, it needs sack = true or must be dupack"

@@ -24,6 +24,7 @@ impl Case {
             "run": {"warmup": format!("{WARMUP_S} s"), "measure": format!("{} s", self.measure_s), "seed": 1},
             "topology": {"bottleneck_rate": "10 Mbit/s"},
             "queue": {"scheme": scheme},
+            "tcp": {"profile": "ns3.26"},
             "groups": (self.groups)(),
         })
     }

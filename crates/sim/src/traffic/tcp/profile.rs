@@ -12,8 +12,8 @@ use super::{
 };
 
 params! {
-    /// Parameters of a TCP connection. The defaults are those of the profile `ns3.26`; sources are paths in ns-3.26
-    /// `src/internet/model/`, RFCs, or the paper abc2018.
+    /// Parameters of a TCP connection. The values declared here are the profile `ns3.26`, which the other profiles are
+    /// written over; sources are paths in ns-3.26 `src/internet/model/`, RFCs, or the paper abc2018.
     pub struct TcpParams {
         /// Maximum segment size (MSS): payload of a full segment in bytes.
         segment_payload: u32 = 1446, in 1..=64000, symbol "MSS", source "abc2018 IV-A1: 1500 bytes on the wire";
