@@ -58,6 +58,7 @@ NEEDED = {
     "bbr3_ecn": ("tcp.ecn", True),
     "dctcp_gain": ("tcp.ecn", True),
     "dctcp_initial_alpha": ("tcp.ecn", True),
+    "dctcp_alpha_steps": ("tcp.ecn", True),
     "prague_gain": ("tcp.ecn", True),
     "app_limited_from": ("tcp.app_rate", "1 Mbit/s"),
     "app_limited_until": ("tcp.app_rate", "1 Mbit/s"),
