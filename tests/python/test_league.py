@@ -4,6 +4,7 @@ import csv
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -95,17 +96,14 @@ def test_the_league_has_schemes_of_the_catalogue_alone(tiny: Path) -> None:
         evaluated(tiny, "again=abc").write_league()
 
 
-def test_results_of_other_files_are_refused_and_those_of_another_engine_are_told(tiny: Path) -> None:
+def with_engine(path: Path, engine: str) -> None:
+    path.write_text(re.sub("engine [^,]+,", f"engine {engine},", path.read_text()))
+
+
+def test_results_of_other_files_are_refused(tiny: Path) -> None:
     evaluated(tiny, "abc").write_league()
     path = leagues.file_of(suites.read(tiny), "abc")
-    text = path.read_text()
-    path.write_text(re.sub("engine [^,]+,", "engine old,", text))
-    elsewhere = tiny.parent / "another store"
-    assert fairlane.evaluate(["droptail"], suite=tiny, replications=2, store=elsewhere).notes == [
-        "ranks: 1 entries of the league are of another engine; fairlane evaluate --check-league tells in half a minute "
-        "whether results differ"
-    ]
-    path.write_text(text.replace(suites.read(tiny).digest, "0" * 64))
+    path.write_text(path.read_text().replace(suites.read(tiny).digest, "0" * 64))
     with pytest.raises(UserError, match="is of tiny-1 with other files; measure it again with --write-league"):
         evaluated(tiny, "droptail")
     path.write_text("scenario,criterion\n")
@@ -113,11 +111,35 @@ def test_results_of_other_files_are_refused_and_those_of_another_engine_are_told
         evaluated(tiny, "droptail")
 
 
+def test_only_results_that_differ_are_told_not_an_engine_of_another_version(tiny: Path) -> None:
+    evaluated(tiny, "abc", "droptail").write_league()
+    path = leagues.file_of(suites.read(tiny), "abc")
+    with_engine(path, "old")
+
+    def notes(*schemes: str, **options: Any) -> list[str]:
+        return fairlane.evaluate(
+            schemes, suite=tiny, store=tiny.parent / "other", **{"replications": 2} | options
+        ).notes
+
+    assert [notes("wfq"), notes("abc")] == [[], []]
+    line = next(line for line in path.read_text().splitlines() if line.startswith("few/all-of-them,delay_p99,"))
+    mean, half_width = line.split(",")[2:]
+    path.write_text(path.read_text().replace(line, f"few/all-of-them,delay_p99,{float(mean) * 2:.6g},{half_width}"))
+    # What was measured anyway, and as often: seven cells of abc, five of them in a quick evaluation.
+    assert notes("abc") == [
+        "ranks: with this engine 1 of 7 cells that were checked are not those of the league; fairlane evaluate "
+        "--check-league names those that differ"
+    ]
+    assert "1 of 5 cells" in notes("abc", quick=True)[0]
+    # Nothing of other schemes under its name, and of other numbers of runs.
+    assert [notes("abc=droptail"), notes("abc", replications=1)] == [[], []]
+
+
 def test_a_check_tells_which_cells_are_the_same_with_this_engine(tiny: Path) -> None:
     evaluated(tiny, "abc", "droptail").write_league()
     paths = [leagues.file_of(suites.read(tiny), label) for label in ("abc", "droptail")]
     for path in paths:
-        path.write_text(re.sub("engine [^,]+,", "engine old,", path.read_text()))
+        with_engine(path, "old")
     store = tiny.parent / "another store"
 
     def checked(*schemes: str) -> LeagueCheck:
@@ -127,9 +149,7 @@ def test_a_check_tells_which_cells_are_the_same_with_this_engine(tiny: Path) -> 
     # Two entries and two scenarios, which are scored by five criteria and by two: each once.
     assert str(found) == "7 of 7 cells checked give the same bytes"
     assert len({cell.entry for cell in found.cells}) == len({cell.scenario for cell in found.cells}) == 2
-    assert fairlane.evaluate(["wfq"], suite=tiny, replications=1, store=store).notes == [
-        "ranks: 2 entries of the league are of another engine; 7 of 7 cells checked give the same bytes"
-    ]
+    assert fairlane.evaluate(["wfq"], suite=tiny, replications=1, store=store).notes == []
     # The last digit of one value of abc, in a scenario that it may not have in the sample.
     line = next(line for line in paths[0].read_text().splitlines() if line.startswith("few/all-of-them,delay_p99,"))
     mean, half_width = line.split(",")[2:]

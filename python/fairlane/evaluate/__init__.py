@@ -62,13 +62,14 @@ def evaluate(
     if replications is not None and replications < 1:
         raise UserError(f"replications: {replications} is out of range, it must be at least 1")
     runs = replications or (QUICK_REPLICATIONS if quick else None)
+    asked = [Wanted(entry, one, runs) for entry in wanted for one in chosen]
     measured = measure(
-        [Wanted(entry, one, runs) for entry in wanted for one in chosen],
+        asked,
         threads=threads,
         ray=ray,
         store=store,
         progress=progress,
     )
     league = leagues.read(read)
-    check = known_check(read, league, store) if league.stale else None
+    check = known_check(read, league, asked, measured, store)
     return Evaluation(read, chosen, quick, wanted, measured, league, required, check)

@@ -26,7 +26,7 @@ from fairlane.results.intervals import Interval
 
 LEAGUES = Path(__file__).parent / "leagues"
 COSTS = Path(__file__).parent / "costs.csv"
-_HEAD = re.compile(r"# (.+), (\S+), ([0-9a-f]+), engine (\S+), (\d+) runs")
+_HEAD = re.compile(r"# (.+), (\S+), ([0-9a-f]+), engine \S+, (\d+) runs")
 COLUMNS = ["scenario", "criterion", "mean", "half_width"]
 
 
@@ -44,6 +44,11 @@ class Placed:
     cells: Cells
     cost: Mapping[str, Interval]
 
+    @property
+    def runs(self) -> int:
+        """Runs behind each cell: as many everywhere, see `write`."""
+        return next(iter(self.cells.values())).n
+
     def values(self, scenarios: Iterable[str]) -> dict[str, Interval]:
         """The value of every criterion, over some scenarios."""
         names = set(scenarios)
@@ -57,16 +62,9 @@ class League:
 
     Attributes:
         entries: By label, in alphabetical order.
-        engines: Engine that each was measured with.
     """
 
     entries: Mapping[str, Placed]
-    engines: Mapping[str, str]
-
-    @property
-    def stale(self) -> list[str]:
-        """Entries that were measured with another engine than this one."""
-        return [label for label, engine in self.engines.items() if engine != _fairlane.engine_version()]
 
 
 def file_of(suite: Suite, label: str) -> Path:
@@ -81,12 +79,11 @@ def read(suite: Suite) -> League:
         UserError: A file is of another suite, or none of a league.
     """
     entries: dict[str, Placed] = {}
-    engines: dict[str, str] = {}
     for path in sorted((LEAGUES / suite.key).glob("*.csv")):
         head, _, rest = path.read_text(encoding="utf-8").partition("\n")
         if (found := _HEAD.fullmatch(head)) is None:
             raise UserError(f"{path}: no file of a league: {head[:80]}")
-        label, key, digest, engine, runs = found.groups()
+        label, key, digest, runs = found.groups()
         if (key, digest) != (suite.key, suite.digest):
             raise UserError(f"{path}: is of {key} with other files; measure it again with --write-league")
         cells = {
@@ -96,8 +93,7 @@ def read(suite: Suite) -> League:
             for row in csv.DictReader(io.StringIO(rest))
         }
         entries[label] = Placed(label, cells, cost(label))
-        engines[label] = engine
-    return League(dict(sorted(entries.items())), engines)
+    return League(dict(sorted(entries.items())))
 
 
 def write(suite: Suite, label: str, cells: Cells) -> Path:

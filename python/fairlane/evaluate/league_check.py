@@ -1,13 +1,14 @@
 """Whether this engine still gives what the league says: some of its runs again, compared byte by byte.
 
-The engine has another version as soon as a line of the simulator or of a scheme differs, even if no result does. Nobody
-measures a whole league for that: a sample has every entry and every scenario once, whatever the machine.
+The version of the engine changes with every line of the simulator or of a scheme, even if no result does, so it says
+nothing about the league. Nobody measures a whole league again: a sample has every entry and every scenario once,
+whatever the machine.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -123,19 +124,32 @@ def check_league(
     return _compared(chosen, measured, read, league)
 
 
-def known_check(suite: Suite, league: League, store: str | Path | None) -> LeagueCheck | None:
-    """The check of the sample if the store has all of its runs with this engine: nothing is simulated."""
+def known_check(
+    suite: Suite, league: League, wanted: Sequence[Wanted], measured: Mapping[str, Measured], store: str | Path | None
+) -> LeagueCheck:
+    """The check of what has been measured with this engine anyway: nothing is simulated.
+
+    That is what an evaluation ran as often as the league, and the sample if the store has all of its runs.
+
+    Args:
+        suite: Its suite.
+        league: The league of the suite.
+        wanted: What the evaluation ran.
+        measured: Its runs.
+        store: Folder of finished runs.
+    """
+    own = [each for each in wanted if _is_of_league(each, league)]
+    cells = list(_compared(own, measured, suite, league).cells)
     chosen = _sample(suite, league)
-    measured = stored(_with_compared(chosen, suite), store)
-    return None if measured is None else _compared(chosen, measured, suite, league)
+    if (sampled := stored(_with_compared(chosen, suite), store)) is not None:
+        cells += _compared(chosen, sampled, suite, league).cells
+    return LeagueCheck(suite.key, list(dict.fromkeys(cells)))
 
 
-def of_another_engine(check: LeagueCheck | None) -> str:
-    """`of another engine`, and what is known of the difference."""
-    if check is None:
-        return "of another engine; fairlane evaluate --check-league tells in half a minute whether results differ"
-    more = "; fairlane evaluate --check-league names those that differ" if check.differing else ""
-    return f"of another engine; {check}{more}"
+def _is_of_league(each: Wanted, league: League) -> bool:
+    """Whether the league has the same runs: not those of a quick evaluation, nor of another scheme of that name."""
+    label = each.entry.label
+    return label in league.entries and each.canonical == _wanted(label, each.one, league).canonical
 
 
 def _sample(suite: Suite, league: League) -> list[Wanted]:
@@ -155,7 +169,7 @@ def _all_of(labels: Sequence[str], suite: Suite, league: League) -> list[Wanted]
 
 def _wanted(label: str, one: SuiteScenario, league: League) -> Wanted:
     """As many runs as the league has of the entry."""
-    return Wanted(parsed(label), one, next(iter(league.entries[label].cells.values())).n)
+    return Wanted(parsed(label), one, league.entries[label].runs)
 
 
 def _with_compared(chosen: Sequence[Wanted], suite: Suite) -> list[Wanted]:
@@ -168,7 +182,7 @@ def _with_compared(chosen: Sequence[Wanted], suite: Suite) -> list[Wanted]:
     return list(found.values())
 
 
-def _compared(chosen: Sequence[Wanted], measured: dict[str, Measured], suite: Suite, league: League) -> LeagueCheck:
+def _compared(chosen: Sequence[Wanted], measured: Mapping[str, Measured], suite: Suite, league: League) -> LeagueCheck:
     found = []
     for each in chosen:
         label, name = each.entry.label, each.one.name

@@ -10,7 +10,7 @@ from fairlane.evaluate import league as leagues
 from fairlane.evaluate.cells import Measured
 from fairlane.evaluate.entries import Entry
 from fairlane.evaluate.league import League, Placed
-from fairlane.evaluate.league_check import LeagueCheck, of_another_engine
+from fairlane.evaluate.league_check import LeagueCheck
 from fairlane.evaluate.ranks import Rank, all_ranks, nearest
 from fairlane.evaluate.requirements import Requirement
 from fairlane.evaluate.suite import Suite, SuiteScenario
@@ -29,7 +29,7 @@ class Standing:
         measured: Their runs, by label.
         league: What others reached.
         requirements: What was required.
-        check: What a check of the league found with this engine, if there was one.
+        check: Cells of the league next to those that this engine gave.
     """
 
     suite: Suite
@@ -80,12 +80,14 @@ class Standing:
         """What to know before the ranks are trusted."""
         own = {entry.label for entry in self.entries}
         others = [label for label in self.league.entries if label not in own]
-        stale = [label for label in self.league.stale if label not in own]
         found = []
         if not others:
             found.append("ranks: only among what was evaluated now, the suite has no league of others")
-        if stale:
-            found.append(f"ranks: {len(stale)} entries of the league are {of_another_engine(self.check)}")
+        if self.check and (differing := len(self.check.differing)):
+            found.append(
+                f"ranks: with this engine {differing} of {len(self.check.cells)} cells that were checked are not those "
+                "of the league; fairlane evaluate --check-league names those that differ"
+            )
         if self.quick:
             found.append("quick: fewer scenarios and runs; values differ from those of the full suite")
         return found
