@@ -19,7 +19,7 @@ import fairlane_command.as_module  # noqa: F401 first, for an interrupt while th
 # isort: split
 from fairlane import search
 from fairlane._fairlane import version as _version
-from fairlane.base.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, UserError
+from fairlane.base.errors import FairlaneError, Interrupted, ScenarioError, ScenarioWarning, SchemeError, UserError
 from fairlane.checks.check import Check, check
 from fairlane.evaluate import evaluate
 from fairlane.evaluate.result import Evaluation
@@ -76,6 +76,7 @@ __all__ = [
     "Reproduction",
     "Result",
     "ScenarioError",
+    "ScenarioWarning",
     "SchemeError",
     "SchemeFactory",
     "Segment",

@@ -1,7 +1,9 @@
 """What to know about a valid scenario stands in the table, the document and the report."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -55,6 +57,41 @@ def test_a_sweep_tells_which_points_a_note_is_about(cli: Cli, workdir: Path) -> 
 @pytest.fixture
 def result() -> fairlane.Result:
     return fairlane.run(SHORT_SCENARIO.replace("groups[0].start_until", "1.5 s"), replications=1)
+
+
+LATE_SCENARIO = SHORT_SCENARIO.replace("groups[0].start_until", "1.5 s").replace("run.replications", 1)
+
+
+@pytest.mark.parametrize(
+    ("verb", "prefix"),
+    [
+        (lambda store: fairlane.run(LATE_SCENARIO, store=store), ""),
+        (lambda store: fairlane.compare(LATE_SCENARIO, ["droptail", "abc"], store=store), ""),
+        (
+            lambda store: fairlane.sweep(
+                LATE_SCENARIO, grid={"groups[0].start_until": ["0.5 s", "1.5 s"]}, store=store
+            ),
+            "point 1: ",
+        ),
+    ],
+    ids=["run", "compare", "sweep"],
+)
+def test_python_warns_once_of_what_is_to_be_noted_at_the_line_that_called(
+    tmp_path: Path, verb: Callable[[Path], Any], prefix: str
+) -> None:
+    with pytest.warns(fairlane.ScenarioWarning) as told:
+        result = verb(tmp_path)
+    (warning,) = told
+    assert str(warning.message).startswith(prefix + NOTE)
+    assert warning.filename == __file__
+    notes = result.notes if prefix or isinstance(result, fairlane.Result) else result.results["abc"].notes
+    assert [str(warning.message)] == notes
+
+
+def test_notebooks_show_the_notes() -> None:
+    compared = fairlane.compare(LATE_SCENARIO, ["droptail", "abc"])
+    for shown in (compared, compared.results["abc"]):
+        assert shown._repr_html_().count("groups[0].start_until: ") == 1
 
 
 def test_results_in_python_have_their_notes(result: fairlane.Result) -> None:

@@ -1,4 +1,4 @@
-"""Errors that end a command with one line for the user."""
+"""Errors that end a command with one line for the user, and the warning that does not."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ __all__ = [
     "FairlaneError",
     "Interrupted",
     "ScenarioError",
+    "ScenarioWarning",
     "SchemeError",
     "ThreadError",
     "UserError",
@@ -25,6 +26,10 @@ class FairlaneError(Exception):
 
 class UserError(FairlaneError):
     """Input that cannot be used: the message names what was given and, where there is one, the range."""
+
+
+class ScenarioWarning(UserWarning):
+    """What to know about a valid scenario before its numbers are trusted, such as a warm-up that is too short."""
 
 
 class WriteError(UserError):

@@ -13,12 +13,21 @@ import io
 import os
 import signal
 import sys
+import warnings
 from contextlib import suppress
 
 import click
 
 from fairlane import _fairlane
-from fairlane.base.errors import FairlaneError, Interrupted, ScenarioError, SchemeError, ThreadError, UserError
+from fairlane.base.errors import (
+    FairlaneError,
+    Interrupted,
+    ScenarioError,
+    ScenarioWarning,
+    SchemeError,
+    ThreadError,
+    UserError,
+)
 from fairlane.base.signals import Received, as_interrupts
 from fairlane.base.text import message_line
 from fairlane.cli import catalogue, papers, simulate
@@ -75,6 +84,7 @@ for command in (
 def main() -> None:
     """Runs the command line and exits."""
     _prepare_output()
+    warnings.simplefilter("ignore", ScenarioWarning)  # commands print notes with their results
     with as_interrupts() as received:
         code = run_command(sys.argv[1:], received)
     # Whoever interrupts now need not see how the interpreter ends.

@@ -20,7 +20,7 @@ from fairlane.store import Store
 from fairlane.store.point import Identity
 from fairlane.sweeps.plan import Plan, Point
 from fairlane.sweeps.stop import Stop
-from fairlane.sweeps.sweep import sweep
+from fairlane.sweeps.sweep import finish
 
 QUICK_REPLICATIONS = 3
 """In place of those of the suite; they are the first of them, so that a full evaluation finds them stored."""
@@ -121,7 +121,7 @@ def _runs(
             for index, each in enumerate(of_number)
         ]
         plan = Plan("evaluating", points, ["scheme", "scenario"], Stop.after(number))
-        swept = sweep(plan, threads=threads, ray=ray, store=store, progress=progress)
+        swept = finish(plan, threads=threads, ray=ray, store=store, progress=progress)
         for each, point in zip(of_number, points, strict=True):
             kept = swept.store.kept(point.identity)
             yield each, [kept[index].run for index in range(number)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from fairlane.pairs.plan import QUEUES, plan
 from fairlane.pairs.result import Pairs
-from fairlane.sweeps.sweep import sweep
+from fairlane.sweeps.sweep import finish
 
 
 def pairs(
@@ -41,5 +41,5 @@ def pairs(
         Interrupted: Ctrl-C; what is finished is in the store.
     """
     planned = plan(senders, queues, {"run.replications": replications, "run.seed": seed}, settings or {})
-    swept = sweep(planned.plan, threads=threads, store=store, progress=progress)
+    swept = finish(planned.plan, threads=threads, store=store, progress=progress)
     return Pairs(planned.senders, planned.queues, swept)

@@ -6,10 +6,12 @@ tables, documents and pages.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairlane import _fairlane
+from fairlane.base.errors import ScenarioWarning
 
 #: How many of the scenarios that a note holds for are named.
 MOST_NAMES = 3
@@ -32,6 +34,12 @@ def joined(notes: Mapping[str, Sequence[str]]) -> list[str]:
         for line in lines:
             names.setdefault(line, []).append(name)
     return [line if len(of_line) == len(notes) else f"{_listed(of_line)}: {line}" for line, of_line in names.items()]
+
+
+def warn(scenarios: Mapping[str, str]) -> None:
+    """Issues the notes of scenarios by name as warnings, at the line that called the caller."""
+    for line in joined({name: notes_of(scenario) for name, scenario in scenarios.items()}):
+        warnings.warn(line, ScenarioWarning, stacklevel=3)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from fairlane import _fairlane
 from fairlane.base.errors import ScenarioError, UserError, check_kind
 from fairlane.base.text import quoted, visible
+from fairlane.results.notes import warn
 from fairlane.results.result import Comparison, Result
 from fairlane.simulate.catalogue import schemes
 from fairlane.simulate.external import SchemeLib, load_scheme_lib
@@ -95,6 +96,7 @@ def run(
         watch.check(count(canonical))
         given[watched] = watch.run(canonical, show_progress=progress)
     tell_of_expectations(len(asked.expectations), show=progress)
+    warn({asked.name: canonical})
     (result,) = _results([canonical], given=given, threads=threads, store=store, progress=progress)
     return result
 
@@ -137,8 +139,9 @@ def compare(
     canonical = asked.canonical()
     scenarios = [_under(variant, canonical) for variant in chosen]
     tell_of_expectations(len(asked.expectations), show=progress)
-    results = _results(scenarios, threads=threads, store=store, progress=progress)
     labels = [variant.label for variant in chosen]
+    warn(dict(zip(labels, scenarios, strict=True)))
+    results = _results(scenarios, threads=threads, store=store, progress=progress)
     return Comparison({label: replace(result, label=label) for label, result in zip(labels, results, strict=True)})
 
 

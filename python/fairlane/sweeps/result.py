@@ -46,6 +46,11 @@ class SweepResult:
     store: Store
     work: Work
 
+    @cached_property
+    def notes(self) -> list[str]:
+        """What to know before the numbers are trusted, with the points that it is about."""
+        return joined({f"point {point.index}": notes_of(point.scenario) for point in self.plan.points})
+
     def runs_frame(self) -> pl.DataFrame:
         """One row per run: point, values that vary, identity, metrics, version, every parameter."""
         import polars as pl  # takes longer to load than most commands run
@@ -85,7 +90,7 @@ class SweepResult:
             "store": str(self.store.folder),
             "confidence": CONFIDENCE,
             "runs": self.work.total,
-            "notes": joined({f"point {point.index}": notes_of(point.scenario) for point in self.plan.points}),
+            "notes": self.notes,
             "points": [
                 {
                     "point": point.index,
@@ -161,4 +166,5 @@ class SweepResult:
         return {key for key, of_key in kinds.items() if len(of_key) > 1 or None in of_key}
 
     def __repr__(self) -> str:
-        return f"<SweepResult of {self.plan.name}: {len(self.plan.points)} points, {self.work.total} runs>"
+        notes = f", {len(self.notes)} to note" if self.notes else ""
+        return f"<SweepResult of {self.plan.name}: {len(self.plan.points)} points, {self.work.total} runs{notes}>"

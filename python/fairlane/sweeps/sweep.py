@@ -9,6 +9,7 @@ from typing import Any
 from fairlane.base.errors import Interrupted, UserError, check_kind
 from fairlane.base.files import written_below
 from fairlane.base.progress import reporting
+from fairlane.results.notes import warn
 from fairlane.simulate.external import SchemeLib, external_part, load_scheme_lib
 from fairlane.simulate.replications import check_threads, cores, tell_of_expectations, tell_of_long_runs
 from fairlane.simulate.run import prepared
@@ -73,6 +74,19 @@ def sweep(
             if value is not None:
                 raise UserError(f"{argument}: has no effect without grid or zip; a sweep file says it")
         plan = Plan.read(plan, replications=replications, settings=settings)
+    warn({f"point {point.index}": point.scenario for point in plan.points})
+    return finish(plan, threads=threads, ray=ray, store=store, progress=progress)
+
+
+def finish(
+    plan: Plan,
+    *,
+    threads: int | None = None,
+    ray: str | None = None,
+    store: str | Path | None = None,
+    progress: bool = False,
+) -> SweepResult:
+    """Runs what the store lacks of a plan, as `sweep` does, without warnings about its scenarios."""
     check_threads(threads)
     if ray is not None and threads is not None:
         raise UserError(f"threads: {threads} cannot be combined with ray, which uses the CPUs of the cluster")
