@@ -14,7 +14,7 @@ fn notes(warmup: &str, groups: &Json) -> Vec<String> {
 
 #[test]
 fn flows_that_start_after_the_warm_up_are_told() {
-    let tcp = json!({"sources": [{"kind": "tcp"}]});
+    let tcp = json!({"start_until": "15 s", "sources": [{"kind": "tcp"}]});
     let note = "groups[0].start_until: \"15 s\" is after the warm-up of 5 s: flows start while it is measured, and means \
                 include the time before; a longer run.warmup or an earlier start_until avoids that";
     assert_eq!(notes("5 s", &json!([tcp])), [note]);

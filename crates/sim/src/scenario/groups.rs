@@ -1,5 +1,6 @@
 //! User groups and their sources.
 
+use super::RunParams;
 use super::impairments::{ImpairmentKeys, Impairments};
 use super::sources::SourceConfig;
 use super::tcp::TcpDefaults;
@@ -46,7 +47,7 @@ params! {
         weight: f64 = 1.0, in 0.001..=1000.0, symbol "w", source "our choice";
         /// Flows start uniformly between this time ...
         start_from: Time = "0 s", in "0 s"..="1440 h", source "abc2018 IV-A5";
-        /// ... and this.
+        /// ... and this. The default is that or the end of the warm-up, whichever comes first, but never before `start_from`.
         start_until: Time = "15 s", in "0 s"..="1440 h", source "abc2018 IV-A5";
         /// Rate of these users' access links, if other than the topology's.
         access_rate: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", symbol "C_a", source "our choice";
@@ -109,12 +110,12 @@ pub struct GroupConfig {
     pub applications: Vec<String>,
 }
 
-/// Reads the `[[groups]]` of a scenario whose run ends at `end`.
+/// Reads the `[[groups]]` of a scenario.
 pub(super) fn read_groups(
     scenario: &mut Table<'_>,
     topology: &TopologyConfig,
     tcp: TcpDefaults<'_>,
-    end: Time,
+    run: &RunParams,
 ) -> Result<Vec<GroupConfig>, ConfigError> {
     let mut groups: Vec<GroupConfig> = Vec::new();
     let tables = scenario.tables("groups")?;
@@ -122,7 +123,7 @@ pub(super) fn read_groups(
         return Err(ConfigError::new("groups", format!("{} tables, there may be {MOST_GROUPS}", tables.len())));
     }
     for (i, mut table) in tables.into_iter().enumerate() {
-        let group = GroupConfig::read(&mut table, i, topology, tcp, end)?;
+        let group = GroupConfig::read(&mut table, i, topology, tcp, run)?;
         if let Some(twin) = groups.iter().position(|other| other.name == group.name) {
             let problem = format!("\"{}\" is already the name of groups[{twin}], names must differ", group.name);
             return Err(ConfigError::new(table.key("name"), problem));
@@ -230,14 +231,17 @@ impl GroupConfig {
         index: usize,
         topology: &TopologyConfig,
         tcp: TcpDefaults<'_>,
-        end: Time,
+        run: &RunParams,
     ) -> Result<Self, ConfigError> {
         let name: String = table.optional("name", None)?.unwrap_or_else(|| format!("group{index}"));
         if name.trim().is_empty() {
             return Err(ConfigError::new(table.key("name"), format!("\"{name}\" is empty, results need a name")));
         }
-        let params = GroupParams::read(table)?;
-        check_start(&params, table, end)?;
+        let mut params = GroupParams::read(table)?;
+        if table.get("start_until").is_none() {
+            params.start_until = params.start_until.min(run.warmup).max(params.start_from);
+        }
+        check_start(&params, table, run.end())?;
         if params.weighted_reference_rate().0 < u64::from(params.ingresses) {
             let problem = format!(
                 "{} is out of range, each ingress needs 1 bit/s of the reference rate times the weight",
@@ -268,7 +272,7 @@ impl GroupConfig {
                     .push(own.unwrap_or_else(|| source.get("kind").and_then(Json::as_str).unwrap_or_default().into()));
             }
             let config = SourceConfig::read(&mut source, tcp)?;
-            config.check_stop(source.key("stop"), params.start_until, end)?;
+            config.check_stop(source.key("stop"), params.start_until, run.end())?;
             sources.push(config);
         }
         if sources.is_empty() {
@@ -312,15 +316,16 @@ impl GroupConfig {
 /// Checks that the last start comes after the first, and before the end of the run.
 fn check_start(params: &GroupParams, table: &mut Table<'_>, end: Time) -> Result<(), ConfigError> {
     let (from, until) = (params.start_from, params.start_until);
-    let allowed = if until < from {
-        format!("it must be from start_from, {from}, up")
+    let (key, allowed) = if until < from {
+        ("start_until", format!("it must be from start_from, {from}, up"))
     } else if until > end {
-        format!("it must be at most the end of the run, {end}: later flows never start")
+        // The default follows `start_from`, which is what was written then.
+        let written = if table.get("start_until").is_some() { "start_until" } else { "start_from" };
+        (written, format!("it must be at most the end of the run, {end}: later flows never start"))
     } else {
         return Ok(());
     };
-    let default = if table.get("start_until").is_none() { ", the default," } else { "" };
-    Err(ConfigError::new(table.key("start_until"), format!("\"{until}\"{default} is out of range, {allowed}")))
+    Err(ConfigError::new(table.key(key), format!("\"{until}\" is out of range, {allowed}")))
 }
 
 /// Which subscribers of an access network a group is; `None` on other topologies.
@@ -480,6 +485,7 @@ fn check_receiver_link(
 #[cfg(test)]
 mod tests {
     use super::super::Scenario;
+    use fairlane_schemes::base::units::Time;
     use serde_json::{Value as Json, json};
 
     fn refusal(topology: &Json, mut group: Json) -> String {
@@ -490,18 +496,32 @@ mod tests {
     }
 
     #[test]
-    fn a_default_that_is_out_of_range_is_told_to_be_one() {
+    fn a_start_after_the_end_of_the_run_or_before_the_first_one_is_refused() {
         let dumbbell = json!({});
         let late = "is out of range, it must be at most the end of the run, 10 s: later flows never start";
-        assert_eq!(refusal(&dumbbell, json!({})), format!("groups[0].start_until: \"15 s\", the default, {late}"));
+        for key in ["start_until", "start_from"] {
+            assert_eq!(refusal(&dumbbell, json!({key: "15 s"})), format!("groups[0].{key}: \"15 s\" {late}"));
+        }
         assert_eq!(
-            refusal(&dumbbell, json!({"start_until": "15 s"})),
-            format!("groups[0].start_until: \"15 s\" {late}")
+            refusal(&dumbbell, json!({"start_from": "2 s", "start_until": "1 s"})),
+            "groups[0].start_until: \"1 s\" is out of range, it must be from start_from, 2 s, up"
         );
-        assert_eq!(
-            refusal(&dumbbell, json!({"start_from": "20 s"})),
-            "groups[0].start_until: \"15 s\", the default, is out of range, it must be from start_from, 20 s, up"
-        );
+    }
+
+    #[test]
+    fn flows_start_in_the_warm_up_unless_told_otherwise() {
+        let until = |warmup: &str, mut group: Json| {
+            group["sources"] = json!([{"kind": "tcp"}]);
+            let run = json!({"warmup": warmup, "measure": "8 s"});
+            let scenario = json!({"run": run, "queue": {"scheme": "droptail"}, "groups": [group]});
+            Scenario::read(&scenario).unwrap().groups[0].params.start_until
+        };
+        // abc2018 IV-A5: 15 s, of a warm-up of 100 s.
+        for (warmup, seconds) in [("100 s", 15), ("15 s", 15), ("2 s", 2), ("0 s", 0)] {
+            assert_eq!(until(warmup, json!({})), Time::from_secs(seconds), "{warmup}");
+        }
+        assert_eq!(until("2 s", json!({"start_from": "3 s"})), Time::from_secs(3));
+        assert_eq!(until("2 s", json!({"start_until": "4 s"})), Time::from_secs(4));
     }
 
     #[test]

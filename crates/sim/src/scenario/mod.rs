@@ -222,7 +222,7 @@ impl Scenario {
             None => TcpConfig::default(),
         };
         let defaults = TcpDefaults { config: &tcp, find: externals.controls };
-        let mut groups = groups::read_groups(&mut table, &topology, defaults, run.end())?;
+        let mut groups = groups::read_groups(&mut table, &topology, defaults, &run)?;
         if let Some(tree) = &topology.tree {
             placements::check_placements(&mut groups, tree, &topology)?;
         }
