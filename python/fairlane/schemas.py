@@ -9,6 +9,7 @@ from typing import Any
 
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
+from fairlane.base.text import near
 from fairlane.results.documents import (
     AdversaryDocument,
     CheckDocument,
@@ -64,5 +65,5 @@ def schema(of: str) -> dict[str, Any]:
         UserError: There is no such schema.
     """
     if of not in SCHEMAS:
-        raise UserError(f"{of}: no such schema; there are {', '.join(SCHEMAS)}")
+        raise UserError(f"{of}: no such schema; {near(of, SCHEMAS)}")
     return SCHEMAS[of]()

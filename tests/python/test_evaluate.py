@@ -229,7 +229,7 @@ def test_what_shares_among_flows_or_users_is_entered_twice() -> None:
     [
         (["abd"], "abd: no such scheme"),
         (["abc", "abc"], "abc is given twice; name one of them otherwise, as in again=abc"),
-        (["abc:gama=3"], "'gama' is no parameter of its own; there are q_min, q_base, gamma"),
+        (["abc:gama=3"], "'gama' is no parameter of its own; did you mean gamma?"),
         (["abc:gamma"], "'gamma' is not KEY=VALUE"),
         (["abc:limit=3 packets"], "'limit' is no parameter of its own"),  # the buffer is one for all
         (["abc:gamma=3 apples"], 'abc:gamma=3 apples: queue.gamma: "3 apples"'),
@@ -247,7 +247,7 @@ def test_an_entry_that_is_none_is_refused(schemes: list[str], message: str) -> N
     ("text", "message"),
     [
         ("worst_share", "is not CRITERION>=NUMBER"),
-        ("share>=0.8", "'share' is no criterion, there are worst_share, jain"),
+        ("share>=0.8", "'share' is no criterion; there are worst_share, jain"),
         ("worst_share>=0.8.1", "'0.8.1' is not a number"),
     ],
 )

@@ -155,7 +155,7 @@ def test_a_suite_that_is_none_is_refused(head: str, message: str, tmp_path: Path
 
 
 def test_an_unknown_suite_is_refused() -> None:
-    with pytest.raises(UserError, match=r"suite: 'fairlane-0.1' is no suite .* there are fairlane-1.0"):
+    with pytest.raises(UserError, match=r"suite: 'fairlane-0.1' is no suite .* did you mean fairlane-1.0"):
         suites.read("fairlane-0.1")
 
 

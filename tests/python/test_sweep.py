@@ -397,7 +397,7 @@ SWEEPS = {
     ),
     "unknown metric": (
         "[stop]\nrelative_half_width = { jain = 0.1 }",
-        ["stop.relative_half_width.jain", "the nearest of", "jain_index"],
+        ["stop.relative_half_width.jain", "did you mean jain_index"],
     ),
     "no interval of one run": ("[stop]\nmin_replications = 1\n" + TARGET, ["stop.min_replications", "1", "2"]),
     "most below least": (

@@ -67,7 +67,7 @@ def test_a_named_link_is_watched(tmp_path: Path) -> None:
     assert set(pl.read_parquet(tmp_path / "trace" / "queue.parquet")["link"]) == {"core"}
     assert (tmp_path / "core.pcapng").stat().st_size > 100_000
     assert b"core" in (tmp_path / "core.pcapng").read_bytes()[:400]
-    with pytest.raises(UserError, match="--link: south is not a link, there are west, east, core"):
+    with pytest.raises(UserError, match="--link: south is not a link; there are west, east, core"):
         fairlane.run(graph, pcap=tmp_path / "south.pcapng", link="south")
 
 

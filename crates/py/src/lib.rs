@@ -12,7 +12,7 @@ use congestion_control::{
 };
 use external::{Packet, Port, find, register_scheme, registered_schemes, with_thread_state};
 use fairlane_memory::{LargePages, large_pages};
-use fairlane_schemes::base::config::{ConfigError, read_value};
+use fairlane_schemes::base::config::{self, ConfigError, read_value};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::registry::catalogue::catalogue;
 use fairlane_schemes::registry::schemes::Scheme;
@@ -59,7 +59,7 @@ mod _fairlane {
     use super::{
         Batch, Packet, Port, PyAck, PyConnection, PyEvent, PySegment, ScenarioError, SchemeError, ThreadError,
         WatchedRun, canonical, congestion_controls, engine_version, gaps_of_trace, library_schemes, links,
-        load_scheme_library, long_runs, nodes_of_network, notes, points_of_cdf, register_congestion_control,
+        load_scheme_library, long_runs, near, nodes_of_network, notes, points_of_cdf, register_congestion_control,
         register_scheme, registered_congestion_controls, registered_schemes, result_schema, scenario_schema, schemes,
         student_t, summarise, tcp_states, topologies, tree_of_files, users, version, with_queue,
     };
@@ -126,6 +126,12 @@ fn tree_of_files(nodes: &str, devices: &[u8]) -> PyResult<String> {
 #[pyfunction]
 fn notes(scenario: &str) -> PyResult<Vec<(String, String)>> {
     Ok(read_scenario(scenario)?.notes().into_iter().map(|note| (note.key, note.text)).collect())
+}
+
+/// What a name that is not known may have meant, see `config::near`.
+#[pyfunction]
+fn near(name: &str, known: Vec<String>, most: usize) -> String {
+    config::near(name, &known.iter().map(String::as_str).collect::<Vec<_>>(), most)
 }
 
 /// What the user should know if a run takes hours: key and text, with the reason if it cannot use several threads.

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from fairlane import _fairlane
+
 LONGEST_NAME = 60
 LONGEST_VALUE = 80
 LONGEST_WORD = 300
@@ -54,15 +56,7 @@ def quoted(value: Any) -> str:
 
 def near(name: str, known: Iterable[str], most: int = MOST_NAMES) -> str:
     """What a name that is not known may have meant: those that look like it, or all; if they are many, the nearest."""
-    import difflib  # for errors alone
-
-    names = list(known)
-    if close := difflib.get_close_matches(name, names):
-        return f"did you mean {', '.join(close)}?"
-    if len(names) <= most:
-        return f"there are {', '.join(names)}"
-    nearest = difflib.get_close_matches(name, names, n=most, cutoff=0)
-    return f"the nearest of {len(names)} are {', '.join(nearest)}"
+    return _fairlane.near(name, list(known), most)
 
 
 def message_line(message: str) -> str:

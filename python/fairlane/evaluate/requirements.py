@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from fairlane.base.errors import UserError, check_kind
-from fairlane.base.text import quoted
+from fairlane.base.text import near, quoted
 from fairlane.evaluate.criteria import CRITERIA
 from fairlane.results.intervals import Interval, format_number
 
@@ -60,7 +60,7 @@ def _parsed(text: str) -> Requirement:
         raise UserError(f"require: {quoted(text)} is not CRITERION>=NUMBER, or with <=, > or <")
     key, sign, number = found.groups()
     if key not in CRITERIA:
-        raise UserError(f"require: {quoted(key)} is no criterion, there are {', '.join(CRITERIA)}")
+        raise UserError(f"require: {quoted(key)} is no criterion; {near(key, CRITERIA)}")
     try:
         return Requirement(key, sign, float(number))
     except ValueError:

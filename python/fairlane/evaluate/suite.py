@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.base.errors import UserError
-from fairlane.base.text import quoted
+from fairlane.base.text import near, quoted
 from fairlane.evaluate.criteria import CRITERIA, HARM
 from fairlane.simulate.scenario import Scenario
 
@@ -210,7 +210,7 @@ def read(name: str | Path = DEFAULT) -> Suite:
     """
     folder = SUITES / name if str(name) in suites() else Path(name)
     if not (folder / _HEAD).is_file():
-        raise UserError(f"suite: {quoted(str(name))} is no suite and no folder of one; there are {', '.join(suites())}")
+        raise UserError(f"suite: {quoted(str(name))} is no suite and no folder of one; {near(str(name), suites())}")
     head = _table(folder / _HEAD)
     try:
         families = [_family(folder, key) for key in head["families"]]
@@ -273,7 +273,7 @@ def _check(suite: Suite) -> None:
     for one in suite.scenarios.values():
         for key in one.scores:
             if key not in CRITERIA:
-                raise UserError(f"{one.path}: scores: {quoted(key)} is no criterion, there are {', '.join(CRITERIA)}")
+                raise UserError(f"{one.path}: scores: {quoted(key)} is no criterion; {near(key, CRITERIA)}")
         if (HARM in one.scores) != (one.harm is not None):
             raise UserError(f"{one.path}: harm: to be given if, and only if, it is scored")
         for name in (one.harm.alone, one.harm.itself) if one.harm else ():

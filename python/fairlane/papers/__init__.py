@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlane.base.errors import UserError
+from fairlane.base.text import near
 from fairlane.papers.experiment import Experiment
 from fairlane.papers.paper import Paper
 
@@ -47,9 +48,9 @@ def find(name: str) -> tuple[Paper, list[Experiment]]:
                 return paper, [experiment]
     key = name.split(".", 1)[0]
     if key not in known:
-        raise UserError(f"{name}: no such paper; there are {', '.join(known)}, or {ALL}")
-    there = ", ".join(experiment.name for experiment in known[key].experiments.values())
-    raise UserError(f"{name}: no such experiment of {key}; there are {there}")
+        raise UserError(f"{name}: no such paper; {near(key, [*known, ALL])}")
+    there = [experiment.name for experiment in known[key].experiments.values()]
+    raise UserError(f"{name}: no such experiment of {key}; {near(name.split('.', 1)[1], there, most=len(there))}")
 
 
 def select(names: Sequence[str]) -> list[tuple[Paper, list[Experiment]]]:

@@ -12,7 +12,7 @@ from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.files import write_aside, written_below
 from fairlane.base.progress import reporting
-from fairlane.base.text import quoted
+from fairlane.base.text import near, quoted
 from fairlane.results.intervals import CONFIDENCE
 from fairlane.search.common import MOST_EVALUATIONS, MOST_SEED, check_count, interruptible
 from fairlane.search.evaluation import Evaluator
@@ -218,7 +218,8 @@ def _defaults(member: Member, scheme: str, keys: Iterable[str]) -> dict[str, Any
     for key in keys:
         place, _, name = key.partition(".")
         if name not in table.get(place, {}):
-            known = ", ".join(f"{place}.{one}" for one in table.get(place, {}) if one not in {"scheme", "limit"})
-            raise UserError(f"{key}: {scheme} has no such parameter; there are {known or f'none in {place}'}")
+            known = [f"{place}.{one}" for one in table.get(place, {}) if one not in {"scheme", "limit"}]
+            hint = near(key, known) if known else f"there are none in {place}"
+            raise UserError(f"{key}: {scheme} has no such parameter; {hint}")
         found[key] = table[place][name]
     return found

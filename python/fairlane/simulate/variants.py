@@ -15,7 +15,7 @@ from typing import Any, Self, TypeAlias
 
 from fairlane import _fairlane
 from fairlane.base.errors import UserError, check_kind
-from fairlane.base.text import quoted
+from fairlane.base.text import near, quoted
 from fairlane.simulate.catalogue import Scheme, SchemeParameter, schemes
 from fairlane.simulate.scenario import Scenario
 
@@ -176,8 +176,8 @@ def _parameter(about: Scheme | None, text: str, key: str, shared: bool) -> tuple
         place = f"{param['table']}.{param['name']}"
         if key in {param["name"], place}:
             return place, param
-    known = ", ".join(dict.fromkeys(param["name"] for param in own)) or "none"
-    raise UserError(f"{text}: {quoted(key)} is no parameter of its own; there are {known}")
+    known = list(dict.fromkeys(param["name"] for param in own))
+    raise UserError(f"{text}: {quoted(key)} is no parameter of its own; {near(key, known) if known else 'it has none'}")
 
 
 def _value(param: SchemeParameter, value: str) -> Any:

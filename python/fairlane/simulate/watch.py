@@ -17,6 +17,7 @@ from fairlane.base.files import check_file, new_beside, parents_of, reason
 from fairlane.base.folders import check_replaceable, staged
 from fairlane.base.progress import progress
 from fairlane.base.signals import received
+from fairlane.base.text import near
 from fairlane.results import frames
 from fairlane.simulate.replications import replications
 from fairlane.store.point import Cost, Kept
@@ -103,7 +104,7 @@ class Watch:
     ) -> _fairlane.WatchedRun:
         names = _fairlane.links(scenario)
         if self.link is not None and self.link not in names:
-            raise UserError(f"--link: {self.link} is not a link, there are {', '.join(names)}")
+            raise UserError(f"--link: {self.link} is not a link; {near(self.link, names)}")
         try:
             with self._written():
                 return _fairlane.WatchedRun(

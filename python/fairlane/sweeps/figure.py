@@ -50,7 +50,7 @@ def draw(document: SweepDocument, metric: str, over: str | None = None) -> Figur
         raise UserError(f"metric: {quoted(metric)} is none of this sweep; {near(metric, known)}")
     keys = list(points[0]["at"])
     if over is not None and over not in keys:
-        raise UserError(f"over: {quoted(over)} is no key that varies; there are {', '.join(keys)}")
+        raise UserError(f"over: {quoted(over)} is no key that varies; {near(over, keys)}")
     over = over or _last_that_varies(points, keys)
     lines = _lines(points, keys, over)
     columns = 1 if len(lines) <= MOST_IN_ONE else PANEL_COLUMNS

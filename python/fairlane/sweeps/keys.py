@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fairlane.base.errors import UserError
-from fairlane.base.text import quoted
+from fairlane.base.text import near, quoted
 
 Kind = Literal["text", "count", "settings", "axes", "list of axes", "targets", "table"]
 
@@ -98,11 +98,7 @@ def check_names(table: Mapping[str, Any], prefix: str = "") -> None:
     ]
     for name in table:
         if name not in known:
-            import difflib  # for this error alone
-
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {prefix}{close[0]}?" if close else f"there are {', '.join(known)}"
-            raise UserError(f"{prefix}{name}: unknown key; {hint}")
+            raise UserError(f"{prefix}{name}: unknown key; {near(name, known)}")
 
 
 def count(table: Mapping[str, Any], prefix: str, name: str) -> int:

@@ -34,8 +34,9 @@ impl Scenario {
         let of_marks = [self.sources_deaf_to_marks(), self.sources_never_marked()].into_iter().flatten();
         let of_times = self.late_starts().into_iter().chain(self.early_stops());
         let of_tree = self.access_notes().into_iter().chain(self.short_buffers());
-        let notes = of_times.chain(self.late_changes()).chain(of_tree).chain(of_marks);
-        notes.chain(self.small_socket_buffers()).chain(self.long_runs()).collect()
+        let of_buffers = self.too_small_for_a_packet().into_iter().chain(self.small_socket_buffers());
+        let of_network = self.late_changes().into_iter().chain(of_tree);
+        of_times.chain(of_network).chain(of_marks).chain(of_buffers).chain(self.long_runs()).collect()
     }
 
     /// A note if a run takes hours: a valid scenario may ask for years of computing.
@@ -191,6 +192,36 @@ impl Scenario {
         let longest = group.access_delays.iter().max().copied().unwrap_or_default();
         let rtt = least_rtt(&group.params, &group.route, &self.topology) + Time(2 * longest.0);
         (payload((rate.as_f64() / 8.0 * rtt.as_secs_f64()) as u64), payload(queue))
+    }
+
+    /// A queue that holds less than a full packet of a source loses all of them.
+    fn too_small_for_a_packet(&self) -> Option<Note> {
+        let (links, access) = (&self.topology.links, self.topology.access.access_limit);
+        let queues = |group: &GroupConfig| -> Vec<(String, QueueLimit)> {
+            let own = |&link: &u32| match &links[link as usize].queue {
+                // By level of the tree, of which the route of a group's first user has one link each.
+                Some(queue) if self.topology.tree.is_some() => ("topology".into(), queue.buffer.limit),
+                Some(queue) => (self.topology.key_of_link(link as usize, "queue.limit"), queue.buffer.limit),
+                None => ("queue.limit".into(), self.queue.buffer.limit),
+            };
+            group.route.iter().map(own).chain([("topology.access_limit".into(), access)]).collect()
+        };
+        let mut found = self.groups.iter().enumerate().flat_map(|(index, group)| {
+            let queues = queues(group);
+            group.sources.iter().enumerate().flat_map(move |(number, source)| {
+                let bytes = match (source, source.tcp()) {
+                    (SourceConfig::Udp(udp), _) => udp.packet_size().0,
+                    (_, tcp) => tcp.map_or(0, |tcp| (tcp.params.segment_payload + tcp.params.header_bytes).into()),
+                };
+                let too_small = |(_, limit): &(_, _)| matches!(limit, QueueLimit::Bytes(most) if *most < bytes);
+                let queue = queues.iter().find(|queue| too_small(queue)).cloned();
+                queue.map(|(key, limit)| (key, limit, format!("groups[{index}].sources[{number}], {bytes} B")))
+            })
+        });
+        let (key, limit, source) = found.next()?;
+        let others = and_others(found.count(), "nor of");
+        let text = format!("\"{limit}\" has no room for a full packet of {source}{others}: all of them are lost");
+        Some(Note { key, text })
     }
 
     /// Steps of rates and detours that come when the run is over: the first of each, with how many others there are.
@@ -350,6 +381,32 @@ mod tests {
     fn of_source(queue: &Json, source: Json) -> Vec<String> {
         let tcp = json!({"profile": "linux"});
         notes(&json!({"queue": queue, "tcp": tcp, "groups": [{"sources": [source]}]}))
+    }
+
+    #[test]
+    fn a_queue_without_room_for_a_packet_is_told_of() {
+        let queue = |limit: &str| json!({"scheme": "droptail", "limit": limit});
+        let note = |limit: &str, bytes: u32| {
+            format!(
+                "queue.limit: \"{limit}\" has no room for a full packet of groups[0].sources[0], {bytes} B: all of them are lost"
+            )
+        };
+        // The profile linux: 1448 of payload and 52 of headers.
+        for (source, bytes) in [(json!({"kind": "tcp"}), 1500), (json!({"kind": "cbr", "rate": "1 Mbit/s"}), 1500)] {
+            assert_eq!(of_source(&queue("100 B"), source.clone()), [note("100 B", bytes)]);
+            assert_eq!(of_source(&queue("1499 B"), source.clone()), [note("1499 B", bytes)]);
+            assert_eq!(of_source(&queue("1500 B"), source), [""; 0]);
+        }
+        let small = json!({"kind": "poisson", "rate": "1 Mbit/s", "packet_size": "100 B"});
+        assert_eq!(of_source(&queue("100 B"), small.clone()), [""; 0]);
+        let links = json!([{"name": "a", "rate": "1 Mbit/s"},
+            {"name": "b", "rate": "1 Mbit/s", "queue": {"scheme": "droptail", "limit": "99 B"}}]);
+        let group = json!({"route": ["a", "b"], "start_until": "1 s", "sources": [small.clone(), small]});
+        let told = notes(&json!({"queue": {"scheme": "droptail"}, "topology": {"kind": "graph", "links": links},
+            "groups": [group]}));
+        let text = "topology.links[1].queue.limit: \"99 B\" has no room for a full packet of groups[0].sources[0], 100 B (nor \
+                    of 1 other source): all of them are lost";
+        assert_eq!(told, [text]);
     }
 
     #[test]

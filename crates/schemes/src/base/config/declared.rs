@@ -3,7 +3,7 @@
 use super::error::{ConfigError, shown};
 use super::params::ParamSpec;
 use super::table::Table;
-use super::value::{ConfigValue, read_value};
+use super::value::{ConfigValue, one_of, read_value};
 use crate::base::units::{BitRate, Bytes, Probability, Threshold, Time};
 use serde_json::Value as Json;
 
@@ -61,7 +61,7 @@ fn range(spec: &ParamSpec) -> Option<(Json, Json)> {
 fn read_one(spec: &ParamSpec, key: &str, value: &Json, range: Option<(Json, Json)>) -> Result<Json, ConfigError> {
     if let Some(choices) = spec.choices {
         let is_one = value.as_str().is_some_and(|text| choices.contains(&text));
-        let problem = || format!("{} is not one of {}", shown(value), choices.join(", "));
+        let problem = || format!("{} is not {}", shown(value), one_of(choices, value));
         return if is_one { Ok(value.clone()) } else { Err(ConfigError::new(key, problem())) };
     }
     let (_, read) = KINDS.iter().find(|(kind, _)| *kind == spec.kind).expect("checked when it was declared");

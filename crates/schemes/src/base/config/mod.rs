@@ -7,6 +7,7 @@
 
 mod declared;
 mod error;
+mod names;
 mod params;
 #[cfg(test)]
 mod sample;
@@ -15,6 +16,7 @@ mod value;
 
 pub use declared::{check_declared, read_declared};
 pub use error::{ConfigError, shortened};
+pub use names::{meant, near};
 pub use params::{Declared, ParamSet, ParamSpec, schema_properties};
 pub use table::Table;
 pub use value::{ConfigValue, read_value};

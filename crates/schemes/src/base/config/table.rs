@@ -1,6 +1,7 @@
 //! Tables of a configuration that is being read.
 
 use super::error::{ConfigError, shortened, shown};
+use super::names::meant;
 use super::value::{ConfigValue, quoted, read_value};
 use serde_json::{Map, Value as Json};
 use std::fmt::Display;
@@ -139,15 +140,13 @@ impl<'a> Table<'a> {
         let Some((unknown, value)) = self.map.iter().find(|(key, _)| !self.known.contains(&key.as_str())) else {
             return Ok(());
         };
-        let similarity = |name: &str| strsim::jaro_winkler(name, unknown);
-        let nearest = self.known.iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
-        let hint = match nearest {
-            Some(name) if similarity(name) > 0.8 => format!("did you mean {name}?"),
-            _ if self.known.len() > MOST_NAMED => {
+        let hint = match meant(unknown, self.known.iter().copied()).first() {
+            Some(name) => format!("did you mean {name}?"),
+            None if self.known.len() > MOST_NAMED => {
                 let (first, more) = (self.known[..MOST_NAMED].join(", "), self.known.len() - MOST_NAMED);
                 format!("known keys: {first}, and {more} more")
             }
-            _ => format!("known keys: {}", self.known.join(", ")),
+            None => format!("known keys: {}", self.known.join(", ")),
         };
         Err(ConfigError::new(self.key(shortened(unknown)), format!("unknown key (value {}); {hint}", shown(value))))
     }

@@ -1,6 +1,7 @@
 //! Values that can stand in a configuration: their kinds, and how each is read, checked and written.
 
 use super::error::{ConfigError, shown};
+use super::names::meant;
 use crate::base::units::text::QuantityError;
 use crate::base::units::{BitRate, Bytes, Probability, QueueLimit, Threshold, Time};
 use serde_json::{Value as Json, json};
@@ -194,7 +195,7 @@ pub fn read_value<T: ConfigValue>(key: &str, value: &Json, range: Option<(Json, 
             return Err(ConfigError::new(key, format!("{value} is not a whole number of {unit}{bounds}")));
         }
         let wanted = match T::CHOICES {
-            Some(choices) => format!("one of {}", choices.join(", ")),
+            Some(choices) => one_of(choices, value),
             None => format!("a {} such as {}{bounds}", T::KIND, quoted::<T>()),
         };
         return Err(ConfigError::new(key, format!("{} is not {wanted}", shown(value))));
@@ -207,6 +208,13 @@ pub fn read_value<T: ConfigValue>(key: &str, value: &Json, range: Option<(Json, 
         }
     }
     Ok(parsed)
+}
+
+/// The `choices` that there are, and those that `value` may stand for.
+pub(super) fn one_of(choices: &[&str], value: &Json) -> String {
+    let close = meant(value.as_str().unwrap_or_default(), choices.iter().copied());
+    let hint = if close.is_empty() { String::new() } else { format!("; did you mean {}?", close.join(", ")) };
+    format!("one of {}{hint}", choices.join(", "))
 }
 
 pub(super) fn quoted<T: ConfigValue>() -> String {

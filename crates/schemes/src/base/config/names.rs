@@ -1,0 +1,73 @@
+//! Names that may be meant by one that is not known: the same rule for keys and values of files, options and Python.
+
+use std::cmp::Reverse;
+
+/// Similarity (Jaro and Winkler) from which on a name may be meant; 1 is the same name.
+const SIMILAR: f64 = 0.8;
+/// Most names that are suggested.
+const MOST_MEANT: usize = 3;
+/// Words of the field for what has other names here.
+const OTHER_WORDS: [(&str, &[&str]); 3] =
+    [("udp", &["cbr", "poisson", "on_off"]), ("fifo", &["droptail"]), ("pfifo", &["droptail"])];
+
+/// Those of `known` that `unknown` may stand for, the most similar first. Upper case and hyphens make no difference.
+#[must_use]
+pub fn meant<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let unknown = plain(unknown);
+    let others = OTHER_WORDS.iter().find(|(word, _)| *word == unknown).map_or(&[][..], |(_, names)| names);
+    let similarity = |name| if others.contains(&name) { 1.0 } else { strsim::jaro_winkler(&plain(name), &unknown) };
+    let mut found: Vec<_> = known.into_iter().map(|name| (similarity(name), name)).collect();
+    found.retain(|(similarity, _)| *similarity > SIMILAR);
+    found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    // A name that differs in case or hyphens only is the one that is meant.
+    let is_exact = found.first().is_some_and(|(similarity, name)| *similarity == 1.0 && !others.contains(name));
+    found.truncate(if is_exact { 1 } else { MOST_MEANT });
+    found.into_iter().map(|(_, name)| name).collect()
+}
+
+/// What to say of a name that is not known: those that may be meant, or else what there is; of more than `most`, the nearest.
+#[must_use]
+pub fn near(unknown: &str, known: &[&str], most: usize) -> String {
+    let close = meant(unknown, known.iter().copied());
+    if !close.is_empty() {
+        return format!("did you mean {}?", close.join(", "));
+    }
+    if known.len() <= most {
+        return format!("there are {}", known.join(", "));
+    }
+    let mut nearest = known.to_vec();
+    nearest.sort_by_key(|name| Reverse((strsim::normalized_levenshtein(&plain(name), &plain(unknown)) * 1e6) as u64));
+    format!("the nearest of {} are {}", known.len(), nearest[..most].join(", "))
+}
+
+fn plain(name: &str) -> String {
+    name.trim().to_lowercase().replace(['-', ' '], "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_look_alike_are_suggested_and_no_others() {
+        let names = ["droptail", "codel", "fq_codel", "reno", "bbr1", "bbr3", "cbr", "poisson", "on_off"];
+        for (unknown, expected) in [
+            ("codle", &["codel"][..]),
+            ("FQ-CoDel", &["fq_codel"]),
+            ("bbr", &["bbr1", "bbr3"]),
+            ("udp", &["cbr", "poisson", "on_off"]),
+            ("pfifo", &["droptail"]),
+            ("nobody", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(meant(unknown, names), expected, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn without_a_similar_name_all_are_named_or_the_nearest_of_many() {
+        assert_eq!(near("codle", &["codel", "red"], 5), "did you mean codel?");
+        assert_eq!(near("x", &["codel", "red"], 2), "there are codel, red");
+        assert_eq!(near("rxx", &["codel", "red", "abc"], 1), "the nearest of 3 are red");
+    }
+}
