@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 import fairlane
-from conftest import EXAMPLES, ROOT, Cli, contents
+from conftest import EXAMPLES, ROOT, Cli, contents, ended, wait_for_cpu_time
 from fairlane.store import key
 
 C_EXAMPLE = EXAMPLES / "scheme-lib-c" / "my_schemes.c"
@@ -178,6 +179,8 @@ WRONG_TABLES = {
     (".parameters = parameters", '.marker = "nobody", .parameters = parameters'): "schemes[0].marker: there is no",
     ('.kind = "count"', '.kind = "colour"'): 'parameters[0]: most: "colour" is not a kind of value, it must be one of',
     ('.name = "most"', '.name = "limit"'): "schemes[0].parameters[0].name: limit is taken",
+    (".parameters = parameters", ".parameters = 0"): "schemes[0].parameters: null, but parameter_count is 1",
+    ('.least = "1"', '.least = "2000000"'): "parameters[0]: most: its range is empty, from 2000000 to 1000000",
     ('.least = "1"', '.least = "one"'): 'parameters[0]: most: "one" is not a count such as 10',
     ('.least = "1"', '.default_value = "0", .least = "1"'): "most: 0 is out of range, it must be from 1 to 1000000",
 }
@@ -246,6 +249,28 @@ def test_an_exception_that_leaves_a_library_ends_the_process(cli: Cli, build: Bu
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
     done = cli("run", "short.toml", "--scheme-lib", library)
     assert (done.returncode, done.stderr) == (-6, "error: an exception left a function of a scheme library\n")
+
+
+EXITS = {
+    "an enqueue": ("*found = fifo->packets > 0;", "exit(0);"),
+    "a create": ("*state = fifo;", "exit(0);"),
+    "the entry": ("return &library;", "exit(0);"),
+}
+
+
+@pytest.mark.parametrize("where", EXITS)
+def test_an_exit_in_a_library_is_no_success(cli: Cli, build: Build, where: str) -> None:
+    library = build(EXITS[where])
+    done = cli("run", "short.toml", "--set", "queue.scheme=my-fifo", "--scheme-lib", library)
+    assert done.returncode == -6
+    assert done.stderr.endswith("error: a function of a scheme library called exit\n")
+
+
+def test_a_library_that_never_returns_holds_up_no_signal(cli: Cli, build: Build) -> None:
+    endless = build(("*found = fifo->packets > 0;", "for (;;) now_ps++;"))
+    process = cli.start("run", "short.toml", "--set", "queue.scheme=my-fifo", "--scheme-lib", endless)
+    wait_for_cpu_time(process.pid, 2)
+    assert ended(process, signal.SIGTERM).startswith("interrupted: 0 of 3 runs")
 
 
 @pytest.fixture

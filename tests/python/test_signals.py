@@ -115,6 +115,28 @@ def test_an_interrupt_while_a_run_is_kept_is_counted_as_the_store_has_it(
     assert 0 < raised.value.finished == kept_runs(workdir)
 
 
+ENDLESS_SCHEME = """
+import fairlane
+
+@fairlane.register_scheme("endless")
+class Endless:
+    def __init__(self, port):
+        pass
+
+    def admit(self, packet, port, now):
+        while True:
+            pass
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_scheme_that_never_returns_holds_up_no_signal(cli: Cli, number: signal.Signals) -> None:
+    (cli.folder / "endless.py").write_text(ENDLESS_SCHEME)
+    process = cli.start("run", "short.toml", "--scheme-module", "endless.py", "--set", "queue.scheme=endless")
+    wait_for_cpu_time(process.pid, 2)  # in the first packet; the start takes less
+    assert ended(process, number) == "interrupted: 0 of 3 runs finished, nothing to keep"
+
+
 def test_a_hangup_that_is_ignored_stays_ignored(cli: Cli) -> None:
     process = start(cli, "run", "ignore")
     wait_for_cpu_time(process.pid, 0.5)

@@ -2,7 +2,9 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import SHORT_SCENARIO, Cli, contents, execute, files, wait_for_a_kept_run
+from conftest import SHORT_SCENARIO, SHORTEST, Cli, contents, execute, files, wait_for_a_kept_run
 from fairlane import _fairlane
 from fairlane.base.files import write_aside
 from fairlane.simulate.replications import simulate
@@ -259,3 +261,27 @@ except fairlane.Interrupted as interrupted:
     done = execute(sys.executable, "-c", code, cwd=workdir, timeout_s=120)
     assert done.stdout == "interrupted: 0 of 1 runs finished, nothing to keep\n"
     assert not (workdir / "kept").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        lambda store: fairlane.sweep(SHORT_SCENARIO, grid={"queue.scheme": ["droptail"]}, store=store).json(),
+        lambda store: fairlane.pairs(["reno"], ["droptail"], settings=SHORTEST, store=store).json(),
+        lambda store: fairlane.evaluate("abc", only="cheats/flood", replications=1, store=store).json(),
+    ],
+    ids=["sweep", "pairs", "evaluate"],
+)
+def test_a_store_that_disappears_after_the_runs_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[[Path], str]
+) -> None:
+    read = Store.kept
+
+    def after_somebody_deleted_it(store: Store, identity: Identity) -> dict[int, Kept]:
+        if (tmp_path / "runs").is_dir():
+            shutil.rmtree(tmp_path)
+        return read(store, identity)
+
+    monkeypatch.setattr(Store, "kept", after_somebody_deleted_it)
+    with pytest.raises(fairlane.UserError, match=r"runs of a point are no longer in the store, which was deleted"):
+        command(tmp_path)

@@ -4,7 +4,7 @@
  * what a library of schemes of your own offers to Fairlane, at the end; that links with nothing.
  *
  * Every function that can fail returns a status, FAIRLANE_OK or why not; results go through pointers and are written
- * on success only. Times are ns on a clock of the caller, below 2^64/1000 (213 days); a clock that runs backwards
+ * on success only. Times are ns on a clock of the caller, below 17280000000000000 (200 days); a clock that runs backwards
  * counts as standing still. Lengths are bytes at the IP layer. Nothing here locks: one thread at a time for each
  * handle or state. No call ends the process or unwinds into the caller.
  */

@@ -9,7 +9,7 @@
 //! - [`simulation`]: a run of a scenario, with congestion controls of the host's own ([`control`]).
 //!
 //! Conventions: every function that can fail returns a [`Status`]; what it computes goes through pointers. Times are
-//! nanoseconds on a clock of the caller, up to 213 days (2^64 ps); a clock that runs backwards counts as standing
+//! nanoseconds on a clock of the caller, below 200 days; a clock that runs backwards counts as standing
 //! still, where this can be detected. A null pointer, a number out of range or a panic becomes a status, never a crash. A
 //! handle may be used by one thread at a time.
 
@@ -82,7 +82,11 @@ unsafe fn destroy<T>(handle: *mut T) {
 /// Largest sum in a state of the caller; no link brings so many bits or packets.
 const LARGEST_SUM: f64 = 1e30;
 
+/// Times of the caller are before this. Schemes add intervals to them, of a day at most, and count in picoseconds, of which 64
+/// bits hold 213 days.
+const END_OF_TIME: Time = Time::from_secs(200 * 24 * 3600);
+
 /// A time of the caller.
 fn time(ns: u64) -> Result<Time, Status> {
-    ns.checked_mul(1000).filter(|ps| *ps < Time::NEVER.0).map(Time).ok_or(Status::OutOfRange)
+    ns.checked_mul(1000).map(Time).filter(|time| *time < END_OF_TIME).ok_or(Status::OutOfRange)
 }

@@ -8,6 +8,13 @@ use fairlane_capi::aqm::{
 };
 use fairlane_capi::marker::{UserSpec, fairlane_marker_create};
 use fairlane_capi::meter::{MeterConfig, MeterState, fairlane_abc_meter_label};
+use fairlane_capi::queue::{
+    QueueStats, fairlane_queue_create, fairlane_queue_dequeue, fairlane_queue_destroy, fairlane_queue_enqueue,
+    fairlane_queue_stats,
+};
+use fairlane_plugin::packet::CPacket;
+use fairlane_schemes::registry::schemes::Scheme;
+use std::ffi::CString;
 use std::ptr::{null, null_mut};
 
 const MEMORY_NS: u64 = 300_000_000;
@@ -72,5 +79,54 @@ fn weights_have_the_range_of_a_scenario() {
         let status =
             unsafe { fairlane_marker_create(scheme, &raw const user, 1, 0, 1, &raw mut marker, null_mut(), 0) };
         assert_eq!((status, marker.cast_const()), (Status::OutOfRange, null()), "{weight}");
+    }
+}
+
+/// A queue of `scheme` with its defaults, at 10 Mbit/s.
+fn queue_of(scheme: &str) -> *mut fairlane_capi::queue::Queue {
+    let text = CString::new(format!("scheme = \"{scheme}\"")).unwrap();
+    let mut queue = null_mut();
+    // SAFETY: the text ends with a zero, and without room no message is written.
+    let status = unsafe { fairlane_queue_create(text.as_ptr(), 10_000_000, 1, &raw mut queue, null_mut(), 0) };
+    assert_eq!(status, Status::Ok, "{scheme}");
+    queue
+}
+
+/// Packets wait at 0; then nothing happens until the last nanosecond that a clock may show. Whoever made up for each missed tick
+/// would take hours in this build, and whoever added to the time without room would panic.
+#[test]
+fn a_gap_of_half_a_year_is_one_call_for_every_scheme() {
+    const END_NS: u64 = 200 * 24 * 3600 * 1_000_000_000;
+    // Shapers are refused here, see `fairlane_queue_create`.
+    for scheme in Scheme::ALL.iter().filter(|scheme| !scheme.shapes()) {
+        let queue = queue_of(scheme.name());
+        let packet =
+            CPacket { id: 1, label: 0.0, flow: 1, user: 0, bytes: 1500, traffic_class: 0, ecn: 1, reserved: 0 };
+        let enqueue = |now| unsafe {
+            // SAFETY: queue and packet live, and nobody else uses them.
+            fairlane_queue_enqueue(queue, &raw const packet, now, None, null_mut())
+        };
+        let dequeue = |now| {
+            let (mut packet, mut found) = (packet, 0);
+            // SAFETY: as above.
+            let status =
+                unsafe { fairlane_queue_dequeue(queue, now, None, null_mut(), &raw mut packet, &raw mut found) };
+            (status, found)
+        };
+        for _ in 0..4 {
+            assert_eq!(enqueue(0), Status::Ok, "{scheme:?}");
+        }
+        for _ in 0..2 {
+            assert_eq!(enqueue(END_NS - 1), Status::Ok, "{scheme:?}");
+            assert_eq!(dequeue(END_NS - 1).0, Status::Ok, "{scheme:?}");
+        }
+        assert_eq!((enqueue(END_NS), dequeue(END_NS).0), (Status::OutOfRange, Status::OutOfRange), "{scheme:?}");
+        let mut stats = QueueStats::default();
+        // SAFETY: as above; it is not used afterwards.
+        unsafe {
+            assert_eq!(fairlane_queue_stats(queue, &raw mut stats), Status::Ok);
+            fairlane_queue_destroy(queue);
+        }
+        assert_eq!(stats.offered_packets, 6, "{scheme:?}");
     }
 }

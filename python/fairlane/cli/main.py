@@ -87,9 +87,14 @@ def main() -> None:
     warnings.simplefilter("ignore", ScenarioWarning)  # commands print notes with their results
     with as_interrupts() as received:
         code = run_command(sys.argv[1:], received)
+        is_interrupted = received.number is not None
     # Whoever interrupts now need not see how the interpreter ends.
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if is_interrupted:
+        with suppress(OSError):
+            sys.stdout.flush()
+        os._exit(code)  # a thread may be in code of the user's that never returns: nobody waits for it
     sys.exit(code)
 
 

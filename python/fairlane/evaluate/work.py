@@ -123,8 +123,7 @@ def _runs(
         plan = Plan("evaluating", points, ["scheme", "scenario"], Stop.after(number))
         swept = finish(plan, threads=threads, ray=ray, store=store, progress=progress)
         for each, point in zip(of_number, points, strict=True):
-            kept = swept.store.kept(point.identity)
-            yield each, [kept[index].run for index in range(number)]
+            yield each, [kept.run for kept in swept.store.runs(point.identity, number)]
     if own:
         canonicals = [each.canonical for each in own]
         title = "evaluating schemes of your own"

@@ -131,8 +131,8 @@ class Pairs:
             write(draw(self.document()), stage / "pairs")
 
     def _pair(self, point: Point) -> Pair:
-        kept = self.swept.store.kept(point.identity)
-        runs = [json.loads(kept[number].run) for number in range(self.swept.work.at(point.identity).wanted)]
+        kept = self.swept.store.runs(point.identity, self.swept.work.at(point.identity).wanted)
+        runs = [json.loads(one.run) for one in kept]
         rates = [[group["throughput_bps"] for group in run["groups"]] for run in runs]
         shares = [row / (row + column) for row, column in rates if row + column > 0]
         return Pair(

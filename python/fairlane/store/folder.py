@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from fairlane.base.errors import UserError
 from fairlane.base.files import check_writable
 from fairlane.store import point
 from fairlane.store.journal import Journal, Points, abandoned, read
@@ -72,6 +73,20 @@ class Store:
             with suppress(DamagedError):
                 found |= point.read(self.folder, identity.key)[1]
         return found
+
+    def runs(self, identity: Identity, count: int) -> list[Kept]:
+        """The first runs of a point that has had so many.
+
+        Raises:
+            UserError: Some have gone since, with the folder for one.
+        """
+        kept = self.kept(identity)
+        if gone := sum(number not in kept for number in range(count)):
+            raise UserError(
+                f"{self.folder}: {gone} of {count} runs of a point are no longer in the store, which was deleted or "
+                "damaged; the same command simulates them again"
+            )
+        return [kept[number] for number in range(count)]
 
     def add(self, scenario: str, runs: Mapping[int, Kept]) -> None:
         """Adds runs of a canonical scenario to those that are stored."""

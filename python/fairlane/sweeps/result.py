@@ -140,8 +140,8 @@ class SweepResult:
 
     def _runs(self, point: Point) -> list[Kept]:
         """Every run."""
-        kept, name = self.store.kept(point.identity), str(json.loads(point.scenario)["name"])
-        return [kept[number].named(name) for number in range(self.work.at(point.identity).wanted)]
+        name = str(json.loads(point.scenario)["name"])
+        return [kept.named(name) for kept in self.store.runs(point.identity, self.work.at(point.identity).wanted)]
 
     def _estimates(self, point: Point) -> dict[str, PointEstimate]:
         """Mean and half width by metric, over the runs that have it."""

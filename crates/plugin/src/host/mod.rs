@@ -13,10 +13,15 @@ use crate::text;
 use fairlane_schemes::registry::external::ExternalScheme;
 use scheme::PluginFactory;
 use sha2::{Digest, Sha256};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_char;
+#[cfg(unix)]
+use std::ffi::c_int;
 use std::fmt::Write;
 use std::path::Path;
+#[cfg(unix)]
+use std::sync::Once;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A scheme of a library.
@@ -52,8 +57,11 @@ fn load_file(path: &Path) -> Result<Vec<LoadedScheme>, String> {
     check_machine(&content)?;
     let hash = hash_of(&content);
     check_unchanged(&path, &hash)?;
+    #[cfg(unix)]
+    watch_exits();
     // SAFETY: the user asks for the code of this library to run, its start included.
-    let library = unsafe { open(&path) }.map_err(|error| format!("cannot be loaded: {}", root_of(&error)))?;
+    let library =
+        guarded(|| unsafe { open(&path) }).map_err(|error| format!("cannot be loaded: {}", root_of(&error)))?;
     // SAFETY: the symbol has this type in every version of the interface.
     let entry = unsafe { library.get::<Entry>(ENTRY) };
     let entry = *entry.map_err(|_| format!("is no library of schemes: it has no function {ENTRY}"))?;
@@ -167,8 +175,13 @@ unsafe fn scheme_of(scheme: *const SchemeTable, identity: &str) -> Result<(&'sta
     unsafe { PluginFactory::new(&*scheme, identity) }
 }
 
+thread_local! {
+    /// Whether this thread is in foreign code.
+    static IN_LIBRARY: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Calls foreign code. What unwinds out of it, such as an exception of C++, ends the process: no rule says what state it
-/// has left.
+/// has left. So does `exit`, which would look like success.
 #[inline]
 fn guarded<T>(body: impl FnOnce() -> T) -> T {
     struct EndsProcess;
@@ -179,9 +192,33 @@ fn guarded<T>(body: impl FnOnce() -> T) -> T {
         }
     }
     let guard = EndsProcess;
+    IN_LIBRARY.set(true);
     let answer = body();
+    IN_LIBRARY.set(false);
     std::mem::forget(guard);
     answer
+}
+
+/// Has [`report_exit`] called at the exit of the process, by each of as many threads as may be in foreign code: `exit` takes the
+/// next function from its list, and a second thread that finds none left would end the process before the first one can.
+#[cfg(unix)]
+fn watch_exits() {
+    const MOST_THREADS: usize = 1024;
+    unsafe extern "C" {
+        /// Of the C library: `exit` calls `function` on the thread that called it.
+        fn atexit(function: extern "C" fn()) -> c_int;
+    }
+    static WATCHED: Once = Once::new();
+    // SAFETY: the function stays; a failure leaves exits as they are.
+    WATCHED.call_once(|| (0..MOST_THREADS).for_each(|_| _ = unsafe { atexit(report_exit) }));
+}
+
+#[cfg(unix)]
+extern "C" fn report_exit() {
+    if IN_LIBRARY.try_with(Cell::get).unwrap_or(false) {
+        eprintln!("error: a function of a scheme library called exit");
+        std::process::abort();
+    }
 }
 
 /// The text that foreign code writes into room for a line.

@@ -63,6 +63,9 @@ impl PluginFactory {
                 .find(|marker| marker.name() == name)
                 .ok_or_else(|| format!("marker: there is no {name}"))?,
         };
+        if table.parameters.is_null() && table.parameter_count > 0 {
+            return Err(format!("parameters: null, but parameter_count is {}", table.parameter_count));
+        }
         let mut params: Vec<ParamSpec> = Vec::new();
         for place in 0..table.parameter_count {
             // SAFETY: there are so many.

@@ -293,10 +293,20 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
     #[inline]
     fn catch_up(&mut self, now: Time) {
         while let Some(tick) = self.ticker.due(now) {
+            let before = self.base_probability;
             self.update(tick);
-            // An empty port at rest stays so.
-            if self.backlog.packets == 0 && self.base_probability == 0.0 && self.delay_before_s == 0.0 {
-                self.ticker.skip_to(now);
+            let delay_s = self.delay_before_s;
+            // An empty port at rest stays so. If nothing leaves a port, its delay grows with each tick: a p' that no step
+            // moves any more, or of 1 above the target, stays until something does.
+            let is_at_rest = if self.backlog.packets == 0 {
+                self.base_probability == 0.0 && delay_s == 0.0
+            } else {
+                let ControlParams { alpha, beta, target, .. } = self.params.control;
+                self.base_probability == 1.0 && before == 1.0 && delay_s >= target.as_secs_f64()
+                    || alpha == 0.0 && beta == 0.0
+            };
+            if is_at_rest {
+                self.ticker.skip_to_last(now);
             }
         }
     }
@@ -508,6 +518,28 @@ mod tests {
         // Empty: at 45 ms d = 0: -0.00225 - 0.075 takes p' to 0.
         port.catch_up(Time::from_secs(1_000_000));
         assert_eq!((port.base_probability, port.delay_before_s), (0.0, 0.0));
+    }
+
+    #[test]
+    fn updates_made_up_in_one_call_are_those_of_a_timer() {
+        for (low, classic) in [(0, 3), (3, 0), (2, 2)] {
+            let [mut often, mut seldom] = [(); 2].map(|()| port(&DualPi2Params::default()));
+            for port in [&mut often, &mut seldom] {
+                offer(port, Ecn::NotEct, classic, Time::ZERO);
+                offer(port, Ecn::Ect1, low, Time::from_millis(7));
+            }
+            // The delay grows by 1 s a second, so p' by 3 of beta alone: it is 1 before 1 s, and stays.
+            for ms in [100, 2_000, 4_000, 100_000, 100_001, 100_020] {
+                while let Some(tick) = often.ticker.due(Time::from_millis(ms)) {
+                    often.update(tick);
+                }
+                seldom.catch_up(Time::from_millis(ms));
+                let state =
+                    |port: &DualPi2<TestPacket>| (port.base_probability.to_bits(), port.delay_before_s.to_bits());
+                assert_eq!(state(&often), state(&seldom), "{low} {classic} {ms}");
+            }
+            assert_eq!(seldom.base_probability, 1.0);
+        }
     }
 
     #[test]

@@ -154,23 +154,26 @@ impl<P: Packet> FqPie<P> {
     #[inline]
     fn catch_up(&mut self, now: Time) {
         while self.ticker.due(now).is_some() {
-            self.update();
-            if self.awake.is_empty() {
+            if !self.update() {
                 self.ticker.skip_to(now);
             }
         }
     }
 
-    fn update(&mut self) {
+    /// Updates all queues that are not at rest; whether that changed one, which another update would do then, too.
+    fn update(&mut self) -> bool {
         let Self { hashed: HashedQueues { queues, .. }, awake, pie, .. } = self;
+        let mut has_moved = false;
         awake.retain(|&queue| {
             let is_empty = queues.length(queue).packets == 0;
             let bucket = &mut queues[queue].own;
             // The rate of the link matters for no delay but `link_rate`.
             let moved = bucket.pie.update(pie, f64::INFINITY);
+            has_moved |= moved;
             bucket.is_awake = moved || !is_empty;
             bucket.is_awake
         });
+        has_moved
     }
 
     fn wake(&mut self, queue: u32) {

@@ -36,6 +36,11 @@ impl Ticker {
         Some(tick)
     }
 
+    /// Leaves out all ticks up to `now` but the last: for a scheme that remembers of each tick only when it was.
+    pub fn skip_to_last(&mut self, now: Time) {
+        self.next += Time(now.saturating_sub(self.next).0 / self.period.0 * self.period.0);
+    }
+
     /// Leaves out all ticks up to `now`: for a scheme whose state no longer changes with further ticks.
     pub fn skip_to(&mut self, now: Time) {
         if now >= self.next {
@@ -66,5 +71,11 @@ mod tests {
         assert_eq!(ticker.due(Time::from_millis(105)), Some(Time::from_millis(105)));
         ticker.skip_to(Time::from_millis(110));
         assert_eq!(ticker.due(Time::from_millis(120)), Some(Time::from_millis(120)));
+        ticker.skip_to_last(Time::from_millis(134));
+        assert_eq!(ticker.due(Time::from_millis(134)), None);
+        ticker.skip_to_last(Time::from_millis(195));
+        assert_eq!(ticker.due(Time::from_millis(195)), Some(Time::from_millis(195)));
+        ticker.skip_to_last(Time::from_millis(224));
+        assert_eq!(ticker.due(Time::from_millis(224)), Some(Time::from_millis(210)));
     }
 }

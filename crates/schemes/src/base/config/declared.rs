@@ -27,7 +27,7 @@ const KINDS: [(&str, Read); 9] = [
     (String::KIND, read_as::<String>),
 ];
 
-/// Checks that a declaration can be read by: its kind is known, and default and bounds are of it.
+/// Checks that a declaration can be read by: its kind is known, default and bounds are of it, and something is in the range.
 ///
 /// # Errors
 /// It cannot; the error is at the parameter's name.
@@ -40,6 +40,10 @@ pub fn check_declared(spec: &ParamSpec) -> Result<(), ConfigError> {
     }
     for value in [&spec.min, &spec.max].into_iter().filter(|value| !value.is_null()) {
         read_one(spec, spec.name, value, None)?;
+    }
+    if range(spec).is_some_and(|range| read_one(spec, spec.name, &spec.max, Some(range)).is_err()) {
+        let problem = format!("its range is empty, from {} to {}", shown(&spec.min), shown(&spec.max));
+        return Err(ConfigError::new(spec.name, problem));
     }
     if spec.default.is_null() { Ok(()) } else { read_one(spec, spec.name, &spec.default, range(spec)).map(drop) }
 }
@@ -124,5 +128,10 @@ mod tests {
             "flows: 0 is out of range, it must be from 1 to 100"
         );
         assert_eq!(message(ParamSpec { max: json!("x"), ..of("flows") }), "flows: \"x\" is not a count such as 10");
+        let (least, most) = (json!(200), json!(100));
+        let empty = "flows: its range is empty, from 200 to 100";
+        for default in [Json::Null, json!(150)] {
+            assert_eq!(message(ParamSpec { min: least.clone(), max: most.clone(), default, ..of("flows") }), empty);
+        }
     }
 }
