@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -70,3 +71,36 @@ def test_the_papers_own_claims_are_358_and_twelve_are_added() -> None:
     )
     assert {paper: count for (added, paper), count in found.items() if added} == {"p4abc": 12}
     assert sum(count for (added, _), count in found.items() if not added) == 358
+
+
+def test_a_printed_inequality_has_no_tolerance() -> None:
+    inequality = re.compile(
+        r"'[^']*\b(in excess of|more than|less than|lower than|below|does not (exceed|fall)|only up to|over (a|\d))\b[^']*'"
+    )
+    wide = [
+        claim["id"]
+        for paper in papers().values()
+        for experiment in paper.experiments.values()
+        for claim in experiment.claims
+        if claim["kind"] in {"at_most", "at_least"} and claim["strength"] == "quantitative"
+        if inequality.search(claim["where"]) and any(claim.get(key) for key in ("tol_rel", "tol_abs", "tolerance"))
+    ]
+    assert not wide
+
+
+def test_what_only_computes_a_number_again_is_counted_apart() -> None:
+    arithmetic = Counter(
+        paper.key
+        for paper in papers().values()
+        for experiment in paper.experiments.values()
+        for claim in experiment.claims
+        if paper.standing(claim) == "arithmetic"
+    )
+    assert arithmetic == {"abc2018": 4, "afpft": 2, "p4abc": 1}
+    kinds = [row[1] for row in report.counts([papers()["p4abc"]])]
+    assert report.KINDS["arithmetic"] in kinds
+
+
+def test_no_two_claims_of_an_experiment_test_the_same_numbers() -> None:
+    def tested(claim: Mapping[str, Any]) -> Any:
+        return claim["kind"], claim.get("scheme"), claim["metric"], claim.get("condition"), claim.get("predicate")

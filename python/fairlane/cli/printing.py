@@ -175,6 +175,7 @@ def print_reproduction(reproduction: Reproduction) -> None:
 STANDING_WORDS: dict[Standing, str] = {
     "independent": "claims of the paper",
     "not independent": "claims of the paper that are not independent, since their numbers chose a reading",
+    "arithmetic": "claims of the paper that only compute a number again",
     "added": "claims added by this project",
 }
 

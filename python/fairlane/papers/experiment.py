@@ -9,6 +9,7 @@ from typing import Any
 
 from fairlane.papers.claim import Claim
 from fairlane.papers.grid import Point
+from fairlane.papers.readings import Standing
 
 MOST_TIMES = 4
 """Times its replications a point gets at most, where a claim is inconclusive and runs.toml does not say."""
@@ -33,7 +34,7 @@ class Experiment:
         claims: What the paper says about it.
         replications: Runs of each point.
         settings: Scenario keys that differ from the paper's, for lack of time.
-        added: Whether it is not in the paper; its claims are counted apart.
+        standing: What its claims test; those that do not test the paper are counted apart.
         limit: Replications that a point gets at most, where a claim is inconclusive; see `most`.
     """
 
@@ -48,7 +49,7 @@ class Experiment:
     claims: Sequence[Claim]
     replications: int
     settings: Mapping[str, Any] = field(default_factory=dict)
-    added: bool = False
+    standing: Standing = "independent"
     limit: int | None = None
 
     @property

@@ -116,10 +116,8 @@ class Paper:
         return undecided(claim, tables, self.statistics.get(claim["id"]))
 
     def standing(self, claim: Claim) -> Standing:
-        """Whether a claim is an independent test of the paper, chose its own reading, or is not in the paper."""
-        if self.experiments[claim["experiment"]].added:
-            return "added"
-        return "not independent" if self.reading(claim) else "independent"
+        """What a claim tests: that of its experiment, unless its numbers chose a reading."""
+        return "not independent" if self.reading(claim) else self.experiments[claim["experiment"]].standing
 
     def reading(self, claim: Claim) -> Reading | None:
         """The reading that the numbers of a claim chose, if they did."""
@@ -203,7 +201,7 @@ def _load_experiments(file: Path, paper: str, sweep_defaults: Sequence[str], run
             parameters={name: value for name, value in parameters.items() if name not in grid},
             claims=[claim for claim in tables["claims"] if claim["experiment"] == own["id"]],
             replications=parameters["runs"] if isinstance(parameters["runs"], int) else 0,
-            added=own.get("added", False),
+            standing=own.get("standing", "independent"),
         )
     experiments = apply(runs.full, experiments)
     if unknown := [name for name, experiment in experiments.items() if not experiment.replications]:

@@ -19,9 +19,9 @@ from typing import Literal, get_args
 
 from fairlane.base import toml
 
-Standing = Literal["independent", "not independent", "added"]
-"""Whether a claim tests the paper: it does; its numbers chose the reading that it is tested under; it is not in the
-paper."""
+Standing = Literal["independent", "not independent", "arithmetic", "added"]
+"""What a claim tests: the paper; nothing, since its numbers chose the reading that it is tested under; only arithmetic
+that the paper prints; a sentence that is not in the paper."""
 
 
 STANDINGS: tuple[Standing, ...] = get_args(Standing)

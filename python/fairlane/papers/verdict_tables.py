@@ -25,11 +25,16 @@ OUTCOMES = {
 KINDS: Mapping[Standing, str] = {
     "independent": "**the paper's own**",
     "not independent": "the paper's own, not independent",
+    "arithmetic": "the paper's own, arithmetic only",
     "added": "added by this project",
 }
 """Rows of the counts."""
 
-MARKS: Mapping[Standing, str] = {"not independent": "not independent", "added": "not in the paper"}
+MARKS: Mapping[Standing, str] = {
+    "not independent": "not independent",
+    "arithmetic": "arithmetic",
+    "added": "not in the paper",
+}
 """Marks of a claim."""
 
 COUNT_HEAD = [
@@ -85,7 +90,7 @@ def summary(papers: Sequence[Paper]) -> str:
             of[standing][outcome] += 1
             if standing == "independent" and not _hard(claim):
                 not_hard[outcome] += 1
-    own, apart, added = of["independent"], of["not independent"], of["added"]
+    own, apart, arithmetic, added = (of[standing] for standing in KINDS)
     parts = [
         f"{own['reproduced']} are reproduced",
         f"{own['as ns-3']} differ in ns-3 as well, with numbers that agree with ours",
@@ -95,11 +100,12 @@ def summary(papers: Sequence[Paper]) -> str:
     ]
     counted_apart = [
         *([f"{apart.total()} whose own numbers chose a reading ({apart['reproduced']} hold)"] if apart else []),
+        *([f"{arithmetic.total()} that only compute a number again ({arithmetic['reproduced']} hold)"] if arithmetic else []),
         f"{added.total()} that this project added ({added['reproduced']} hold)",
     ]
     return (
         f"Of {own.total()} claims of {len(papers)} papers {', '.join(parts)}; of those not marked hard, "
-        f"{not_hard['reproduced']} of {not_hard.total()} are reproduced. Counted apart: {', and '.join(counted_apart)}."
+        f"{not_hard['reproduced']} of {not_hard.total()} are reproduced. Counted apart: {'; '.join(counted_apart)}."
     )
 
 
