@@ -3,7 +3,8 @@
     python benches/ns3/claims.py [CLAIM ...]
 
 It writes python/fairlane/papers/abc2018/ns3.toml, in which the rows of claims that are not asked for stay. `fairlane
-reproduce` compares with them (python/fairlane/papers/ns3.py).
+reproduce` compares with them (python/fairlane/papers/ns3.py). Where a window can fill the socket buffer that ns-3 has
+by itself, ns-3 is asked with that as well: its rows say `shipped = true`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import click
 import ns3
 import tomli_w
 from scenarios import Table
+from units import BYTES, PACKETS, RATE, TIME, quantity
 
 from fairlane import papers
 from fairlane.base.files import write_aside
@@ -28,6 +30,10 @@ from fairlane.papers.experiment import Experiment
 from fairlane.papers.grid import Point, matches
 from fairlane.papers.measurements import point_scenario
 from fairlane.papers.paper import Paper
+
+SHIPPED = {"tcp.socket_buffer": "131072 B"}
+"""What ns-3 has by itself and the scenarios have not: tcp-socket.cc SndBufSize, RcvBufSize."""
+PACKET_B = 1500
 
 HEAD = "# What ns-3 gives at points of claims. Written by `python benches/ns3/claims.py`.\n\n"
 
@@ -41,6 +47,7 @@ class Wanted:
     experiment: Experiment
     at: Point
     canonical: str
+    shipped: bool
 
 
 def wanted(paper: Paper, selection: Mapping[str, Any], replications: int) -> Iterator[Wanted]:
@@ -53,7 +60,22 @@ def wanted(paper: Paper, selection: Mapping[str, Any], replications: int) -> Ite
         if not found:
             raise click.ClickException(f"claims.toml: {selection['id']}: {name} has no point {condition}")
         for at in found:
-            yield Wanted(selection["id"], metric, experiment, at, point_scenario(paper, experiment, at, replications))
+            canonical = point_scenario(paper, experiment, at, replications)
+            yield Wanted(selection["id"], metric, experiment, at, canonical, shipped=False)
+            if fills(canonical):
+                canonical = point_scenario(paper, experiment, at, replications, SHIPPED)
+                yield Wanted(selection["id"], metric, experiment, at, canonical, shipped=True)
+
+
+def fills(canonical: str) -> bool:
+    """Whether the path and the queue of the bottleneck hold more than the socket buffer of ns-3."""
+    scenario = json.loads(canonical)
+    topology = scenario["topology"]
+    round_trip_s = 2 * (quantity(topology["bottleneck_delay"], TIME) + quantity(topology["access_delay"], TIME))
+    path_b = quantity(topology["bottleneck_rate"], RATE) * round_trip_s / 8
+    return path_b + PACKET_B * quantity(scenario["queue"]["limit"], PACKETS) > quantity(
+        SHIPPED["tcp.socket_buffer"], BYTES
+    )
 
 
 def record(result: Table) -> Table:
@@ -69,14 +91,15 @@ def record(result: Table) -> Table:
 
 @click.command(help=__doc__.partition("\n")[0])
 @click.argument("names", nargs=-1, metavar="[CLAIM]...")
+@click.option("--missing", is_flag=True, help="Ask only what ns3.toml lacks.")
 @click.option("--replications", type=click.IntRange(2), help="Runs of each point.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count(), help="Processes at a time.")
-def main(names: tuple[str, ...], replications: int | None, jobs: int) -> None:
+def main(names: tuple[str, ...], missing: bool, replications: int | None, jobs: int) -> None:
     """See the module."""
     try:
         program = ns3.build()
-    except ns3.NotInstalledError as missing:
-        click.echo(f"skipped: {missing}")
+    except ns3.NotInstalledError as problem:
+        click.echo(f"skipped: {problem}")
         return
     table = tomllib.loads((ns3.HERE / "claims.toml").read_text(encoding="utf-8"))
     count = replications or table["replications"]
@@ -86,13 +109,14 @@ def main(names: tuple[str, ...], replications: int | None, jobs: int) -> None:
         for selection in table["claim"]:
             if names and selection["id"] not in names:
                 continue
-            points = list(wanted(paper, selection, count))
+            known = [_place(row) for row in _rows(file)] if missing else []
+            points = [point for point in wanted(paper, selection, count) if _place(_row(paper, point, [])) not in known]
             runs = [
                 [pool.submit(ns3.run, program, json.loads(point.canonical), {}, number) for number in range(count)]
                 for point in points
             ]
             rows = [_row(paper, point, [run.result() for run in of]) for point, of in zip(points, runs, strict=True)]
-            _save(file, [entry["id"] for entry in table["claim"]], selection["id"], rows)
+            _save(file, [entry["id"] for entry in table["claim"]], rows)
             click.echo(f"{selection['id']}: {len(points)} points")
 
 
@@ -102,15 +126,26 @@ def _row(paper: Paper, point: Wanted, results: list[Table]) -> Table:
     return {
         "claim": point.claim,
         "experiment": point.experiment.id,
+        **({"shipped": True} if point.shipped else {}),
         "at": dict(point.at),
         "metric": point.metric,
         "samples": samples,
     }
 
 
-def _save(file: Path, order: list[str], claim: str, rows: list[Table]) -> None:
-    old = tomllib.loads(file.read_text(encoding="utf-8"))["rows"] if file.exists() else []
-    kept = [row for row in old if row["claim"] != claim] + rows
+def _rows(file: Path) -> list[Table]:
+    rows: list[Table] = tomllib.loads(file.read_text(encoding="utf-8"))["rows"] if file.exists() else []
+    return rows
+
+
+def _place(row: Table) -> tuple[Any, ...]:
+    """What a row is about."""
+    return row["claim"], row["experiment"], row["at"], row.get("shipped", False)
+
+
+def _save(file: Path, order: list[str], rows: list[Table]) -> None:
+    places = [_place(row) for row in rows]
+    kept = [row for row in _rows(file) if _place(row) not in places] + rows
     document = {"version": ns3.version(), "rows": sorted(kept, key=lambda row: order.index(row["claim"]))}
     write_aside(file, (HEAD + tomli_w.dumps(document)).encode())
 

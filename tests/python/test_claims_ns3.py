@@ -1,5 +1,7 @@
 """Claims that ns-3 does not meet either (papers/ns3.py)."""
 
+from dataclasses import replace
+
 import pytest
 
 from fairlane import papers
@@ -39,6 +41,16 @@ def test_another_number_or_a_claim_that_ns3_meets_still_differs():
     assert outcome(table(0.9, 1.2), ns3(0.9, 1.0))[0] == "differs"
     # ns-3 misses it elsewhere.
     assert outcome(table(0.9, 1.2), ns3(1.4, 1.0))[0] == "differs"
+
+
+def test_a_claim_that_ns3_as_shipped_meets_still_differs():
+    as_shipped = replace(ns3(0.9, 2.0), shipped={"p.e.low": {"p.e": table(0.9, 1.0).rows[1:]}})
+    assert outcome(table(0.9, 2.0), as_shipped)[0] == "differs"
+    # It misses the claim too, though by another number.
+    as_shipped = replace(ns3(0.9, 2.0), shipped={"p.e.low": {"p.e": table(0.9, 1.5).rows[1:]}})
+    verdict, text = outcome(table(0.9, 2.0), as_shipped)
+    assert verdict == "as ns-3"
+    assert "; as shipped: 1.5" in text
 
 
 def test_what_is_reproduced_or_was_not_asked_stays():

@@ -100,7 +100,11 @@ def summary(papers: Sequence[Paper]) -> str:
     ]
     counted_apart = [
         *([f"{apart.total()} whose own numbers chose a reading ({apart['reproduced']} hold)"] if apart else []),
-        *([f"{arithmetic.total()} that only compute a number again ({arithmetic['reproduced']} hold)"] if arithmetic else []),
+        *(
+            [f"{arithmetic.total()} that only compute a number again ({arithmetic['reproduced']} hold)"]
+            if arithmetic
+            else []
+        ),
         f"{added.total()} that this project added ({added['reproduced']} hold)",
     ]
     return (

@@ -59,8 +59,8 @@ class ClaimVerdict:
     ns3: Annotated[str, "What ns-3 gives at its farthest point; empty if it was not asked."] = ""
     standing: Annotated[
         Standing,
-        "Independent if it tests the paper; not independent if its numbers chose a reading, arithmetic if it only computes a "
-        "number again, added if it is not in the paper.",
+        "Independent if it tests the paper; not independent if its numbers chose a reading, arithmetic if it only "
+        "computes a number again, added if it is not in the paper.",
     ] = "independent"
     reading: Annotated[str, "The reading that its numbers chose; empty if they chose none."] = ""
 

@@ -52,6 +52,9 @@ class TcpKeys(TypedDict, total=False):
     """Whether a timeout that backed off stays so until an RTT is sampled, not just until new data are acknowledged."""
     each_timeout_reduces: bool
     """Whether each timeout reduces the slow-start threshold, not just the first until the loss state ends."""
+    retransmit_restarts_timer: bool
+    """Whether a fast retransmit restarts the timer. If not, the timer runs since the last ACK of new data, more than a
+    round trip before."""
     rtt_tick: str
     """Unit of RTT samples: they are rounded to it, one unit at least; 0 for exact samples."""
     syn_timeout: str
@@ -333,6 +336,9 @@ class WebKeys(TypedDict, total=False):
     """Whether a timeout that backed off stays so until an RTT is sampled, not just until new data are acknowledged."""
     each_timeout_reduces: bool
     """Whether each timeout reduces the slow-start threshold, not just the first until the loss state ends."""
+    retransmit_restarts_timer: bool
+    """Whether a fast retransmit restarts the timer. If not, the timer runs since the last ACK of new data, more than a
+    round trip before."""
     rtt_tick: str
     """Unit of RTT samples: they are rounded to it, one unit at least; 0 for exact samples."""
     syn_timeout: str

@@ -38,8 +38,9 @@ WEB_S = 250
 """Sessions start uniformly within the whole experiment, which lasts longer than the others by 50 s."""
 WEB_PACKETS = 15
 WEB_SHAPE = 1.2
+PACKET_B = 1000
 SEGMENT_B = 960
-"""Payload of the 1 kB packets of TCP."""
+"""Payload of the packets of TCP."""
 
 
 def scenario(values: Mapping[str, Any]) -> Scenario:

@@ -39,8 +39,7 @@ def adapted_probability(experiment: Experiment) -> list[Row]:
         {**template, "name": name, "users": FORMULA_USERS[name], "sources": [poisson(f"{rate_mbps} Mbit/s")]}
         for name, rate_mbps in FORMULA_RATES_MBPS.items()
     ]
-    scenario = base.replace("groups", groups).replace("marker.meter", "rate")
-    records = records_of(scenario)
+    records = records_of(base.replace("groups", groups))
     return [
         Row(
             {"scheme": "abc_old", "A_minus_avg": difference},

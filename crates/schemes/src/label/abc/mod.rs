@@ -43,8 +43,9 @@
 //!    Menth and Hauser. A user that starts late begins with a low activity, the initial advantage of IV-G.
 //! 6. At t = t_0, where (2) gives T = 0, R_m is L/M_AM: the value that a first packet shows long after t_0.
 //! 7. L is the length on the wire, headers included. The paper does not say; a common factor cancels.
-//! 8. `be_offset` is 2: III-D2 and IV-A3 say so, Table 1 prints 1.5. Delays of BE of up to 50 ms (IV-B2) fit the offset
-//!    for 2, 57.6 ms, not that for 1.5, 43.2 ms.
+//! 8. `be_offset` is 2: III-D2 and IV-A3 say so, Table 1 prints 1.5. In Fig. 3(c) BE waits 55.7 ms at most with 2 and
+//!    49.1 ms with 1.5, where IV-B2 says "like 50 ms"; EF waits 4.1 ms with 2 and 7.7 ms with 1.5, where it says that
+//!    EF "does not exceed 5 ms".
 //! 9. One limit for both classes: implied by Q = Q_BE + Q_EF, not said.
 //! 10. On equal deadlines MEDF serves EF. The paper does not say.
 //! 11. Thresholds may be packets, bytes or times; the paper suggests times only, for links whose rate varies.

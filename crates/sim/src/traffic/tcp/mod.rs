@@ -51,7 +51,8 @@
 //!    `each_timeout_reduces`; cwnd = MSS; NXT = UNA (go back N). Duplicate ACKs are ignored until an ACK exceeds recover. With SACK see rule 17.
 //! 8. *Timer*: RTO = max(min_rto, SRTT + max(granularity, 4 RTTVAR)); doubled at each timeout, up to max_rto; computed
 //!    anew, and the timer restarted, at each ACK of new data, with or without a new sample (except by rule 5);
-//!    with `keep_backoff`, computed anew at a sample only.
+//!    with `keep_backoff`, computed anew at a sample only. A fast retransmit restarts it with
+//!    `retransmit_restarts_timer`.
 //! 9. *Sample*: now - echo, if the segment UNA was sent once only; with SACK at each ACK of new data. Rounded to whole
 //!    `rtt_tick`, one at least, if that is not zero.
 //! 10. *Sending*: a full segment if the window has room for one; a short segment only at the end of the transfer. The
@@ -221,11 +222,7 @@
 //!     leaves one segment (`slow_start_restart_`, `restart_bugfix_`).
 //! 26. The window is unlimited: ssthresh starts at its largest value and the buffer has 2 MiB, where ns-2 has
 //!     `window_` = 20 packets for both. Set `socket_buffer` and `initial_ssthresh` for that.
-//! 27. The RTO is computed anew at each ACK of new data; ns-2 keeps the backoff until a segment that it times is
-//!     acknowledged (`keep_backoff`), and forgets SRTT beyond a backoff of 8. A timeout in the loss state, or in recovery,
-//!     halves what cwnd is in ns-2 (`each_timeout_reduces`); here the threshold stays, or is half of the former one. Both
-//!     are off: with both, results under RED come close to those of ns-2.35 itself, but kept backoff starves flows under
-//!     fair queues as ns-2 does not. Something is still missing.
+//! 27. ns-2 forgets SRTT beyond a backoff of 8 (tcp.cc rtt_backoff) and backs off to 64 times the timeout at most.
 //!
 //! # Deviations of the profile `linux` from Linux
 //!

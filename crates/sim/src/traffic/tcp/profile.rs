@@ -45,6 +45,9 @@ params! {
         keep_backoff: bool = false, source "tcp-socket-base.cc NewAck; true by RFC 6298 5 and in ns-2 (tcp.cc newack)";
         /// Whether each timeout reduces the slow-start threshold, not just the first until the loss state ends.
         each_timeout_reduces: bool = false, source "tcp-socket-base.cc ReTxTimeout, RFC 5681 3.1; true in ns-2 (tcp.cc timeout)";
+        /// Whether a fast retransmit restarts the timer. If not, the timer runs since the last ACK of new data, more than
+        /// a round trip before.
+        retransmit_restarts_timer: bool = false, source "tcp-socket-base.cc DoRetransmit, RFC 6298 5; true in ns-2 (tcp-newreno.cc dupack_action)";
         /// Unit of RTT samples: they are rounded to it, one unit at least; 0 for exact samples.
         rtt_tick: Time = "0 s", in "0 s"..="1 s", source "deviation 2; ns-2 tcpTick_: 10 ms";
         /// Timeout of the first SYN, doubled with each further one.
@@ -184,6 +187,9 @@ impl TcpParams {
             min_rto: Time::from_millis(200),          // minrto_
             initial_rto: Time::from_secs(3),          // rtxcur_init_
             rto_granularity: Time::from_millis(10),   // tcpTick_
+            keep_backoff: true,                       // tcp.cc newack
+            each_timeout_reduces: true,               // tcp.cc timeout
+            retransmit_restarts_timer: true,          // tcp-newreno.cc dupack_action
             rtt_tick: Time::from_millis(10),          // tcpTick_
             full_ack_window: FullAckWindow::Ssthresh, // exit_recovery_fix_ off
             flight_size: FlightSize::Outstanding,     // tcp.cc slowdown: half of the window
@@ -350,8 +356,14 @@ impl TcpParams {
             "accurate_ecn",
             "app_rate",
         ];
-        const OF_CLASSIC: &[&str] =
-            &["limited_transmit", "full_ack_window", "keep_backoff", "each_timeout_reduces", "rtt_tick"];
+        const OF_CLASSIC: &[&str] = &[
+            "limited_transmit",
+            "full_ack_window",
+            "keep_backoff",
+            "each_timeout_reduces",
+            "retransmit_restarts_timer",
+            "rtt_tick",
+        ];
         let detection = format!("loss_detection = \"{}\"", self.loss_detection.name());
         let control = format!("congestion_control = \"{}\"", self.control_name());
         let authority = self.congestion_control.authority();
@@ -468,7 +480,8 @@ mod tests {
         assert_eq!((params.initial_window, params.delayed_ack, params.dupack_threshold), (2, 1, 3));
         let times = [params.min_rto, params.max_rto, params.initial_rto, params.rtt_tick];
         assert_eq!(times, [200, 60_000, 3000, 10].map(Time::from_millis));
-        assert!(params.limited_transmit && !params.keep_backoff && !params.each_timeout_reduces);
+        assert!(params.limited_transmit && params.keep_backoff && params.each_timeout_reduces);
+        assert!(params.retransmit_restarts_timer);
         assert!(!params.sack && !params.ecn && !params.byte_counting);
         assert_eq!(params.full_ack_window, FullAckWindow::Ssthresh);
         assert_eq!((params.congestion_control, params.recovery), (CongestionControl::Reno, Recovery::NewReno));

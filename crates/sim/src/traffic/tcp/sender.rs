@@ -384,6 +384,13 @@ impl Sender {
         self.timer = now.saturating_add(self.rto.current());
     }
 
+    /// ns-2 tcp-newreno.cc dupack_action: sending the lost segment starts the timer.
+    fn restart_at_retransmit(&mut self, params: &TcpParams) {
+        if params.retransmit_restarts_timer {
+            self.timer = Time::NEVER;
+        }
+    }
+
     /// RFC 6298 5.2.
     #[inline]
     fn disarm_at_end(&mut self) {
@@ -509,6 +516,7 @@ impl Sender {
         self.phase = Phase::Recovery;
         //= RFC 5681 3.2-5: The lost segment is sent again and cwnd is ssthresh plus three segments.
         self.cwnd = self.ssthresh.saturating_add(self.dup_acks.saturating_mul(params.segment_payload));
+        self.restart_at_retransmit(params);
         self.retransmit();
     }
 

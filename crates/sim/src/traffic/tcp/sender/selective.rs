@@ -104,6 +104,7 @@ impl Sender {
         self.cwnd = self.ssthresh;
         //= RFC 6675 5-7: (4.3) The first segment without an ACK is sent again, whatever the window.
         self.retransmission_due = true;
+        self.restart_at_retransmit(params);
     }
 
     /// Rule 16. RFC 6937 section 3: PRR with the slow-start reduction bound.

@@ -7,7 +7,7 @@ mod wire;
 use proptest::prelude::*;
 
 use super::*;
-use crate::traffic::tcp::{CongestionControl, LossDetection, Recovery, TcpProfile};
+use crate::traffic::tcp::{CongestionControl, LossDetection, Recovery, SackBlock, SackBlocks, TcpProfile};
 use wire::{Event, MSS, Packet, Wire, ack_each, lose_nothing, lose_once, ns3};
 
 fn segments(count: u64) -> u64 {
@@ -268,6 +268,24 @@ fn each_timeout_halves_the_window_of_the_time_if_so_told() {
     }
     // Four segments at the second timeout, half of which is the least there is; one at the third.
     assert_eq!(sender.ssthresh(), segments(2));
+}
+
+#[test]
+fn a_fast_retransmit_restarts_the_timer_if_so_told() {
+    // Sent at 100 ms with a timeout of 1 s, the least; the third duplicate ACK comes at 600 ms.
+    for (restarts, sack, due) in [(false, false, 1100), (true, false, 1600), (false, true, 1100), (true, true, 1600)] {
+        let params = TcpParams { retransmit_restarts_timer: restarts, sack, ..ack_each() };
+        let mut sender = established(&params, 8);
+        assert_eq!(sender.timer(), ms(1100));
+        for end in 2..5 {
+            let blocks = [SackBlock { start: 1, end }];
+            let sacks = if sack { SackBlocks::new(&blocks) } else { SackBlocks::default() };
+            let ack = Ack { ack: 0, echo: ms(500), sacks, ..Ack::default() };
+            sender.on_ack(&params, &ack, ms(600));
+            drain(&mut sender, &params, ms(600));
+        }
+        assert_eq!((sender.stats().fast_recoveries, sender.timer()), (1, ms(due)));
+    }
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn a_loss_in_a_marked_window_is_the_same_congestion() {
         echo(&mut sender, &params, 1, true, ms(200));
         assert_eq!(sender.ssthresh(), segments(5));
         for end in 3..6 {
-            let sacks = crate::traffic::tcp::SackBlocks::new(&[crate::traffic::tcp::SackBlock { start: 2, end }]);
+            let sacks = SackBlocks::new(&[SackBlock { start: 2, end }]);
             let sacks = if sack { sacks } else { Default::default() };
             sender.on_ack(&params, &Ack { ack: 1, congestion_echo: true, sacks, ..Ack::default() }, ms(210));
             drain(&mut sender, &params, ms(210));

@@ -1,7 +1,7 @@
 //! Rules 12 to 17: SACK, RFC 6675, PRR. Traces by hand over the wire of 100 ms RTT; windows in segments of 1000 bytes.
 
 use super::*;
-use crate::traffic::tcp::{FlightSize, SackBlock, SackBlocks};
+use crate::traffic::tcp::FlightSize;
 
 /// Reno with SACK and an ACK for each segment. Windows are halved from what is outstanding.
 fn sack_each() -> TcpParams {
