@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from fairlane.papers.claim import Claim
+from fairlane.papers.claim import Claim, steps
 from fairlane.papers.expressions import evaluate
 from fairlane.papers.grid import Cell, Point, Table
 from fairlane.papers.reductions import NotApplicable, Number, groups, is_each, ratios, reduce, reduced, select
@@ -96,15 +97,17 @@ def _check(number: Number, comparison: Comparison) -> Check:
 
 
 def _check_ordering(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
-    over, order = claim["over"], claim["order"]
+    over = claim["over"]
     checks = []
     for at, cells in groups(select(claim, tables), without=over, keep=None if is_each(claim) else {"scheme", "metric"}):
-        sides = [[cell for cell in cells if cell.at[over] == value] for value in order]
-        if all(sides):
-            means = [reduce(claim, side).interval for side in sides]
-            text = " against ".join(map(str, means))
-            comparison = worst(*(_falls(claim, high, low) for high, low in pairwise(means)))
-            checks.append(Check(at, text, None, comparison, [cell for side in sides for cell in side]))
+        sides = [[[cell for cell in cells if cell.at[over] == value] for value in step] for step in steps(claim)]
+        flat = [side for step in sides for side in step]
+        if all(flat):
+            means = [[reduce(claim, side).interval for side in step] for step in sides]
+            text = " against ".join(", ".join(map(str, step)) for step in means)
+            pairs = [pair for above, below in pairwise(means) for pair in itertools.product(above, below)]
+            comparison = worst(*(_falls(claim, high, low) for high, low in pairs))
+            checks.append(Check(at, text, None, comparison, [cell for side in flat for cell in side]))
     return checks
 
 
@@ -146,14 +149,12 @@ def _check_trend(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
 
 def _shape(claim: Claim, means: Sequence[Interval]) -> Comparison:
     match claim["direction"]:
-        case "up":
-            return _steps(claim, means, up=True)
-        case "down":
-            return _steps(claim, means, up=False)
+        case "up" | "down" as direction:
+            return _way(claim, means, up=direction == "up")
         case "up_then_down" | "down_then_up" as direction:
             rises_first = direction == "up_then_down"
             turns = [
-                worst(_steps(claim, means[: turn + 1], up=rises_first), _steps(claim, means[turn:], up=not rises_first))
+                worst(_way(claim, means[: turn + 1], up=rises_first), _way(claim, means[turn:], up=not rises_first))
                 for turn in range(1, len(means) - 1)
             ]
             return best(*turns) if turns else Comparison(math.inf, 0.0, 0.0, 1.0)
@@ -164,7 +165,16 @@ def _shape(claim: Claim, means: Sequence[Interval]) -> Comparison:
             raise NotApplicable(f"no test for the direction '{direction}'")
 
 
-def _steps(claim: Claim, means: Sequence[Interval], *, up: bool) -> Comparison:
+def _way(claim: Claim, means: Sequence[Interval], *, up: bool) -> Comparison:
+    """A rise or a fall: its worst step back, and its ends, so that small steps back cannot add up to a turn."""
+    low, high = (means[0], means[-1]) if up else (means[-1], means[0])
+    width = math.hypot(low.uncertainty, high.uncertainty)
+    missed = _difference(low.mean, high.mean) or (0.0 if width else math.inf)  # two equal numbers are no rise
+    ends = compared(missed, width, 0.0, low.mean, high.mean)
+    return worst(_worst_step(claim, means, up=up), ends)
+
+
+def _worst_step(claim: Claim, means: Sequence[Interval], *, up: bool) -> Comparison:
     """The worst step back between neighbours."""
 
     def step(before: Interval, after: Interval) -> Comparison:

@@ -16,6 +16,11 @@ def names(value: str | Sequence[str]) -> list[str]:
     return [value] if isinstance(value, str) else list(value)
 
 
+def steps(claim: Claim) -> list[list[Any]]:
+    """The values of an order from the highest on; several in one place are each compared with all of the next."""
+    return [list(step) if isinstance(step, list) else [step] for step in claim["order"]]
+
+
 def unit_of(claim: Claim, metric: str) -> str:
     """The unit of the claim's numbers for a metric; empty for a number without one."""
     unit = claim.get("unit", "1")
@@ -36,7 +41,7 @@ def paper_text(claim: Claim, metric: str = "") -> str:
         what = f"best {claim['argument']}: "
     match claim["kind"]:
         case "ordering":
-            order = " ≥ ".join(str(value) for value in claim["order"])
+            order = " ≥ ".join(", ".join(map(str, step)) for step in steps(claim))
             by = f" by {claim['margin']:.0%}" if "margin" in claim else _tolerance_text(claim, metric)
             return f"{what}{claim['over']}: {order}{by}"
         case "trend":

@@ -16,7 +16,9 @@ A wider interval never makes an outcome better. What that means for each kind of
   tolerance, if any. Without a tolerance all of the interval must be within the bound.
 - An order of two means (ordering, the steps of a trend): their difference is compared, with the half width of its
   interval, the means taken as independent. The tolerance is what it may fall short by. A margin, the least difference,
-  has no tolerance: all of the interval must be beyond it.
+  has no tolerance: all of the interval must be beyond it. Nor have the ends of a rise or a fall, on both sides of a
+  turn: steps back that are allowed one by one must not add up to the other direction. The turn is the point of the
+  measured means that fits best, which favours a turn a little, as an extreme does.
 - The place of the largest value (argmax): the interval reaches every place whose mean is not below the largest by more
   than the half width of their difference.
 - One number of all runs together, such as an index over means (statistics, quantiles): its interval is the jackknife's,
