@@ -25,6 +25,11 @@ STAYS_S = 1.0
 SHORT_QUEUE = 12
 PAYLOAD_SHARE = 1446 / 1500
 """Segment over packet on the link (IV-A1)."""
+PACKET_BITS = 1500 * 8
+NEAR_BASE = 1.0
+"""Packets below Q_base at which a drop threshold counts as having reached it ..."""
+STAYS_NEAR = 2.0
+"""... if it stays within so many for 1 s."""
 
 
 def time_to_full_rate(record: Record, _: Values) -> float | None:
@@ -34,14 +39,26 @@ def time_to_full_rate(record: Record, _: Values) -> float | None:
     """
     if record["series"] is None:
         return None
-    rate = rate_trace(record)
+    return _reaches(record, rate_trace(record), FULL_RATE_BPS / 1e6, STAYS_ABOVE_BPS / 1e6)
+
+
+def time_to_base(record: Record, values: Values) -> float | None:
+    """Seconds from the flow's start until its threshold is within 1 packet of Q_base and stays within 2 for 1 s."""
+    if record["series"] is None or "t_s" not in values:
+        return None
+    base = values["Qbase_pkts"]
+    return _reaches(record, threshold_trace(record), base - NEAR_BASE, base - STAYS_NEAR)
+
+
+def _reaches(record: Record, trace: Sequence[float], reached: float, stays: float) -> float:
+    """When a trace first reaches a value and stays above another one for 1 s; all the time seen if it never does."""
     interval_s = record["series"]["interval_s"]
     stay = round(STAYS_S / interval_s)
-    for index, value in enumerate(rate):
-        following = rate[index : index + stay + 1]
-        if value >= FULL_RATE_BPS / 1e6 and len(following) > stay and min(following) >= STAYS_ABOVE_BPS / 1e6:
+    for index, value in enumerate(trace):
+        following = trace[index : index + stay + 1]
+        if value >= reached and len(following) > stay and min(following) >= stays:
             return float((index + 1) * interval_s)
-    return float(len(rate) * interval_s)
+    return float(len(trace) * interval_s)
 
 
 def drop_threshold(record: Record, values: Values) -> float | None:
@@ -71,10 +88,59 @@ def tail_drop_share(record: Record, _: Values) -> float | None:
     return drops["overlimit"] / total if total else None
 
 
-def short_queue_drop_share(record: Record, _: Values) -> float | None:
-    """Drops of packets that found fewer than 12 waiting, over all drops."""
-    found = drops_found(record)
-    return sum(found[:SHORT_QUEUE]) / sum(found) if sum(found) else None
+def drop_share_below(length: int) -> Metric:
+    """Drops of packets that found fewer than so many waiting, over all drops."""
+
+    def share(record: Record, _: Values) -> float | None:
+        found = drops_found(record)
+        return sum(found[:length]) / sum(found) if sum(found) else None
+
+    return share
+
+
+def time_below_base(record: Record, values: Values) -> float:
+    """Share of the time in which fewer than Q_base packets wait."""
+    return math.fsum(bottleneck(record)["queue"]["distribution"][: values["Qbase_pkts"]])
+
+
+def queue_max(record: Record, _: Values) -> float:
+    """Most packets that wait at a time."""
+    return float(bottleneck(record)["queue"]["max_packets"])
+
+
+def queue_ef(record: Record, _: Values) -> float | None:
+    """Mean number of EF packets that wait, by Little's law."""
+    start_s, end_s = record["window_s"]
+    waits = [d["packets"] * d["mean_s"] for d in bottleneck(record)["delay"] if d["traffic_class"] == "EF"]
+    return waits[0] / (end_s - start_s) if waits else None
+
+
+def access_packets(record: Record, values: Values) -> float:
+    """Mean number of packets that wait on all access links together, by Little's law.
+
+    What packets need beyond the path and the bottleneck's queue, they wait on their access links.
+    """
+    start_s, end_s = record["window_s"]
+    path_s = (values["Da_ms"] + values["Db_ms"]) / 1e3
+    path_s += math.fsum(PACKET_BITS / (values[link] * 1e6) for link in ("Ca_mbps", "Cb_mbps"))
+    delays = [group["path"]["one_way_delay"] for group in record["groups"]]
+    beyond_s = math.fsum(delay["samples"] * (delay["mean_s"] - path_s) for delay in delays)
+    waited_s = math.fsum(delay["packets"] * delay["mean_s"] for delay in bottleneck(record)["delay"])
+    return float((beyond_s - waited_s) / (end_s - start_s))
+
+
+def of_path(group: int, *keys: str, unit: float = 1.0) -> Metric:
+    """A number of what the packets of a group met on their way; None where they met nothing."""
+
+    def number(record: Record, _: Values) -> float | None:
+        if group >= len(record["groups"]):
+            return None
+        found = record["groups"][group]["path"]
+        for key in keys:
+            found = found[key] if found else None
+        return None if found is None else float(found) / unit
+
+    return number
 
 
 def drops_found(record: Record) -> list[float]:
@@ -148,7 +214,15 @@ METRICS: dict[str, Metric] = {
     "received_MB": received,
     "drop_queue_hist": mean_queue_at_drop,
     "tail_drop_share": tail_drop_share,
-    "share_of_drops_below_12_packets": short_queue_drop_share,
+    "share_of_drops_below_12_packets": drop_share_below(SHORT_QUEUE),
+    "share_of_drops_at_0_packets": drop_share_below(1),
+    "time_below_base": time_below_base,
+    "time_to_base": time_to_base,
+    "queue_max": queue_max,
+    "queue_EF": queue_ef,
+    "access_packets": access_packets,
+    **{f"loss{group}": of_path(group, "lost_share") for group in (0, 1)},
+    **{f"rtt{group}_ms": of_path(group, "rtt", "mean_s", unit=1e-3) for group in (0, 1)},
 }
 
 TRACES: dict[str, Callable[[Record], list[float]]] = {

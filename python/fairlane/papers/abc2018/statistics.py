@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import fmean, stdev
 from typing import Any
 
-from fairlane.papers.abc2018.metrics import added
+from fairlane.papers.abc2018.metrics import PACKET_BITS, added
 from fairlane.papers.experiment import Experiment
-from fairlane.papers.grid import Row, Table
+from fairlane.papers.grid import Point, Row, Table
 from fairlane.papers.measurements import records_of
 from fairlane.papers.verdicts import Statistic, rows_at
 from fairlane.simulate.scenario import Scenario, cbr, group, poisson
 
-PACKET_BITS = 1500 * 8
+TableOf = Callable[[Mapping[str, Table]], Table | None]
 RUNS = 10
 """Of each source that the text's numbers are measured on."""
 
@@ -35,6 +36,42 @@ def gain_after_one_second(tables: Mapping[str, Table]) -> Table | None:
             gain = above.interval.mean / below.interval.mean
             rows.append(Row({"scheme": "abc", "f1": flows, "Db_ms": delay_ms}, {"received_MB": (gain,)}))
     return replace(tables["abc2018.fig11b"], rows=rows)
+
+
+def changed(
+    experiment: str, metric: str, variable: str, values: tuple[Any, Any], change: Callable[[float, float], float]
+) -> TableOf:
+    """What becomes of the mean of a metric from one value of a variable to another, by all others."""
+
+    def table(tables: Mapping[str, Table]) -> Table:
+        own = tables[experiment]
+        means = {_at(row.at): fmean(samples) for row in own.rows if (samples := row.metric(metric))}
+        rows = []
+        for row in own.rows:
+            ends = [means.get(_at({**row.at, variable: value})) for value in values]
+            if row.at[variable] == values[0] and None not in ends:
+                at = {name: value for name, value in row.at.items() if name != variable or name == "scheme"}
+                rows.append(Row(at, {metric: (change(*ends),)}))  # type: ignore[arg-type]
+        return replace(own, rows=rows)
+
+    return table
+
+
+def _at(at: Point) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(at.items()))
+
+
+def distance(a: float, b: float) -> float:
+    """How far apart two numbers are."""
+    return abs(a - b)
+
+
+def distance_from_fair(tables: Mapping[str, Table]) -> Table:
+    """How far the throughput of user 0 of two is from half of the link, run by run."""
+    own = tables["abc2018.fig14a"]
+    half = own.parameters["Cb_mbps"] / 2
+    rows = [replace(row, samples={"T0": tuple(abs(rate - half) for rate in row.metric("T0"))}) for row in own.rows]
+    return replace(own, rows=rows)
 
 
 def differing_decisions(tables: Mapping[str, Table]) -> Table | None:
@@ -113,6 +150,15 @@ COMPUTED = {"abc2018.numbers": numbers}
 
 STATISTICS: dict[str, Statistic] = {
     "abc2018.fig11b.smaller_gain": Statistic(gain_after_one_second, needs=("abc2018.fig11a",)),
+    "abc2018.fig9a.qmin_visible": Statistic(changed("abc2018.fig9a", "T_R", "Qmin_pkts", (1, 12), distance)),
+    "abc2018.fig9b.qmin_visible": Statistic(changed("abc2018.fig9b", "queue_mean", "Qmin_pkts", (1, 12), distance)),
+    "abc2018.fig11a.memory_converges": Statistic(
+        changed("abc2018.fig11a", "received_MB", "MAM_s", (10, 0.3), operator.truediv)
+    ),
+    "abc2018.fig14a.fairer": Statistic(distance_from_fair),
+    "abc2018.fig15b.gap_order": Statistic(
+        changed("abc2018.fig15b", "T_R", "scheme", ("csfq", "abc"), operator.truediv)
+    ),
     "abc2018.ive1.drops_identical": Statistic(differing_decisions),
     "abc2018.fig16a.min": Statistic(partial(queue_at_drop, quantile=0.0), extreme=True),
     "abc2018.fig16a.max": Statistic(partial(queue_at_drop, quantile=0.999)),
