@@ -35,6 +35,19 @@ def jain_tcp(record: Record, _: Values) -> float | None:
     return jain(_tcp_rates(record))
 
 
+def jain_udp(record: Record, values: Values) -> float | None:
+    """Jain's index of the unresponsive flows; none if there is one flow or nothing got through."""
+    names = [udp_name(index) for index in range(unresponsive(values))]
+    rates = [group["throughput_bps"] for group in record["groups"] if group["name"] in names]
+    return jain(rates) if len(rates) > 1 else None
+
+
+def udp_over_fair(record: Record, values: Values) -> float | None:
+    """Throughput of an unresponsive flow over the fair share."""
+    mean = udp_kbps(record, values)
+    return None if mean is None else mean / fair_kbps(values)
+
+
 def udp_over_tcp(record: Record, values: Values) -> float | None:
     """Throughput of an unresponsive flow over that of a TCP flow; infinite if TCP got nothing."""
     above, below = udp_kbps(record, values), tcp_kbps(record, values)
@@ -100,7 +113,9 @@ METRICS: dict[str, Metric] = {
     "udp_kbps": udp_kbps,
     "tcp_kbps": tcp_kbps,
     "jain_tcp": jain_tcp,
+    "jain_udp": jain_udp,
     "cbr_over_tcp": udp_over_tcp,
+    "udp_over_fair": udp_over_fair,
     "udp_total_share": udp_total_share,
     "tcp_over_fair": tcp_over_fair,
     "udp_kbps_interval": udp_kbps,

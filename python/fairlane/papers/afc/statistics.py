@@ -38,6 +38,8 @@ def farthest(tables: Mapping[str, Table]) -> Table | None:
 STATISTICS = {
     "afc.fig3.afc_smooth": Statistic(over_time("variation", n_udp=1)),
     "afc.fig3.choke_largest": Statistic(over_time("deviation_kbps", n_udp=1)),
+    "afc.fig3.sfb_comparable": Statistic(over_time("deviation_kbps", n_udp=1)),
+    "afc.fig3.others_rougher": Statistic(over_time("deviation_kbps", n_udp=1)),
     "afc.fig3.five_smooth": Statistic(over_time("variation", n_udp=5)),
     "afc.fig4.afc_closest": Statistic(farthest),
 }

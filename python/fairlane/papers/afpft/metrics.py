@@ -31,6 +31,33 @@ def of_named(name: str, unit_bps: float = 1e3) -> Metric:
     return throughput
 
 
+def lost_by(name: str) -> Metric:
+    """Share of the packets of the named group that were lost."""
+
+    def lost(record: Record, _: Values) -> float | None:
+        found = _named(record, name)
+        share: float | None = found["path"]["lost_share"] if found else None
+        return share
+
+    return lost
+
+
+def timeouts_of(name: str) -> Metric:
+    """Retransmission timeouts of a flow of the named group; none if it is not TCP."""
+
+    def timeouts(record: Record, _: Values) -> float | None:
+        found = _named(record, name)
+        return found["tcp"]["timeouts"] / found["users"] if found and found["tcp"] else None
+
+    return timeouts
+
+
+def udp_over_rate(record: Record, values: Values) -> float | None:
+    """Throughput of the CBR flow over its rate."""
+    found = _named(record, "udp")
+    return found["throughput_bps"] / 1e3 / values["R_udp_kbps"] if found and "R_udp_kbps" in values else None
+
+
 def jain_tcp(record: Record, _: Values) -> float | None:
     """Jain's index over the throughput of the TCP flows."""
     index: float | None = record["jain_index_flows"]
@@ -89,6 +116,13 @@ def link_use(record: Record, values: Values) -> float | None:
     """Busy time of the bottleneck over the measured time; where points are groups of one run, at the first alone."""
     single = any(link["name"] == "bottleneck" for link in record["links"])
     return utilisation(record, values) if single and values.get("group", 1) == 1 else None
+
+
+def total_mbps(record: Record, values: Values) -> float | None:
+    """Throughput of the bottleneck in Mb/s; where points are groups of one run, at the first alone."""
+    if values.get("group", 1) != 1:
+        return None
+    return next((link["throughput_bps"] / 1e6 for link in record["links"] if link["name"] == "bottleneck"), None)
 
 
 def delivered(record: Record, _: Values) -> float | None:
@@ -152,8 +186,15 @@ METRICS: dict[str, Metric] = {
     "tcp_kbps": of_named("tcp"),
     "tcp_spread_kbps": tcp_spread,
     "jain_tcp": jain_tcp,
+    "tcp_timeouts": timeouts_of("tcp"),
+    "timeouts0": timeouts_of("flow 0"),
+    "loss_udp": lost_by("udp"),
+    "loss_tcp": lost_by("tcp"),
+    "loss0": lost_by("flow 0"),
+    "udp_over_rate": udp_over_rate,
     "tput_over_fair": over_fair,
     "utilisation": link_use,
+    "total_mbps": total_mbps,
     "avg_queue": mean_average_queue,
     "tput0_mbps": of_named("flow 0", 1e6),
     "share_percent": of_class,

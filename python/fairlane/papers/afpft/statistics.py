@@ -87,6 +87,33 @@ def _of_flow_means(
     return replace(tables["afpft.fig3"], rows=rows)
 
 
+def spread_of_schemes(tables: Mapping[str, Table]) -> Table:
+    """Largest minus smallest throughput of the CBR flow among the schemes, run by run, by its rate."""
+    rates: dict[float, list[Sequence[float]]] = {}
+    for row in tables["afpft.fig5b"].rows:
+        rates.setdefault(row.at["R_udp_kbps"], []).append(row.metric("udp_kbps"))
+    rows = [
+        Row(
+            {"scheme": "afpft", "R_udp_kbps": rate},
+            {"udp_kbps": tuple(max(run) - min(run) for run in zip(*of_schemes, strict=False))},
+        )
+        for rate, of_schemes in rates.items()
+    ]
+    return replace(tables["afpft.fig5b"], rows=rows)
+
+
+def largest_over_smallest(tables: Mapping[str, Table]) -> Table:
+    """Largest over smallest throughput of a flow of Fig. 6, run by run, by scheme."""
+    shares: dict[str, list[Sequence[float]]] = {}
+    for row in tables["afpft.fig6"].rows:
+        shares.setdefault(row.at["scheme"], []).append(row.metric("tput_over_fair"))
+    rows = [
+        Row({"scheme": name}, {"tput_over_fair": tuple(max(run) / min(run) for run in zip(*flows, strict=False))})
+        for name, flows in shares.items()
+    ]
+    return replace(tables["afpft.fig6"], rows=rows)
+
+
 def most_listed(tables: Mapping[str, Table]) -> Table:
     """Most flows that a link lists at the end of any run, and the fewest packets that one holds, by links in a row.
 
@@ -152,10 +179,14 @@ COMPUTED = {"afpft.numbers": numbers}
 STATISTICS: dict[str, Statistic] = {
     "afpft.numbers.shares": rows_at("afpft.numbers", scheme="maxmin"),
     "afpft.numbers.rtt_shares": rows_at("afpft.numbers", scheme="droptail"),
-    **{f"afpft.fig3.{claim}": Statistic(spread_of_means) for claim in ("spread_fred", "spread_afpft")},
+    **{f"afpft.fig3.{claim}": Statistic(spread_of_means) for claim in ("spread_fred", "spread_csfq", "spread_afpft")},
     **{f"afpft.fig3.{claim}": Statistic(jain_of_means) for claim in ("jain", "jain_order")},
-    "afpft.fig7.afpft_best": Statistic(group_ratios),
-    "afpft.fig7.tight_better": Statistic(group_ratios),
+    "afpft.fig5b.spread_grows": Statistic(spread_of_schemes),
+    "afpft.fig6.fred_unfair": Statistic(largest_over_smallest),
+    **{
+        f"afpft.fig7.{claim}": Statistic(group_ratios)
+        for claim in ("afpft_best", "tight_better", "csfq_worst", "fred_marginal")
+    },
     "afpft.fig8.default_sensitive": Statistic(short_variances),
     "afpft.fig8.cycles": Statistic(relative_swings),
     "afpft.state.bounded": Statistic(most_listed, extreme=True),

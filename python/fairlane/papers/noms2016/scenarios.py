@@ -28,8 +28,8 @@ NO_ABC = "none"
 
 
 def exists(at: Mapping[str, Any]) -> bool:
-    """Whether the table has the point: ABC needs a burst allowance."""
-    return not (at["scheme"] == "abc_old" and at.get("B_MB") == NO_ABC)
+    """Whether the table has the point: a burst allowance is ABC's, and only ABC's."""
+    return "B_MB" not in at or (at["scheme"] == "abc_old") == (at["B_MB"] != NO_ABC)
 
 
 def scenario(values: Mapping[str, Any]) -> Scenario:
