@@ -129,6 +129,14 @@ def access_packets(record: Record, values: Values) -> float:
     return float((beyond_s - waited_s) / (end_s - start_s))
 
 
+def activity_gap(record: Record, values: Values) -> float | None:
+    """Activity of the rate that user 0 sends at, less the average activity at the end of the run."""
+    average = (bottleneck(record)["readings"] or {}).get("average_activity")
+    if average is None or "R0_mbps" not in values or isinstance(values["Rr_kbps"], list):
+        return None
+    return float(math.log2(1e3 * values["R0_mbps"] / values["Rr_kbps"]) - average)
+
+
 def of_path(group: int, *keys: str, unit: float = 1.0) -> Metric:
     """A number of what the packets of a group met on their way; None where they met nothing."""
 
@@ -219,6 +227,7 @@ METRICS: dict[str, Metric] = {
     "time_below_base": time_below_base,
     "time_to_base": time_to_base,
     "queue_max": queue_max,
+    "activity_gap": activity_gap,
     "queue_EF": queue_ef,
     "access_packets": access_packets,
     **{f"loss{group}": of_path(group, "lost_share") for group in (0, 1)},

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from fairlane.papers.expressions import evaluate
+from fairlane.papers.noms2016.scenarios import FOLDER as FIRST_DESIGN
 from fairlane.papers.parameters import ABC_KEYS, Keys, with_parameters
-from fairlane.simulate.scenario import Scenario, poisson, tcp
+from fairlane.simulate.scenario import Scenario, cbr, poisson, tcp
 
 FOLDER = Path(__file__).parent
 
@@ -25,7 +27,7 @@ UPLOAD_S = 100
 CSFQ_THRESHOLD = "12 packets"
 """Half the buffer; the paper gives no number, neither for this nor for Q_min of its amendment of CSFQ."""
 
-ENGINE_SCHEMES = {"abc_fair": "abc", "csfq_qmin": "csfq"}
+ENGINE_SCHEMES = {"abc_fair": "abc", "abc_old": "abc2016", "csfq_qmin": "csfq"}
 KEYS: Keys = {
     **ABC_KEYS,
     "a_BE": ("marker.accounting_be", None),
@@ -48,11 +50,15 @@ def scenario(values: Mapping[str, Any]) -> Scenario:
     elif "rate_meter" in values or "t_s" in values:
         # From time 0, until every flow has been seen for `TRACE_S`.
         base = _traced(base, START_WINDOW_S + TRACE_S).replace("probes.series_memory", "0.5 s")
+    if "rates_mbps" in values:
+        base = base.replace("topology.bottleneck_schedule", _steps(values))
     match values.get("scheme"):
         case "abc_fair":
             return base.replace("marker.meter", "fair")
         case "csfq" | "csfq_qmin" as scheme:
             return _csfq(base, values, q_min=CSFQ_THRESHOLD if scheme == "csfq_qmin" else "0 packets")
+        case "abc_old":
+            return _old(base, values)
         case _:
             return base
 
@@ -61,6 +67,8 @@ def _group(base: Mapping[str, Any], i: int, values: Mapping[str, Any]) -> dict[s
     """User group i."""
     if values.get(f"source{i}") == "poisson":
         source = poisson(f"{values[f'R{i}_mbps']} Mbit/s")
+    elif values.get(f"source{i}") == "cbr":
+        source = cbr(f"{values[f'R{i}_mbps']} Mbit/s")
     else:
         source = tcp(flows=values.get("flows_per_user", values[f"f{i}"]))
     reference = values["Rr_kbps"][i] if isinstance(values["Rr_kbps"], list) else values["Rr_kbps"]
@@ -75,6 +83,20 @@ def _group(base: Mapping[str, Any], i: int, values: Mapping[str, Any]) -> dict[s
         "reference_rate": f"{reference} kbit/s",
         "sources": [source],
     }
+
+
+def _old(base: Scenario, values: Mapping[str, Any]) -> Scenario:
+    """The same under the first design of ABC, as the slides of 2016 have it."""
+    old = Scenario.from_toml(FIRST_DESIGN / "base.toml").to_dict()
+    scheduler = {"scheduler": values["scheduler"]} if "scheduler" in values else {}
+    return base.replace("queue", {**old["queue"], **scheduler}).replace("marker", old["marker"])
+
+
+def _steps(values: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The rates of the bottleneck in turn until the end of the run."""
+    seconds = range(values["step_s"], values["warmup_s"] + values["measure_s"], values["step_s"])
+    rates = itertools.islice(itertools.cycle(values["rates_mbps"]), 1, None)  # the first is that of the link
+    return [{"at": f"{at} s", "rate": f"{rate} Mbit/s"} for at, rate in zip(seconds, rates, strict=False)]
 
 
 def _csfq(base: Scenario, values: Mapping[str, Any], q_min: str) -> Scenario:

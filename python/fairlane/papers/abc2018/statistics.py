@@ -21,6 +21,8 @@ from fairlane.simulate.scenario import Scenario, cbr, group, poisson
 TableOf = Callable[[Mapping[str, Table]], Table | None]
 RUNS = 10
 """Of each source that the text's numbers are measured on."""
+STEP_S = 0.001
+"""In which a starting user is followed."""
 
 
 def gain_after_one_second(tables: Mapping[str, Table]) -> Table | None:
@@ -74,6 +76,23 @@ def distance_from_fair(tables: Mapping[str, Table]) -> Table:
     return replace(own, rows=rows)
 
 
+def farthest_from_proportional(tables: Mapping[str, Table]) -> Table:
+    """Largest distance of the throughput of user 0 from its part of the load in overload, by kind of source."""
+    rates = tables["abc2018.iva1_cbr"].grid["R0_mbps"]
+    rows = []
+    for name, source in (("abc2018.iva1_cbr", "cbr"), ("abc2018.fig3a", "poisson")):
+        own = tables[name]
+        distances = []
+        for row in own.rows:
+            load, capacity = row.at["R0_mbps"] + row.at["R1_mbps"], own.parameters["Cb_mbps"]
+            if row.at["scheme"] == "droptail" and load >= 1.1 * capacity and row.at["R0_mbps"] in rates:
+                share = capacity * row.at["R0_mbps"] / load
+                distances.append(abs(fmean(row.metric("T0")) / share - 1))
+        if distances:
+            rows.append(Row({"scheme": "droptail", "source0": source}, {"T0": (max(distances),)}))
+    return replace(tables["abc2018.iva1_cbr"], rows=rows)
+
+
 def differing_decisions(tables: Mapping[str, Table]) -> Table | None:
     """Numbers of a run (drops by queue length, packets, throughput of each user) that differ from those with s = 1."""
     own = tables["abc2018.ive1"]
@@ -120,6 +139,7 @@ def numbers(experiment: Experiment) -> list[Row]:
     rows.append(_number("link", "packet_time", times_ms))
     sums_mb = [record["series"]["groups"][0]["rate_bps"][-1] * memory_s / 8e6 for record in records]
     rows.append(_number("abc", "weighted_sum", sums_mb))
+    rows += _starting(parameters)
     for delay_ms in (5, 25, 50):
         bits = 2 * (delay_ms + parameters["Da_ms"]) * 1e-3 * parameters["Cb_mbps"] * 1e6
         at = {"scheme": "link", "claim": "bdp", "Db_ms": delay_ms}
@@ -127,16 +147,50 @@ def numbers(experiment: Experiment) -> list[Row]:
     return rows
 
 
+def _starting(parameters: Mapping[str, Any]) -> list[Row]:
+    """Bytes until a starting user's measured rate is half of the link, and its activity after 1 s at that rate."""
+    half_mbps, memory_s = parameters["Cb_mbps"] / 2, parameters["MAM_s"]
+    speeds = [(speed_mbps, memory_s, "starting_bytes") for speed_mbps in (20, 50, 100)]
+    memories = [(100, seconds, "starting_scales") for seconds in (1, 3, 10)]
+    rows = []
+    for speed_mbps, seconds, claim in (*speeds, *memories):
+        rates = _metered(speed_mbps, seconds)
+        bins = next(index for index, rate in enumerate(rates, start=1) if rate >= half_mbps)
+        sent_mb = speed_mbps * bins * STEP_S / 8
+        rows.append(_number("abc", claim, [sent_mb], R0_mbps=speed_mbps, MAM_s=seconds))
+    after_s = _metered(half_mbps, memory_s)[round(1 / STEP_S) - 1]
+    rows.append(_number("abc", "starting_activity", [math.log2(after_s / half_mbps)]))
+    return [replace(row, exact=True) for row in rows]
+
+
+def _metered(rate_mbps: float, memory_s: float) -> list[float]:
+    """Rate of a CBR user after long silence as its meter has it, in steps from its start, in Mb/s."""
+    silent_s = 20 * memory_s
+    source = cbr(f"{rate_mbps} Mbit/s")
+    (record, *_) = _runs(
+        source, 1000, seconds=silent_s + 5, interval_s=STEP_S, memory_s=memory_s, start_s=silent_s, runs=1
+    )
+    rates = record["series"]["groups"][0]["rate_bps"]
+    return [rate / 1e6 for rate in rates[round(silent_s / STEP_S) :]]
+
+
 def _runs(
-    source: Mapping[str, Any], link_mbps: float, *, seconds: int, interval_s: float, memory_s: float
+    source: Mapping[str, Any],
+    link_mbps: float,
+    *,
+    seconds: float,
+    interval_s: float,
+    memory_s: float,
+    start_s: float = 0,
+    runs: int = RUNS,
 ) -> list[Any]:
     """The records of one user alone on a link that is never full."""
     scenario = Scenario(
         "abc2018.numbers",
-        group("user", dict(source), start_from="0 s", start_until="0 s"),
+        group("user", dict(source), start_from=f"{start_s} s", start_until=f"{start_s} s"),
         queue="droptail",
         topology={"bottleneck_rate": f"{link_mbps} Mbit/s", "access_rate": "1 Gbit/s"},
-        run={"warmup": "1 s", "measure": f"{seconds} s", "replications": RUNS},
+        run={"warmup": "1 s", "measure": f"{seconds} s", "replications": runs},
         probes={"series_interval": f"{interval_s} s", "series_memory": f"{memory_s} s"},
     )
     return records_of(scenario)
@@ -155,6 +209,7 @@ STATISTICS: dict[str, Statistic] = {
     "abc2018.fig11a.memory_converges": Statistic(
         changed("abc2018.fig11a", "received_MB", "MAM_s", (10, 0.3), operator.truediv)
     ),
+    "abc2018.iva1_cbr.artefacts": Statistic(farthest_from_proportional, needs=("abc2018.fig3a",)),
     "abc2018.fig14a.fairer": Statistic(distance_from_fair),
     "abc2018.fig15b.gap_order": Statistic(
         changed("abc2018.fig15b", "T_R", "scheme", ("csfq", "abc"), operator.truediv)
@@ -164,6 +219,14 @@ STATISTICS: dict[str, Statistic] = {
     "abc2018.fig16a.max": Statistic(partial(queue_at_drop, quantile=0.999)),
     **{
         f"abc2018.numbers.{claim}": rows_at("abc2018.numbers", claim=claim)
-        for claim in ("poisson_cv", "packet_time", "weighted_sum", "bdp")
+        for claim in (
+            "poisson_cv",
+            "packet_time",
+            "weighted_sum",
+            "bdp",
+            "starting_bytes",
+            "starting_scales",
+            "starting_activity",
+        )
     },
 }

@@ -27,7 +27,7 @@ START: Any = {"start_from": "0 s", "start_until": "10 s"}
 
 PENALTY_FACTORS = {"sfb": 1.0, "sfb_2x": 2.0, "sfb_1x": 1.0, "sfb_half": 0.5}
 """SFB's limit in units of the fair rate; 1 where the paper just says SFB: the well-tuned one."""
-ENGINE_SCHEMES = dict.fromkeys(PENALTY_FACTORS, "sfb")
+ENGINE_SCHEMES = {**dict.fromkeys(PENALTY_FACTORS, "sfb"), "afc_no_credit": "afc"}
 
 BURST_MEAN = "0.5 s"
 """Mean of both the ON and the OFF times; not given, hence the default of ns-2 (Application/Traffic/Exponential)."""
@@ -118,6 +118,8 @@ def _queue(values: Mapping[str, Any]) -> Table:
             return {"scheme": "choke", **red, "self_adjusting": several}
         case "black" | "afc":
             return {"scheme": scheme, **red, "cache": values["cache"]}
+        case "afc_no_credit":
+            return {"scheme": "afc", **red, "cache": values["cache"], "max_credit": "0 s"}
         case "care":
             care = values["care"]
             return {

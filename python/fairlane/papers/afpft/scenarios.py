@@ -53,9 +53,22 @@ def scenario(values: Values) -> Scenario:
     base = base.replace("groups", [_started(table, values) for table in _groups(values)])
     warmup = 0.0 if values["measured"] == "from the start" else values["duration_s"] / 2
     base = base.replace("run.warmup", f"{warmup:g} s").replace("run.measure", f"{values['duration_s'] - warmup:g} s")
+    if "edge_mbps" in values:
+        base = _behind_edge(base, values)
     if "C_pkts_per_s" in values:
         base = base.replace("probes.series_interval", f"{AVERAGE_INTERVAL_S} s")
     return _under(base, values.get("scheme", "afpft"), values)
+
+
+def _behind_edge(base: Scenario, values: Values) -> Scenario:
+    """The same with a faster link before the bottleneck, so that this is a core router for all flows."""
+    links = [
+        {"name": name, "rate": f"{values[rate]} Mbit/s", "delay": f"{values['prop_ms']} ms"}
+        for name, rate in (("edge", "edge_mbps"), ("bottleneck", "Cb_mbps"))
+    ]
+    route = [link["name"] for link in links]
+    groups = [{**group, "route": route} for group in base.to_dict()["groups"]]
+    return base.replace("topology", {"kind": "graph", "links": links}).replace("groups", groups)
 
 
 # Traffic.

@@ -102,16 +102,26 @@ def spread_of_schemes(tables: Mapping[str, Table]) -> Table:
     return replace(tables["afpft.fig5b"], rows=rows)
 
 
-def largest_over_smallest(tables: Mapping[str, Table]) -> Table:
-    """Largest over smallest throughput of a flow of Fig. 6, run by run, by scheme."""
-    shares: dict[str, list[Sequence[float]]] = {}
-    for row in tables["afpft.fig6"].rows:
-        shares.setdefault(row.at["scheme"], []).append(row.metric("tput_over_fair"))
-    rows = [
-        Row({"scheme": name}, {"tput_over_fair": tuple(max(run) / min(run) for run in zip(*flows, strict=False))})
-        for name, flows in shares.items()
-    ]
-    return replace(tables["afpft.fig6"], rows=rows)
+def largest_over_smallest(experiment: str) -> Callable[[Mapping[str, Table]], Table]:
+    """Largest over smallest throughput of a flow, run by run, by scheme and all variables but the flow."""
+
+    def table(tables: Mapping[str, Table]) -> Table:
+        own = tables[experiment]
+        shares: dict[tuple[tuple[str, Any], ...], list[Sequence[float]]] = {}
+        for row in own.rows:
+            at = tuple((name, value) for name, value in row.at.items() if name != "i")
+            shares.setdefault(at, []).append(row.metric("tput_over_fair"))
+        rows = [
+            Row(dict(at), {"tput_over_fair": tuple(_quotient(max(run), min(run)) for run in zip(*flows, strict=False))})
+            for at, flows in shares.items()
+        ]
+        return replace(own, rows=rows)
+
+    return table
+
+
+def _quotient(above: float, below: float) -> float:
+    return above / below if below else math.inf
 
 
 def most_listed(tables: Mapping[str, Table]) -> Table:
@@ -182,10 +192,11 @@ STATISTICS: dict[str, Statistic] = {
     **{f"afpft.fig3.{claim}": Statistic(spread_of_means) for claim in ("spread_fred", "spread_csfq", "spread_afpft")},
     **{f"afpft.fig3.{claim}": Statistic(jain_of_means) for claim in ("jain", "jain_order")},
     "afpft.fig5b.spread_grows": Statistic(spread_of_schemes),
-    "afpft.fig6.fred_unfair": Statistic(largest_over_smallest),
+    "afpft.fig6.fred_unfair": Statistic(largest_over_smallest("afpft.fig6")),
+    "afpft.iid.small_buffer": Statistic(largest_over_smallest("afpft.iid")),
     **{
         f"afpft.fig7.{claim}": Statistic(group_ratios)
-        for claim in ("afpft_best", "tight_better", "csfq_worst", "fred_marginal")
+        for claim in ("afpft_best", "tight_better", "csfq_worst", "fred_marginal", "fifo_poor")
     },
     "afpft.fig8.default_sensitive": Statistic(short_variances),
     "afpft.fig8.cycles": Statistic(relative_swings),

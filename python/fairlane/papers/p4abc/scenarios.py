@@ -24,7 +24,8 @@ def scenario(values: Mapping[str, Any]) -> Scenario:
     groups = base.to_dict()["groups"][: values["clients"]]
     for i, client in enumerate(groups):
         client["users"] = values.get(f"u{i}", 1)  # in the set-up of abc2018 client 1 stands for several
-        client |= {"reference_rate": f"{values['Rr_kbps']} kbit/s", "sources": [_source(i, values)]}
+        reference = values["Rr_kbps"][i] if isinstance(values["Rr_kbps"], list) else values["Rr_kbps"]
+        client |= {"reference_rate": f"{reference} kbit/s", "sources": [_source(i, values)]}
     return base.replace("groups", groups)
 
 
