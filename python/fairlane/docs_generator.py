@@ -407,7 +407,9 @@ def _reproduction(paper: Paper) -> str:
     )
     chosen = report.readings(paper)
     readings = _table(report.READINGS_HEAD, chosen) if chosen else ""
-    return f"\n{paper.title}.\n{runs}{readings}{_table(report.CLAIM_HEAD, report.claims(paper))}"
+    claims = _table(report.CLAIM_HEAD, report.claims(paper))
+    rest = _table(report.NOT_TESTABLE_HEAD, [list(row) for row in paper.not_testable]) if paper.not_testable else ""
+    return f"\n{paper.title}.\n{runs}{readings}{claims}{rest}"
 
 
 def _records(whole: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """What holds for the experiments and claims of every paper."""
 
 import json
+import re
 
 import pytest
 
@@ -66,3 +67,20 @@ def test_readings_name_claims_of_the_paper_once(paper: Paper) -> None:
     assert set(chosen) <= known
     assert len(chosen) == len(set(chosen))
     assert all(reading.claims for reading in paper.readings)
+
+
+@pytest.mark.parametrize("key", ["abc2018", "noms2016", "afpft", "afc", "p4abc"])
+def test_sentences_that_no_claim_tests_say_why_and_name_claims_that_exist(key: str) -> None:
+    paper = PAPERS[key]
+    ids = {
+        claim["id"].split(".", 1)[1]
+        for each in PAPERS.values()
+        for e in each.experiments.values()
+        for claim in e.claims
+    }
+    names = {experiment.name for each in PAPERS.values() for experiment in each.experiments.values()}
+    assert len({words for _, words, _ in paper.not_testable}) == len(paper.not_testable) > 0
+    for row in paper.not_testable:
+        assert all(row)
+        named = re.findall(r"\b(\w+)\.(\w+)\b", row[2])
+        assert [f"{a}.{b}" for a, b in named if a in names and f"{a}.{b}" not in ids] == []

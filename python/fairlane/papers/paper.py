@@ -140,6 +140,12 @@ class Paper:
         return {claim: " ".join(entry["text"].split()) for entry in entries for claim in entry["claims"]}
 
     @property
+    def not_testable(self) -> Sequence[tuple[str, str, str]]:
+        """Sentences that no claim tests: section, quotation, reason (not_testable.toml)."""
+        rows = toml.read_if_there(self.folder / "not_testable.toml").get("sentences", ())
+        return [(section, words, reason) for section, words, reason in rows]
+
+    @property
     def expected_file(self) -> Path:
         """Where the expected outcomes are."""
         return self.folder / "verdicts.toml"

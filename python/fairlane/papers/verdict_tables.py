@@ -54,6 +54,7 @@ READINGS_HEAD = [
     "numbers under each reading",
     "claims that are not independent",
 ]
+NOT_TESTABLE_HEAD = ["section", "words of the paper", "not testable, because"]
 RUNS_HEAD = ["experiments", "replications here", "at most, where a claim is inconclusive", "why"]
 
 
