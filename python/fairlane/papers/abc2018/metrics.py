@@ -124,7 +124,7 @@ def access_packets(record: Record, values: Values) -> float:
     path_s = (values["Da_ms"] + values["Db_ms"]) / 1e3
     path_s += math.fsum(PACKET_BITS / (values[link] * 1e6) for link in ("Ca_mbps", "Cb_mbps"))
     delays = [group["path"]["one_way_delay"] for group in record["groups"]]
-    beyond_s = math.fsum(delay["samples"] * (delay["mean_s"] - path_s) for delay in delays)
+    beyond_s = math.fsum(delay["samples"] * (delay["mean_s"] - path_s) for delay in delays if delay)
     waited_s = math.fsum(delay["packets"] * delay["mean_s"] for delay in bottleneck(record)["delay"])
     return float((beyond_s - waited_s) / (end_s - start_s))
 
