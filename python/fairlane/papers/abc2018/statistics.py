@@ -21,7 +21,7 @@ from fairlane.simulate.scenario import Scenario, cbr, group, poisson
 TableOf = Callable[[Mapping[str, Table]], Table | None]
 RUNS = 10
 """Of each source that the text's numbers are measured on."""
-STEP_S = 0.001
+STEP_S = 0.002
 """In which a starting user is followed."""
 
 
@@ -165,7 +165,7 @@ def _starting(parameters: Mapping[str, Any]) -> list[Row]:
 
 def _metered(rate_mbps: float, memory_s: float) -> list[float]:
     """Rate of a CBR user after long silence as its meter has it, in steps from its start, in Mb/s."""
-    silent_s = 20 * memory_s
+    silent_s = 10 * memory_s
     source = cbr(f"{rate_mbps} Mbit/s")
     (record, *_) = _runs(
         source, 1000, seconds=silent_s + 5, interval_s=STEP_S, memory_s=memory_s, start_s=silent_s, runs=1
