@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,6 +18,7 @@ from fairlane.papers.verdicts import Statistic, rows_at
 from fairlane.simulate.scenario import Scenario, cbr, group, poisson
 
 TableOf = Callable[[Mapping[str, Table]], Table | None]
+Change = Callable[[Sequence[float], Sequence[float]], tuple[float, ...]]
 RUNS = 10
 """Of each source that the text's numbers are measured on."""
 STEP_S = 0.002
@@ -40,20 +40,18 @@ def gain_after_one_second(tables: Mapping[str, Table]) -> Table | None:
     return replace(tables["abc2018.fig11b"], rows=rows)
 
 
-def changed(
-    experiment: str, metric: str, variable: str, values: tuple[Any, Any], change: Callable[[float, float], float]
-) -> TableOf:
-    """What becomes of the mean of a metric from one value of a variable to another, by all others."""
+def ends(experiment: str, metric: str, variable: str, values: tuple[Any, Any], change: Change) -> TableOf:
+    """What becomes of a metric from one value of a variable to another, by all others."""
 
     def table(tables: Mapping[str, Table]) -> Table:
         own = tables[experiment]
-        means = {_at(row.at): fmean(samples) for row in own.rows if (samples := row.metric(metric))}
+        samples = {_at(row.at): row.metric(metric) for row in own.rows}
         rows = []
         for row in own.rows:
-            ends = [means.get(_at({**row.at, variable: value})) for value in values]
-            if row.at[variable] == values[0] and None not in ends:
-                at = {name: value for name, value in row.at.items() if name != variable or name == "scheme"}
-                rows.append(Row(at, {metric: (change(*ends),)}))  # type: ignore[arg-type]
+            pair = [samples.get(_at({**row.at, variable: value}), ()) for value in values]
+            if row.at[variable] == values[0] and all(pair):
+                at = {name: value for name, value in row.at.items() if name == "scheme" or name != variable}
+                rows.append(Row(at, {metric: change(*pair)}))
         return replace(own, rows=rows)
 
     return table
@@ -63,9 +61,14 @@ def _at(at: Point) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted(at.items()))
 
 
-def distance(a: float, b: float) -> float:
-    """How far apart two numbers are."""
-    return abs(a - b)
+def distance(above: Sequence[float], below: Sequence[float]) -> tuple[float, ...]:
+    """How far apart the means are."""
+    return (abs(fmean(above) - fmean(below)),)
+
+
+def quotients(above: Sequence[float], below: Sequence[float]) -> tuple[float, ...]:
+    """One over the other, run by run."""
+    return tuple(a / b for a, b in zip(above, below, strict=False))
 
 
 def distance_from_fair(tables: Mapping[str, Table]) -> Table:
@@ -204,16 +207,12 @@ COMPUTED = {"abc2018.numbers": numbers}
 
 STATISTICS: dict[str, Statistic] = {
     "abc2018.fig11b.smaller_gain": Statistic(gain_after_one_second, needs=("abc2018.fig11a",)),
-    "abc2018.fig9a.qmin_visible": Statistic(changed("abc2018.fig9a", "T_R", "Qmin_pkts", (1, 12), distance)),
-    "abc2018.fig9b.qmin_visible": Statistic(changed("abc2018.fig9b", "queue_mean", "Qmin_pkts", (1, 12), distance)),
-    "abc2018.fig11a.memory_converges": Statistic(
-        changed("abc2018.fig11a", "received_MB", "MAM_s", (10, 0.3), operator.truediv)
-    ),
+    "abc2018.fig9a.qmin_visible": Statistic(ends("abc2018.fig9a", "T_R", "Qmin_pkts", (1, 12), distance)),
+    "abc2018.fig9b.qmin_visible": Statistic(ends("abc2018.fig9b", "queue_mean", "Qmin_pkts", (1, 12), distance)),
+    "abc2018.fig11a.memory_converges": Statistic(ends("abc2018.fig11a", "received_MB", "MAM_s", (10, 0.3), quotients)),
     "abc2018.iva1_cbr.artefacts": Statistic(farthest_from_proportional, needs=("abc2018.fig3a",)),
     "abc2018.fig14a.fairer": Statistic(distance_from_fair),
-    "abc2018.fig15b.gap_order": Statistic(
-        changed("abc2018.fig15b", "T_R", "scheme", ("csfq", "abc"), operator.truediv)
-    ),
+    "abc2018.fig15b.gap_order": Statistic(ends("abc2018.fig15b", "T_R", "scheme", ("csfq", "abc"), quotients)),
     "abc2018.ive1.drops_identical": Statistic(differing_decisions),
     "abc2018.fig16a.min": Statistic(partial(queue_at_drop, quantile=0.0), extreme=True),
     "abc2018.fig16a.max": Statistic(partial(queue_at_drop, quantile=0.999)),
