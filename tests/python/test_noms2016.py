@@ -15,7 +15,7 @@ CLAIMS = tomllib.loads((FOLDER / "claims.toml").read_text())
 
 
 def test_all_claims_and_both_tables_are_there() -> None:
-    assert len(CLAIMS["claims"]) == sum(len(experiment.claims) for experiment in PAPER.experiments.values()) == 27
+    assert len(CLAIMS["claims"]) == sum(len(experiment.claims) for experiment in PAPER.experiments.values()) == 35
     assert [table["id"] for table in CLAIMS["tables"]] == ["noms2016.gamma", "noms2016.upload"]
 
 
@@ -95,3 +95,10 @@ def test_rows_and_columns_of_the_tables_select_points(cli: Cli) -> None:
     (experiment,) = cli.document("reproduce", "noms.table_gamma", *TINY)["experiments"]
     gamma0 = next(claim for claim in experiment["claims"] if claim["claim"].endswith("gamma0"))
     assert gamma0["findings"][0]["checks"] == 4
+
+
+def test_a_cell_of_the_upload_table_without_abc_is_one_point() -> None:
+    at = [at for at in PAPER.points(PAPER.experiments["noms.table_upload"]) if at["scheme"] == "droptail"]
+    # Two delays, two numbers of flows, two of users: the cells of the rows "no".
+    assert len(at) == 8
+    assert {point["B_MB"] for point in at} == {"none"}

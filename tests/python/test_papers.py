@@ -119,6 +119,33 @@ def test_drop_threshold_is_that_of_the_last_arrival() -> None:
     assert values == [12.0, 12.0, 20.0]
 
 
+def test_time_to_base_needs_nineteen_packets_that_stay_above_eighteen() -> None:
+    run = record([0] * 22, [None, None, 12.0, 19.0, 17.9, 18.5, 19.2] + [18.1] * 15)
+    values = {"t_s": 1, "Qbase_pkts": 20}
+    # The fifth interval of the flow, 0.1 s each; the second is followed by 17.9.
+    assert METRICS["time_to_base"](run, values) == pytest.approx(0.5)
+
+
+def test_what_packets_need_beyond_path_and_bottleneck_they_wait_on_access_links() -> None:
+    # 1.2 ms and 0.12 ms of transmission, 5.1 ms of propagation, 10 ms in the bottleneck's queue, 2 ms more.
+    path = {"one_way_delay": {"samples": 500, "mean_s": 0.01842}}
+    silent = {"one_way_delay": None}
+    bottleneck = {"name": "bottleneck", "delay": [{"packets": 500, "mean_s": 0.01}]}
+    run = {"window_s": [0, 10], "groups": [{"path": path}, {"path": silent}], "links": [bottleneck]}
+    values = {"Da_ms": 0.1, "Db_ms": 5, "Ca_mbps": 100, "Cb_mbps": 10}
+    # 50 packets/s for 2 ms each: a tenth of a packet.
+    assert METRICS["access_packets"](run, values) == pytest.approx(0.1)
+
+
+def test_two_points_are_compared_run_by_run() -> None:
+    rows = [
+        Row({"scheme": scheme, "Db_ms": 5, "f0": 5}, {"T_R": samples})
+        for scheme, samples in (("csfq", (3.0, 2.0)), ("abc", (1.5, 1.0)))
+    ]
+    (row,) = statistic("abc2018.fig15b.gap_order", {"abc2018.fig15b": rows})
+    assert (row.at["scheme"], row.samples["T_R"]) == ("csfq", (2.0, 2.0))
+
+
 def test_a_starved_group_makes_the_ratio_infinite() -> None:
     groups = [{"throughput_bps": 1e6}, {"throughput_bps": 0.0}]
     assert METRICS["T_R"]({"groups": groups}, {}) == float("inf")
@@ -132,7 +159,7 @@ def test_reproduce_lists_what_there_is(cli: Cli) -> None:
 def test_reproduce_draws_figures_and_judges_claims(cli: Cli, workdir: Path) -> None:
     printed = cli.output("reproduce", "abc2018.fig4a", "abc2018.fig5a", *QUICK)
     assert "droptail_ratio" in printed
-    assert "9 claims of the paper: " in printed
+    assert "15 claims of the paper: " in printed
     expected = {f"{name}.{suffix}" for name in ("fig4a", "fig5a") for suffix in ("png", "svg", "parquet")}
     assert {*files(workdir / "results" / "abc2018")} == expected | {"claims.json"}
 
