@@ -144,6 +144,9 @@ def test_two_points_are_compared_run_by_run() -> None:
     ]
     (row,) = statistic("abc2018.fig15b.gap_order", {"abc2018.fig15b": rows})
     assert (row.at["scheme"], row.samples["T_R"]) == ("csfq", (2.0, 2.0))
+    starved = [Row({"scheme": scheme, "Db_ms": 5, "f0": 5}, {"T_R": (0.0,)}) for scheme in ("csfq", "abc")]
+    (row,) = statistic("abc2018.fig15b.gap_order", {"abc2018.fig15b": starved})
+    assert row.samples["T_R"] == (float("inf"),)
 
 
 def test_a_starved_group_makes_the_ratio_infinite() -> None:

@@ -67,8 +67,8 @@ def distance(above: Sequence[float], below: Sequence[float]) -> tuple[float, ...
 
 
 def quotients(above: Sequence[float], below: Sequence[float]) -> tuple[float, ...]:
-    """One over the other, run by run."""
-    return tuple(a / b for a, b in zip(above, below, strict=False))
+    """One over the other, run by run; infinite over nothing."""
+    return tuple(a / b if b else math.inf for a, b in zip(above, below, strict=False))
 
 
 def distance_from_fair(tables: Mapping[str, Table]) -> Table:
