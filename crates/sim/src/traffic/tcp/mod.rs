@@ -95,7 +95,8 @@
 //!     SRTT. A timer looks again 2 ms after the last of those sent before it is due. What one ACK reports is not out of order among itself.
 //!     Copies that are lost are found in the same way.
 //! 21. *Recovery* starts with the first loss: ssthresh by the congestion control, recover = NXT. Lost segments are sent
-//!     before new ones, as far as the window allows. It ends when UNA >= recover: cwnd = ssthresh.
+//!     before new ones, as far as the window allows. It ends when UNA >= recover: cwnd = ssthresh. By `rack` another starts with
+//!     the same ACK if a lost segment is not delivered yet, whether its copy is in flight or not. A probe's copy starts none.
 //! 22. *PRR* as rule 16, where cwnd before it stands for RecoverFS and the additional segment needs an ACK that advances UNA
 //!     without new losses. Marks reduce the window in the same way, over a round trip.
 //! 23. *Probe* (`tlp`): 2 SRTT after the last segment was sent or the last ACK that advanced UNA, and `min_rto` more if one
@@ -106,7 +107,8 @@
 //!     cwnd = pipe + MSS; ssthresh shrinks if no recovery goes on. Slow start follows. Where an ACK delivers no segment sent once, the
 //!     echo tells the RTT, with `clock_tick` in milliseconds, and by `rack` to the congestion control and the least RTT too.
 //! 25. *F-RTO* (`frto`): if the ACK after a timeout advances UNA, two new segments are sent; if then something arrives that
-//!     was sent once and before the timeout, it was spurious.
+//!     was sent once and before the timeout, it was spurious. It watches no timeout in a recovery (RFC 5682 2.1), as in Linux: one
+//!     that comes while the copy of a true loss is held up stays. The threshold is that of the recovery.
 //! 26. *Undo* (`undo`): window and threshold are as before the reduction if the timeout was spurious, if an ACK that advances
 //!     UNA echoes a time before the first copy was sent, or if D-SACKs have answered all copies.
 //! 27. *Slow start* ends by HyStart too (`hystart`), by HyStart++ the first one only, while ssthresh is the initial one.
