@@ -6,7 +6,6 @@ use crate::p4::scheme::Scheme;
 use crate::p4::setup::FLOODED;
 use crate::p4::switch::{Outcome, Switch};
 use crate::p4::train::train;
-#[allow(missing_docs)]
 use fairlane_schemes::fixed::csfq::FixedCsfq;
 use fairlane_schemes::fixed::p4::files;
 use fairlane_schemes::fixed::{Activity, LOG2_OF_ZERO_Q31, log2_q31};

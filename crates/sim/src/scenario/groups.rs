@@ -1,7 +1,7 @@
 //! User groups and their sources.
 
-use super::RunParams;
 use super::impairments::{ImpairmentKeys, Impairments};
+use super::run::RunParams;
 use super::sources::SourceConfig;
 use super::tcp::TcpDefaults;
 use super::topology::{SubscriberParams, TopologyConfig};

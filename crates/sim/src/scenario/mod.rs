@@ -8,6 +8,7 @@ mod impairments;
 mod notes;
 mod placements;
 mod rpm;
+mod run;
 mod schema;
 mod size_cdf;
 mod sources;
@@ -28,6 +29,7 @@ pub use impairments::{
 pub use notes::Note;
 pub use placements::Placement;
 pub use rpm::RpmParams;
+pub use run::RunParams;
 pub use schema::{scenario_schema, topologies};
 pub use size_cdf::{SizeCdf, SizeTable};
 pub use sources::*;
@@ -52,28 +54,6 @@ use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json};
-
-params! {
-    /// How long, how often, and from which seed.
-    pub struct RunParams {
-        /// Simulated time before the measurement.
-        warmup: Time = "100 s", in "0 s"..="720 h", source "abc2018 IV-A5";
-        /// Simulated time that is measured.
-        measure: Time = "100 s", in "1 ms"..="720 h", source "abc2018 IV-A5";
-        /// Independent runs.
-        replications: u32 = 10, in 1..=100000, source "abc2018 IV-A5";
-        /// Seed of all random streams.
-        seed: u64 = 1, in 0..=18446744073709551615, source "our choice";
-    }
-}
-
-impl RunParams {
-    /// End of the run.
-    #[must_use]
-    pub fn end(&self) -> Time {
-        self.warmup + self.measure
-    }
-}
 
 choices! {
     /// What has delays, round-trip times, losses and marks of its own in a record.
