@@ -168,3 +168,13 @@ def test_shares_of_the_text_come_from_the_simulator(workdir: Path, monkeypatch: 
     monkeypatch.chdir(workdir)
     made = fairlane.reproduce("afpft.numbers")
     assert [verdict.verdict for verdict in made.verdicts] == ["reproduced", "reproduced"]
+
+
+@pytest.mark.parametrize("name", [name for name, one in PAPER.experiments.items() if one.kind == "figure"])
+def test_figures_are_drawn_whatever_their_claims_compare(
+    name: str, workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workdir)
+    short = {"run.warmup": "4.9 s", "run.measure": "0.2 s"}
+    reproduction = fairlane.reproduce(name, settings=short, replications=1)
+    assert reproduction.figure(PAPER.experiments[name]).axes

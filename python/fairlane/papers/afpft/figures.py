@@ -62,7 +62,7 @@ def fig3(canvas: Canvas) -> None:
         stated = [
             (schemes.index(cell.at["scheme"]) + 0.4 * number - 0.2, value)
             for claim in canvas.experiment.claims
-            if claim["metric"] == metric
+            if claim["metric"] == metric and claim["kind"] in {"near", "at_most", "at_least"}
             for cell in canvas.table.cells(names(claim["scheme"]), [metric])
             if (value := expectation(claim, cell, canvas.table)) is not None
         ]
