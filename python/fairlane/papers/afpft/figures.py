@@ -12,6 +12,7 @@ from fairlane.papers.drawing import Canvas, Draw
 from fairlane.results.plots import COLOURS, PAPER_GREY, logarithmic
 
 NAMES: dict[tuple[str, Any], str] = {
+    ("scheme", "droptail"): "drop-tail",
     ("scheme", "red"): "Adaptive RED",
     ("scheme", "red_static"): "RED, not adaptive",
     ("scheme", "fred"): "FRED",
