@@ -25,7 +25,7 @@ from fairlane.report.views import (
     Outcome,
     paper_view,
 )
-from fairlane.results.intervals import format_interval
+from fairlane.results.intervals import format_interval, format_quantile
 
 NAMES = ["abc2018.default", "abc2018.fig4a", "abc2018.fig5a"]
 """Of these, the first two are stored."""
@@ -231,7 +231,7 @@ def test_a_comparison_is_shown_side_by_side(cli: Cli, workdir: Path) -> None:
     delay_ms = {key: 1e3 * path["one_way_delay"]["p99_s"][key] for key in ("mean", "half_width")}
     found = tables(html)
     of_light = {row["scheme"]: row for row in found["One-way delay by group"] if row["group"] == "light"}
-    assert of_light["abc"]["p99 (ms)"] == format_interval(delay_ms["mean"], delay_ms["half_width"])
+    assert of_light["abc"]["p99 (ms)"] == format_quantile(delay_ms["mean"], delay_ms["half_width"])
     assert {row["group"] for row in found["RTT by group"]} == {"heavy"}  # the light are UDP alone
     assert (workdir / "pages" / "compare.png").stat().st_size > 5000
     used = 100 * summary["links"][0]["utilisation"]["mean"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fairlane.papers.rule import Comparison, Outcome, near, within
-from fairlane.results.intervals import Interval, interval
+from fairlane.results.intervals import Interval, interval, is_quantile, with_bin
 from fairlane.results.metrics import metrics, series, unit_of
 from fairlane.simulate.expectation import Expectation
 
@@ -42,6 +42,8 @@ def judge(expectation: Expectation, runs: Sequence[Mapping[str, Any]]) -> Expect
     """The verdict of the records of all replications."""
     samples = [value for run in runs if (value := _value(expectation, run)) is not None]
     measured = interval(samples) if samples else None
+    if measured and is_quantile(expectation.metric):
+        measured = with_bin(measured)
     verdict: VerdictName = "inconclusive"
     reason = f"only {len(samples)} of {len(runs)} replications have such a number"
     if measured and len(samples) == len(runs):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairlane.report import figures
 from fairlane.report.own_page import Head, OwnPage, Picture, Row, Table, stem_of
 from fairlane.results import plots
-from fairlane.results.intervals import format_interval
+from fairlane.results.intervals import format_interval, format_quantile, is_quantile
 from fairlane.results.metrics import unit_of
 from fairlane.sweeps.figure import draw, sizes
 
@@ -102,7 +102,8 @@ def _cell(estimate: Mapping[str, Any] | None, metric: str) -> str:
         return "–"
     factor = _SCALED.get(unit_of(metric) or "", ("", 1.0))[1]
     half_width = estimate["half_width"]
-    return format_interval(factor * estimate["mean"], None if half_width is None else factor * half_width)
+    shown = format_quantile if is_quantile(metric) else format_interval
+    return shown(factor * estimate["mean"], None if half_width is None else factor * half_width)
 
 
 def _text(value: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fairlane.results.intervals import PointEstimate
-from fairlane.results.table import Json, Table, mean, over_runs
+from fairlane.results.table import Json, Table, mean, over_runs, quantile
 
 LEVELS = ("gateway", "site", "access_point")
 MOST_NODES = 10
@@ -75,7 +75,9 @@ def applications(documents: Mapping[str, Json]) -> Table:
             delays = [one["one_way_delay"] or {} for one in found]
             times = (over_runs(document, (delay.get(key) for delay in delays)) for key in quantities)
             cells = "" if packets is None else f"{packets['mean']:.0f}"
-            table.add_row(application, queue, cells, *(mean(time, 1e3) for time in times))
+            *percentiles, longest = times
+            shown = (quantile(time, 1e3) for time in percentiles)
+            table.add_row(application, queue, cells, *shown, mean(longest, 1e3))
     return table
 
 
@@ -134,7 +136,7 @@ def _nodes_of_one(queue: str, document: Json, shares: Mapping[str, Any], names: 
             str(nodes[index]["users"]),
             *(mean(shares[name][key]) for key in ("p5", "p50")),
             *(mean(one, 100) for one in busy),
-            *(mean(one, 1e3) for one in waits),
+            *(quantile(one, 1e3) for one in waits),
         )
     return table
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, TypedDict
 
 from fairlane._fairlane import student_t
 
 CONFIDENCE = 0.95
+BIN = 0.032
+"""Part of a quantile by which it may be off: half of one of 16 steps an octave, see port/delay_histogram.rs."""
+_QUANTILE = re.compile(r"\w*(delay|rtt|transfer|slowdown|late)\w*_p\d\d")
 
 
 class PointEstimate(TypedDict):
@@ -63,6 +67,18 @@ def interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interv
     return Interval(mean, half_width, n)
 
 
+def is_quantile(metric: str) -> bool:
+    """Whether a metric is read off a histogram, such as `delay_p99_s.BE.bottleneck`."""
+    return _QUANTILE.match(metric.partition(".")[0]) is not None
+
+
+def with_bin(quantile: Interval) -> Interval:
+    """An interval of a quantile with the bin that it was read off."""
+    if quantile.half_width is None:
+        return quantile
+    return replace(quantile, half_width=quantile.half_width + BIN * quantile.mean)
+
+
 def jackknife(number: float, without: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
     """A number of all replications together, with the interval that follows from those without one of them each."""
     n = len(without)
@@ -82,6 +98,12 @@ def format_interval(mean: float, half_width: float | None) -> str:
     # A half width far below the mean's fourth digit tells nothing more.
     decimals = min(decimals, _decimals(mean, digits=5))
     return f"{mean:.{decimals}f} ± {half_width:.{decimals}f}"
+
+
+def format_quantile(mean: float, half_width: float | None) -> str:
+    """As `format_interval`, of a quantile: its bin is a part of the interval, and without one two digits are known."""
+    shown = with_bin(Interval(mean, half_width, 1))
+    return format_number(mean, digits=2) if half_width is None else format_interval(shown.mean, shown.half_width)
 
 
 def format_number(value: float, digits: int = 4) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairlane.results.access import longest_delay_s
-from fairlane.results.table import Json, Table, mean, over_runs
+from fairlane.results.table import Json, Table, mean, over_runs, quantile
 
 MANY_LINKS = 12
 """More than that are not listed one by one."""
@@ -44,7 +44,7 @@ def busiest_links(documents: Mapping[str, Json], most: int = BUSIEST) -> Table:
             link = document["summary"]["links"][index]
             delay = over_runs(document, (longest_delay_s(run["links"][index]) for run in document["runs"]))
             queued, dropped = mean(link["queue_mean_packets"]), mean(link["dropped_share"], 100)
-            table.add_row(name, queue, mean(link["utilisation"], 100), queued, mean(delay, 1e3), dropped)
+            table.add_row(name, queue, mean(link["utilisation"], 100), queued, quantile(delay, 1e3), dropped)
     return table
 
 
@@ -62,8 +62,8 @@ def _all_links(documents: Mapping[str, Json]) -> list[Table]:
             for delay in link["delay"]:
                 of_class = [run for run in records if run["traffic_class"] == delay["traffic_class"]]
                 middle = (over_runs(document, (one[key] for one in of_class)) for key in ("p50_s", "p95_s"))
-                times = (delay["mean_s"], *middle, delay["p99_s"])
-                delays.add_row(queue, name, delay["traffic_class"], *(mean(time, 1e3) for time in times))
+                quantiles = (quantile(time, 1e3) for time in (*middle, delay["p99_s"]))
+                delays.add_row(queue, name, delay["traffic_class"], mean(delay["mean_s"], 1e3), *quantiles)
             for drop in link["drops"]:
                 share = mean(drop["share_of_arrivals"], 100)
                 drops.add_row(queue, name, drop["reason"], mean(drop["packets"]), share)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fairlane.results.table import Json, Table, mean, over_runs
+from fairlane.results.table import Json, Table, mean, over_runs, quantile
 
 MOST_ROWS = 10
 """Of the users and of the flows under a queue, in the terminal and in notebooks."""
@@ -77,7 +77,7 @@ def _cells(one: _Who, name: str, *, with_rate: bool) -> Iterator[str]:
         yield mean(one.throughput_bps, 1e-6)
     times = one.path[name]
     for quantity in QUANTITIES:
-        yield mean(times and times[quantity], 1e3)
+        yield (mean if quantity == "mean_s" else quantile)(times and times[quantity], 1e3)
     if is_delay:
         for share in _SHARES:
             yield mean(one.path[share], 100)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlane.results.intervals import PointEstimate, format_interval, interval
+from fairlane.results.intervals import PointEstimate, format_interval, format_quantile, interval
 
 Json = Mapping[str, Any]
 
@@ -36,10 +36,17 @@ class Table:
 
 def mean(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:
     """A mean with its half width, in a unit that is `factor` of those of the document; empty if there is none."""
-    if estimate is None:
-        return ""
+    return "" if estimate is None else format_interval(*_scaled(estimate, factor))
+
+
+def quantile(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:
+    """The same of a quantile, whose half width includes the bin of its histogram."""
+    return "" if estimate is None else format_quantile(*_scaled(estimate, factor))
+
+
+def _scaled(estimate: Mapping[str, Any], factor: float) -> tuple[float, float | None]:
     half_width = estimate["half_width"]
-    return format_interval(factor * estimate["mean"], None if half_width is None else factor * half_width)
+    return factor * estimate["mean"], None if half_width is None else factor * half_width
 
 
 def over_runs(document: Json, values: Iterable[float | None]) -> PointEstimate | None:

@@ -10,7 +10,7 @@ from fairlane.results.access import access_tables, applications, is_access, user
 from fairlane.results.applications import FIGURES
 from fairlane.results.links import MANY_LINKS, OF_AN_OVERVIEW, busiest, link_tables, of_how_many
 from fairlane.results.paths import path_tables
-from fairlane.results.table import Json, Table, mean
+from fairlane.results.table import Json, Table, mean, quantile
 
 if TYPE_CHECKING:
     from fairlane.results.documents import Overview
@@ -81,11 +81,15 @@ def overview_table(overview: Overview) -> Table:
         for index, link in enumerate(row["links"][place] for place in shown):
             throughputs = [mean(group["throughput_bps"], 1e-6) for group in row["groups"]]
             delays_of_users = (group["one_way_delay"] for group in row["groups"])
-            one_way = [mean(delay and delay["p99_s"], 1e3) for delay in delays_of_users]
+            one_way = [quantile(delay and delay["p99_s"], 1e3) for delay in delays_of_users]
             of_row = [*throughputs, *one_way, mean(row["jain_index"]), mean(row["throughput_ratio"])]
             queue = row["queue"] or "max-min share"
             times = (of_class.get((row["queue"], link["name"], name)) for name in classes)
-            delay = [mean(time[key], 1e3) if time else "" for time in times for key in ("mean_s", "p99_s")]
+            delay = [
+                cell
+                for time in times
+                for cell in ((mean(time["mean_s"], 1e3), quantile(time["p99_s"], 1e3)) if time else ("", ""))
+            ]
             table.add_row(
                 queue if index == 0 else "",
                 *([link["name"]] if has_links else []),
@@ -133,7 +137,8 @@ def summary_tables(documents: Mapping[str, Json]) -> list[Table]:
             groups.add_row(queue, group["name"], str(group["users"]), *means, normalised)
             if group["transfers_completed"]:
                 keys = ("s_completed", "_mean_s", "_p95_s", "_slowdown_mean", "_slowdown_p99")
-                transfers.add_row(queue, group["name"], *(mean(group[f"transfer{key}"]) for key in keys))
+                cells = ((quantile if "_p" in key else mean)(group[f"transfer{key}"]) for key in keys)
+                transfers.add_row(queue, group["name"], *cells)
         jain = (mean(summary[f"jain_index{of}"]) for of in ("", "_flows", "_normalised"))
         shares.add_row(queue, mean(summary["throughput_ratio"]), *jain)
     of_applications = (_application_table(kind, summaries) for kind in FIGURES)
