@@ -20,7 +20,7 @@ LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --univer
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help training wheels crates playground setup deb demo reproduce league test test-live test-live-python test-live-rust test-python test-rust lint lint-python lint-rust format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-growth bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean
+.PHONY: help training wheels crates playground setup deb demo reproduce league test test-live test-live-python test-live-rust test-python test-rust lint lint-python lint-rust format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-growth bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean pages
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -158,6 +158,10 @@ lint-python: setup
 	echo fairlane._fairlane.__all__ | $(BIN)/stubtest fairlane._fairlane --allowlist /dev/stdin
 	$(BIN)/python -m fairlane.typed_generator --check
 	$(BIN)/python -m fairlane.docs_generator --check docs
+
+pages: setup ## Write what the commands in README, tutorial and how-tos print today into them
+	$(BIN)/python tests/python/pages.py
+	$(BIN)/python tools/notebook.py
 
 format: setup ## Format all code
 	cargo fmt --all

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,70 +11,21 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from conftest import ROOT, Cli
+from conftest import Cli
 from fairlane import Scenario, run
-
-HOWTOS = ROOT / "docs" / "howto"
-_FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"([\w-]+\.(?:py|toml|json|csv))")
+from pages import Page
 
 
-class Page:
-    """The blocks of a page: files that it has one write, commands, code."""
-
-    def __init__(self, name: str) -> None:
-        self.text = (HOWTOS / f"{name}.md").read_text(encoding="utf-8")
-        self.files: dict[str, str] = {}
-        self.code: list[str] = []
-        self.commands: list[tuple[list[str], list[str]]] = []
-        self.addresses: list[str] = []
-        for block in _FENCE.finditer(self.text):
-            paragraph = self.text[: block.start()].rstrip("\n").rsplit("\n\n", 1)[-1]
-            named = _FILE.search(paragraph)
-            match block[1]:
-                case "toml" | "python" | "json" | "text" if named and paragraph.endswith(":"):
-                    self.files[named[1]] = block[2]
-                case "python":
-                    self.code.append(block[2])
-                case "console":
-                    command, *shown = block[2].splitlines()
-                    self.commands.append((shlex.split(command.removeprefix("$ fairlane ")), shown))
-                case "text" if block[2].startswith("#"):
-                    self.addresses.append(block[2].strip())
-
-    def write(self, folder: Path) -> None:
-        for name, content in self.files.items():
-            (folder / name).write_text(content, encoding="utf-8")
-
-    def commands_that_fail(self, cli: Cli) -> list[str]:
-        """Runs all commands; what they print begins as the page shows it. Those with another exit code than 0.
-
-        Numbers may differ by 5 %, so that a page is read again when it has become wrong, not with every change of TCP.
-        """
-        failed = []
-        for command, shown in self.commands:
-            done = cli(*command)
-            expected = words_of([line for line in shown if line != "..."])
-            about = [
-                [pytest.approx(word, rel=0.05) if isinstance(word, float) else word for word in line]
-                for line in expected
-            ]
-            assert words_of(done.stdout.splitlines())[: len(expected)] == about, command
-            assert done.returncode in (0, 1), done.stderr
-            if done.returncode:
-                failed.append(" ".join(command))
-        return failed
-
-
-def words_of(lines: list[str]) -> list[list[Any]]:
-    """The words of lines without rules; numbers as such, without the half widths of their intervals."""
-    found = []
-    for line in lines:
-        if "───" not in line:
-            words = re.sub(r" ± \S+", "", line).split()
-            number = re.compile(r"\d+(\.\d+)?")
-            found.append([float(word) if number.fullmatch(word) else word for word in words])
-    return found
+def commands_that_fail(page: Page, cli: Cli) -> list[str]:
+    """Runs all commands, which print what the page shows. Those with another exit code than 0."""
+    failed = []
+    for words, shown in page.commands:
+        done = cli(*words)
+        assert [line.rstrip() for line in done.stdout.splitlines()][: len(shown)] == shown, words
+        assert done.returncode in (0, 1), done.stderr
+        if done.returncode:
+            failed.append(" ".join(words))
+    return failed
 
 
 @pytest.fixture
@@ -97,7 +47,7 @@ def test_compare_my_aqm(cli: Cli, here: Path) -> None:
     page = Page("compare-my-aqm")
     assert list(page.files) == ["my_aqm.py"]
     page.write(here)
-    assert page.commands_that_fail(cli) == []
+    assert commands_that_fail(page, cli) == []
     names: dict[str, Any] = {}
     exec(page.code[0], names)
     delays = names["delays_ms"]
@@ -120,11 +70,9 @@ def test_is_my_line_fair(cli: Cli, here: Path) -> None:
     page = Page("is-my-line-fair")
     page.write(here)
     assert list(page.files) == ["line.toml", "fair.toml"]
-    fair = here / "fair.toml"
-    fair.write_text(page.files["line.toml"] + "\n" + page.files["fair.toml"], encoding="utf-8")
-    assert page.commands_that_fail(cli) == ["check fair.toml"]
+    assert commands_that_fail(page, cli) == ["check fair.toml"]
     # 1.8 times as much, a fifth; eight connections eight times as much; close to 1.
-    shown = page.commands[0][1]
+    shown = page.commands[0].shown
     assert [row[-2] for row in rows_of(shown, "droptail", "backup")] == [pytest.approx(1.8, abs=0.05)]
     assert [row[-2] for row in rows_of(shown, "droptail", "work")] == [pytest.approx(0.2, abs=0.02)]
     (backup,), (work,) = rows_of(shown, "fq_codel", "backup"), rows_of(shown, "fq_codel", "work")
@@ -135,7 +83,7 @@ def test_teach_a_class(cli: Cli, here: Path) -> None:
     page = Page("teach-a-class")
     page.write(here)
     assert list(page.files) == ["homework.py", "homework.toml"]
-    fails = page.commands_that_fail(cli)
+    fails = commands_that_fail(page, cli)
     assert fails == ["check homework.toml --scheme-module homework.py --set queue.scheme=droptail"]
     assert (here / "grade.xml").exists()
     names: dict[str, Any] = {}
@@ -177,8 +125,8 @@ def test_all_commands_of_the_access_network(cli: Cli, here: Path) -> None:
     page = Page("access-network")
     page.write(here)
     # Clusters have tests of their own.
-    assert page.commands.pop()[0][-2:] == ["--ray", "local"]
-    assert page.commands_that_fail(cli) == []
+    assert page.commands.pop().words[-2:] == ["--ray", "local"]
+    assert commands_that_fail(page, cli) == []
 
 
 RUN = {"warmup": "5 s", "measure": "15 s", "replications": 1, "seed": 1}

@@ -8,17 +8,6 @@ from conftest import EXAMPLES, ROOT, Cli
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_python_example_runs_and_gives_the_number_it_states() -> None:
-    code = re.search(r"```python\n(.*?)```", README, re.DOTALL)
-    assert code
-    names: dict[str, object] = {}
-    exec(code[1], names)
-    ratio = names["result"].summary["throughput_ratio"]["mean"]  # type: ignore[attr-defined]
-    stated = re.search(r"# (0\.\d+):", code[1])
-    assert stated
-    assert f"{ratio:.3f}" == stated[1]
-
-
 def test_the_command_prints_what_the_readme_shows(cli: Cli) -> None:
     shown = re.search(r"\$ fairlane (compare .*)\n((?:.*\n)+?)\.\.\.\n", README)
     assert shown
