@@ -20,7 +20,7 @@ LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --univer
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help training wheels crates playground setup deb demo reproduce league test test-live test-live-python test-live-rust test-python test-rust lint lint-python lint-rust format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-growth bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean pages
+.PHONY: help training wheels crates playground setup deb demo reproduce league test test-build test-live test-live-python test-live-rust test-python test-rust lint lint-python lint-rust format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-growth bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean pages
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -55,6 +55,10 @@ test: ## Run lint and tests, Rust and Python, and count them; test-live and test
 
 test-live: setup ## Run the tests on real links and in real time, one after the other (root, namespaces; skipped without)
 	@$(PYTHON) tools/run_tests.py "test-live-rust test-live-python"
+
+test-build: ## Build the tests of Rust, and run none
+	cargo test $(TESTED) $(EBPF) --lib --bins --tests --quiet --no-run
+	cargo test --package fairlane-node $(EBPF) --test live --quiet --no-run
 
 test-rust: ## Run the tests of Rust
 	$(if $(EBPF),,@echo "kernel programs: not tested, needs clang, libelf, zlib and pkg-config")
