@@ -82,24 +82,27 @@ fn weights_have_the_range_of_a_scenario() {
     }
 }
 
-/// A queue of `scheme` with its defaults, at 10 Mbit/s.
-fn queue_of(scheme: &str) -> *mut fairlane_capi::queue::Queue {
-    let text = CString::new(format!("scheme = \"{scheme}\"")).unwrap();
+/// A queue of a scheme at 10 Mbit/s, with its defaults, but updates as often as they may be.
+fn queue_of(scheme: Scheme) -> *mut fairlane_capi::queue::Queue {
+    let params = scheme.params();
+    let update = params.iter().find(|param| param.name == "update_interval");
+    let update = update.map(|param| format!("update_interval = {}", param.min)).unwrap_or_default();
+    let text = CString::new(format!("scheme = \"{}\"\n{update}", scheme.name())).unwrap();
     let mut queue = null_mut();
     // SAFETY: the text ends with a zero, and without room no message is written.
     let status = unsafe { fairlane_queue_create(text.as_ptr(), 10_000_000, 1, &raw mut queue, null_mut(), 0) };
-    assert_eq!(status, Status::Ok, "{scheme}");
+    assert_eq!(status, Status::Ok, "{scheme:?}");
     queue
 }
 
 /// Packets wait at 0; then nothing happens until the last nanosecond that a clock may show. Whoever made up for each missed tick
-/// would take hours in this build, and whoever added to the time without room would panic.
+/// of 10 us, some 10^12, would take hours, and whoever added to the time without room would panic.
 #[test]
 fn a_gap_of_half_a_year_is_one_call_for_every_scheme() {
     const END_NS: u64 = 200 * 24 * 3600 * 1_000_000_000;
     // Shapers are refused here, see `fairlane_queue_create`.
     for scheme in Scheme::ALL.iter().filter(|scheme| !scheme.shapes()) {
-        let queue = queue_of(scheme.name());
+        let queue = queue_of(*scheme);
         let packet =
             CPacket { id: 1, label: 0.0, flow: 1, user: 0, bytes: 1500, traffic_class: 0, ecn: 1, reserved: 0 };
         let enqueue = |now| unsafe {
