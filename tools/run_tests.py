@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -56,15 +57,22 @@ def run(step: str) -> list[int]:
     return result
 
 
+def run_lane(steps: list[str], interrupted: threading.Event) -> list[tuple[str, list[int]]]:
+    """Runs the steps of a lane, none after an interruption."""
+    return [(step, run(step)) for step in steps if not interrupted.is_set()]
+
+
 def main() -> None:
     """Runs the lanes, and ends with their sum."""
     lanes = [lane.split() for lane in sys.argv[1:]]
+    interrupted = threading.Event()
     with ThreadPoolExecutor(len(lanes)) as executor:
-        results = [
-            result
-            for lane in executor.map(lambda steps: [(step, run(step)) for step in steps], lanes)
-            for result in lane
-        ]
+        running = [executor.submit(run_lane, lane, interrupted) for lane in lanes]
+        try:
+            results = [result for lane in running for result in lane.result()]
+        except KeyboardInterrupt:
+            interrupted.set()
+            sys.exit("interrupted: no further step begins")
     failures = [step for step, (_, failed, _) in results if failed]
     if failures:
         print(f"Failed: {', '.join(failures)}. Each is a target: make {failures[0]}")
