@@ -107,8 +107,7 @@ class Paper:
     def judge(self, claim: Claim, tables: Mapping[str, Table]) -> ClaimVerdict:
         """Tests a claim; one that differs is compared with ns-3 as well."""
         verdict = judge(claim, tables, self.statistics.get(claim["id"]))
-        reading = self.reading(claim)
-        verdict = replace(verdict, standing=self.standing(claim), reading=reading.words if reading else "")
+        verdict = replace(verdict, standing=self.standing(claim), reading=self.chosen_by(claim))
         return with_ns3(verdict, claim, tables, self.ns3)
 
     def undecided(self, claim: Claim, tables: Mapping[str, Table]) -> list[Cell]:
@@ -117,11 +116,11 @@ class Paper:
 
     def standing(self, claim: Claim) -> Standing:
         """What a claim tests: that of its experiment, unless its numbers chose a reading."""
-        return "not independent" if self.reading(claim) else self.experiments[claim["experiment"]].standing
+        return "not independent" if self.chosen_by(claim) else self.experiments[claim["experiment"]].standing
 
-    def reading(self, claim: Claim) -> Reading | None:
-        """The reading that the numbers of a claim chose, if they did."""
-        return next((reading for reading in self.readings if claim["id"] in reading.claims), None)
+    def chosen_by(self, claim: Claim) -> str:
+        """The readings that the numbers of a claim chose, in words; empty if they chose none."""
+        return " ".join(reading.words for reading in self.readings if claim["id"] in reading.claims)
 
     @cached_property
     def readings(self) -> Sequence[Reading]:

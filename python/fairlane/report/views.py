@@ -266,10 +266,10 @@ def _experiment_view(collected: Collected, experiment: Experiment) -> Experiment
 def _claim_view(collected: Collected, claim: Claim, verdict: ClaimVerdict | None, explanation: str) -> ClaimView:
     paper = collected.paper
     outcome = _BY_VERDICT[verdict.verdict] if verdict else NOT_RUN
-    reading = paper.reading(claim)
+    reading = paper.chosen_by(claim)
     # An explanation is of a verdict; it means nothing with another one.
     why = [explanation if verdict and outcome not in HOLDS else "", verdict.ns3 if verdict else ""]
-    why.append(f"Chose the reading: {reading.words}" if reading else "")
+    why.append(f"Chose the reading: {reading}" if reading else "")
     return ClaimView(
         name=claim["id"].rsplit(".", 1)[1],
         statement=claim["statement"],
