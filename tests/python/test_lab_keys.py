@@ -114,7 +114,7 @@ OTHER_VALUES: dict[str, Any] = {
 IN_NO_DUMBBELL = ("groups[].route", "groups[].sources[tcp].repeat")
 """Already the simulator takes no other value on a one-sided dumbbell, or with endless flows."""
 IN_NO_LINUX = {
-    *("rto_granularity", "keep_backoff", "each_timeout_reduces", "rtt_tick"),
+    *("rto_granularity", "keep_backoff", "each_timeout_reduces", "retransmit_restarts_timer", "rtt_tick"),
     *("limited_transmit", "sack", "full_ack_window"),
 }
 """Keys of `[tcp]` of which the simulator takes no other value with the profile linux."""
