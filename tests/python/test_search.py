@@ -225,7 +225,7 @@ def search(out: str, *more: str) -> list[str]:
         "--bounds",
         "bounds.toml",
         "--evaluations",
-        "150",
+        "400",
         "--out",
         out,
         *more,

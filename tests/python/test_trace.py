@@ -151,8 +151,8 @@ def test_tshark_finds_nothing_odd_without_losses(tmp_path: Path, header: int) ->
 def test_round_trip_times_are_those_of_the_topology(tmp_path: Path) -> None:
     file, _ = captured(tmp_path, lossless(run__replications=1))
     handshakes = packets(file, "tcp.time_relative", where="tcp.flags == 0x012")
-    # SYN and SYN-ACK of 58 bytes at 10 Mbit/s, 5 ms each way.
-    assert min(float(time) for (time,) in handshakes) == pytest.approx(2 * (58 * 8 / 10e6 + 5e-3), abs=1e-9)
+    # SYN and SYN-ACK of 60 bytes at 10 Mbit/s, 5 ms each way.
+    assert min(float(time) for (time,) in handshakes) == pytest.approx(2 * (60 * 8 / 10e6 + 5e-3), abs=1e-9)
     # A timestamp that comes back is one that was sent before, by the other end of the same stream.
     values: dict[tuple[str, str], set[str]] = defaultdict(set)
     stamps = ("tcp.options.timestamp.tsval", "tcp.options.timestamp.tsecr")
@@ -167,7 +167,7 @@ def test_classes_and_windows_are_in_the_headers(tmp_path: Path) -> None:
     assert packets(file, "frame.number", where="ip.dsfield.dscp == 46 && ip.addr == 10.0.0.1") == []
     assert packets(file, "frame.number", where="ip.dsfield.dscp != 46 && !(ip.addr == 10.0.0.1)") == []
     windows = {window for (window,) in packets(file, "tcp.window_size", where="tcp.flags.syn == 0")}
-    assert windows == {str(2 * 1024 * 1024)}
+    assert windows == {str(4 * 1024 * 1024)}
 
 
 @tshark_needed
