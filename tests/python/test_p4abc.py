@@ -1,5 +1,7 @@
 import tomllib
 
+import pytest
+
 from conftest import scenario_of
 from fairlane.papers.p4abc.scenarios import FOLDER
 
