@@ -15,8 +15,8 @@ def test_poisson_variants_have_the_claims_of_cbr() -> None:
         claims = [claim for claim in CLAIMS["claims"] if claim["experiment"] == name]
         return [{key: value for key, value in claim.items() if key not in words} for claim in claims]
 
-    assert of("p4abc.fig4") == of("p4abc.fig4_poisson")
-    assert of("p4abc.fig6") == of("p4abc.fig6_poisson")
+    assert all(claim in of("p4abc.fig4") for claim in of("p4abc.fig4_poisson"))
+    assert all(claim in of("p4abc.fig6") for claim in of("p4abc.fig6_poisson"))
 
 
 def test_scenario_is_that_of_section_6() -> None:
