@@ -3,7 +3,7 @@
 //! Deviations:
 //! 1. What differs from the source, and why.
 
-use super::control::{Connection, Control, Flight, Progress};
+use super::control::{Connection, Control, Flight, Progress, Window};
 use fairlane_schemes::params;
 
 params! {
@@ -25,7 +25,7 @@ impl Control for $Type {
 
     /// Does not grow.
     #[inline]
-    fn avoid(&mut self, _: Connection, _: &${Type}Params, _: &mut u32, _: Progress) {}
+    fn avoid(&mut self, _: Connection, _: &${Type}Params, _: Window<'_>, _: Progress) {}
 
     /// Half of the flight.
     fn reduce(&mut self, _: Connection, _: &${Type}Params, flight: Flight) -> u64 {
