@@ -164,7 +164,6 @@ def test_a_check_tells_which_cells_are_the_same_with_this_engine(tiny: Path) -> 
         checked("wfq")
 
 
-@pytest.mark.xfail(reason="senders of the profile linux changed; the league awaits `make league`", strict=True)
 def test_the_committed_league_is_what_this_engine_gives(tmp_path: Path) -> None:
     """Every entry and every scenario once, ten runs each: about thirty seconds of a core."""
     suite = suites.read()
