@@ -28,7 +28,7 @@ EXAMPLES = ROOT / "examples"
 
 LONGEST = [
     "test_ns3_module.py",
-    "test_site.py",
+    "test_site_built.py",
     "test_report_browser.py",
     "test_signals.py",
     "test_sweep_kill.py",
