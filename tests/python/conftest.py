@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import fairlane
+import forked
 from fairlane import Scenario
 from fairlane.base.folders import LIST
 from fairlane.papers import papers, select
@@ -105,8 +106,11 @@ class Cli:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def __call__(self, *arguments: Word, before: Sequence[Word] = (), **options: Any) -> Done:
+    def __call__(self, *arguments: Word, before: Sequence[Word] = (), timeout_s: float = 300, **options: Any) -> Done:
         """Runs a command to its end, `before` it the words of one that starts it."""
+        if not before and not options:
+            return forked.run(arguments, self.folder, timeout_s)
+        options["timeout_s"] = timeout_s
         return execute(*before, FAIRLANE, *arguments, cwd=self.folder, **options)
 
     def output(self, *arguments: Word, **options: Any) -> str:
