@@ -160,6 +160,7 @@ lint-python: setup
 	MYPYPATH=benches/ns3:benches:python $(BIN)/mypy --strict benches/ns3/compare.py benches/ns3/senders.py benches/ns3/ranks.py
 	MYPYPATH=benches/linux_tcp:benches:python $(BIN)/mypy --strict benches/linux_tcp/compare.py benches/linux_tcp/lab_ranks.py
 	echo fairlane._fairlane.__all__ | $(BIN)/stubtest fairlane._fairlane --allowlist /dev/stdin
+	$(BIN)/lint-imports
 	$(BIN)/python tools/generate.py --check
 
 docs: setup ## Write the tables of the documentation and the modules of types that are generated from declarations
