@@ -20,7 +20,7 @@ LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --univer
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help training wheels crates playground setup deb demo reproduce league test test-build test-live test-live-python test-live-rust test-python test-rust lint lint-python lint-rust format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-growth bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean pages
+.PHONY: help training wheels crates playground setup deb demo reproduce league test test-build test-live test-live-python test-live-rust test-python test-rust lint lint-python lint-rust format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-growth bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage docs figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean pages
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -35,19 +35,19 @@ reproduce: setup ## Reproduce all papers: claims, figures, points in results/; Q
 
 verdicts: setup ## Reproduce all papers, make the verdicts the expected ones, write them into the documentation
 	$(BIN)/fairlane reproduce all --write-verdicts
-	$(BIN)/python -m fairlane.docs_generator docs
+	$(BIN)/python tools/generate.py
 
 figures: setup ## Draw the figure of a paper that the README shows, and that of all pairs of senders, into docs/figures/
 	$(BIN)/fairlane report $(PAPER_FIGURES) --run --out results/figures
 	cp $(PAPER_FIGURES:%=results/figures/%.png) docs/figures/
 	$(BIN)/fairlane pairs --out results/pairs
 	cp results/pairs/pairs.png results/pairs/pairs.csv docs/figures/
-	$(BIN)/python -m fairlane.docs_generator docs
+	$(BIN)/python tools/generate.py
 
 league: setup ## Evaluate all schemes on the whole suite (an hour of both cores at most), make the results the committed ones, draw them
 	$(BIN)/fairlane evaluate all --write-league --out results/evaluation
 	for name in share-delay share-state edge-core; do cp results/evaluation/$$name.png docs/figures/evaluation-$$name.png || exit 1; done
-	$(BIN)/python -m fairlane.docs_generator docs
+	$(BIN)/python tools/generate.py
 
 # Two lanes at a time, so that compilers and tests share the processors; each step runs whatever became of those before it.
 test: ## Run lint and tests, Rust and Python, and count them; test-live and test-long have those that are not for every change
@@ -160,8 +160,11 @@ lint-python: setup
 	MYPYPATH=benches/ns3:benches:python $(BIN)/mypy --strict benches/ns3/compare.py benches/ns3/senders.py benches/ns3/ranks.py
 	MYPYPATH=benches/linux_tcp:benches:python $(BIN)/mypy --strict benches/linux_tcp/compare.py benches/linux_tcp/lab_ranks.py
 	echo fairlane._fairlane.__all__ | $(BIN)/stubtest fairlane._fairlane --allowlist /dev/stdin
-	$(BIN)/python -m fairlane.typed_generator --check
-	$(BIN)/python -m fairlane.docs_generator --check docs
+	$(BIN)/lint-imports
+	$(BIN)/python tools/generate.py --check
+
+docs: setup ## Write the tables of the documentation and the modules of types that are generated from declarations
+	$(BIN)/python tools/generate.py
 
 pages: setup ## Write what the commands in README, tutorial and how-tos print today into them
 	$(BIN)/python tests/python/pages.py
@@ -171,10 +174,9 @@ format: setup ## Format all code
 	cargo fmt --all
 	for folder in $(STACKS) $(TEMPLATE); do (cd $$folder && cargo fmt) || exit 1; done
 	$(BIN)/ruff format python tests benches site tools
-	$(BIN)/python -m fairlane.typed_generator
+	$(BIN)/python tools/generate.py
 	$(BIN)/python tools/notebook.py
 	$(BIN)/ruff check --fix python tests benches site tools
-	$(BIN)/python -m fairlane.docs_generator docs
 
 bench: ## Run the benchmarks: per packet of each scheme, per scenario of the engine
 	cargo run --release --quiet --bin speed -- abc

@@ -13,8 +13,8 @@ from typing import Any
 
 import click
 
-from fairlane import papers
-from fairlane.papers.measurements import point_scenario, records_of
+from fairlane.judge import library as papers
+from fairlane.judge.measurements import point_scenario, records_of
 from fairlane.simulate.scenario import Scenario
 
 METRICS = ("udp_kbps", "tcp_kbps")

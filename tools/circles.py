@@ -1,12 +1,11 @@
-"""Finds files that import each other, in the Rust crates and in the Python package: `python tools/circles.py`.
+"""Finds files of the Rust crates that import each other: `python tools/circles.py`. Exit code 1 if there is a circle.
 
-An import counts for the file in which the name is defined: a re-export (`pub use`, an `__init__.py`) is a door that
-arrows pass through. Rust is read as text, without its tests; exit code 1 if there is a circle.
+An import counts for the file in which the name is defined: a re-export (`pub use`) is a door that arrows pass through.
+Rust is read as text, without its tests. The Python package is checked by import-linter, see pyproject.toml.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -22,7 +21,6 @@ ROOMS = (
     "crates/node/src",
     "crates/capi/src",
     "crates/py/src",
-    "python/fairlane",
 )
 Name = tuple[str, ...]
 _NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])\'', re.DOTALL)
@@ -57,7 +55,7 @@ def main(folders: Iterable[str]) -> int:
 
 
 def a_circle(folder: Path) -> list[Path] | None:
-    """A circle of files below a folder with a crate's sources or with a package, if there is one."""
+    """A circle of files below a folder with a crate's sources, if there is one."""
     try:
         TopologicalSorter(arrows(folder)).prepare()
     except CycleError as error:
@@ -67,8 +65,8 @@ def a_circle(folder: Path) -> list[Path] | None:
 
 
 def arrows(folder: Path) -> dict[Path, set[Path]]:
-    """The other files of a crate or package that each of its files takes something from."""
-    files = {file.module: file for file in (*_rust(folder), *_python(folder))}
+    """The other files of a crate that each of its files takes something from."""
+    files = {file.module: file for file in _rust(folder)}
     return {file.path: set(_arrows(file, files)) - {file.path} for file in files.values()}
 
 
@@ -173,33 +171,6 @@ def _absolute(name: Name, module: Name, known: dict[str, Name]) -> Name:
     if here != module:
         return (*here, *name)
     return (*known.get(name[0], (name[0],)), *name[1:])
-
-
-def _python(folder: Path) -> Iterator[File]:
-    for path in sorted(folder.rglob("*.py")):
-        parts = path.relative_to(folder.parent).with_suffix("").parts
-        package = parts[-1] == "__init__"
-        file = File(path, parts[:-1] if package else parts)
-        tree = ast.parse(path.read_text())
-        uses = dict(_imported(tree))
-        file.defined = {
-            node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        }
-        if package:
-            file.doors = uses
-        if file.defined or not package:
-            file.uses = list(uses.values())
-        yield file
-
-
-def _imported(tree: ast.Module) -> Iterator[tuple[str, Name]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for one in node.names:
-                yield one.asname or one.name, tuple(one.name.split("."))
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            for one in node.names:
-                yield one.asname or one.name, (*node.module.split("."), one.name)
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ from fairlane import Scenario
 from fairlane.base.errors import UserError
 from fairlane.base.files import write_aside
 from fairlane.base.planes import FORWARDER, SIMULATOR
+from fairlane.judge.ns3 import joint_half_width
 from fairlane.lab import compare
-from fairlane.papers.ns3 import joint_half_width
 from fairlane.results.intervals import interval
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -3,7 +3,7 @@
     python benches/ns3/claims.py [CLAIM ...]
 
 It writes python/fairlane/papers/abc2018/ns3.toml, in which the rows of claims that are not asked for stay. `fairlane
-reproduce` compares with them (python/fairlane/papers/ns3.py). Where a window can fill the socket buffer that ns-3 has
+reproduce` compares with them (python/fairlane/judge/ns3.py). Where a window can fill the socket buffer that ns-3 has
 by itself, ns-3 is asked with that as well: its rows say `shipped = true`.
 """
 
@@ -24,12 +24,12 @@ import tomli_w
 from scenarios import Table
 from units import BYTES, PACKETS, RATE, TIME, quantity
 
-from fairlane import papers
 from fairlane.base.files import write_aside
-from fairlane.papers.experiment import Experiment
-from fairlane.papers.grid import Point, matches
-from fairlane.papers.measurements import point_scenario
-from fairlane.papers.paper import Paper
+from fairlane.judge import library as papers
+from fairlane.judge.experiment import Experiment
+from fairlane.judge.grid import Point, matches
+from fairlane.judge.measurements import point_scenario
+from fairlane.judge.paper import Paper
 
 SHIPPED = {"tcp.socket_buffer": "131072 B"}
 """What ns-3 has by itself and the scenarios have not: tcp-socket.cc SndBufSize, RcvBufSize."""

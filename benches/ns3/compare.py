@@ -26,7 +26,7 @@ from scenarios import Case, Table, cases, default_case
 
 from fairlane._fairlane import Batch, version
 from fairlane.base.files import write_aside
-from fairlane.papers.ns3 import joint_half_width
+from fairlane.judge.ns3 import joint_half_width
 from fairlane.results.intervals import Interval, interval
 
 TOLERANCE = 0.05

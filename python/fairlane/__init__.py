@@ -23,11 +23,12 @@ from fairlane.base.errors import FairlaneError, Interrupted, ScenarioError, Scen
 from fairlane.checks.check import Check, check
 from fairlane.evaluate import evaluate
 from fairlane.evaluate.result import Evaluation
+from fairlane.judge.reproduce import Reproduction, reproduce
 from fairlane.pairs import pairs
 from fairlane.pairs.result import Pairs
-from fairlane.papers.reproduce import Reproduction, reproduce
 from fairlane.report import report
 from fairlane.results.result import Comparison, Result
+from fairlane.runs.run import compare, run
 from fairlane.schemas import schema
 from fairlane.simulate import scenario as _scenario
 from fairlane.simulate.catalogue import congestion_controls, schemes, topologies
@@ -49,7 +50,6 @@ from fairlane.simulate.external_control import (
     Segment,
     register_congestion_control,
 )
-from fairlane.simulate.run import compare, run
 from fairlane.simulate.scenario import *  # noqa: F403 its __all__ is part of this one
 from fairlane.store import Store
 from fairlane.sweeps.result import SweepResult

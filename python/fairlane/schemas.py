@@ -10,7 +10,7 @@ from typing import Any
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.text import near
-from fairlane.results.documents import (
+from fairlane.documents import (
     AdversaryDocument,
     CheckDocument,
     ComparisonDocument,

@@ -13,7 +13,7 @@ import click
 import fairlane
 from fairlane.cli.main import commands
 from fairlane.cli.simulate import WATCHING, WRITING
-from fairlane.papers import papers
+from fairlane.judge.library import papers
 from fuzzer.case import Arguments, Case
 from fuzzer.draw import NUMBERS, Draw, Raw, document, junk, text
 from fuzzer.scenarios import control_names, damaged, examples, scenario, scheme_names, setting, shorten

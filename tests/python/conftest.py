@@ -17,8 +17,8 @@ import fairlane
 import forked
 from fairlane import Scenario
 from fairlane.base.folders import LIST
-from fairlane.papers import papers, select
-from fairlane.papers.grid import Row
+from fairlane.judge.grid import Row
+from fairlane.judge.library import papers, select
 
 # Commands that are started here take Ctrl-C as usual, also if whoever runs the tests ignores it.
 signal.signal(signal.SIGINT, signal.default_int_handler)

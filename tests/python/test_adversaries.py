@@ -9,8 +9,8 @@ from fairlane import Scenario
 from fairlane.results.intervals import interval
 from fairlane.search.attack import HALF, IDEAL
 from fairlane.search.bounds import read_bounds
-from fairlane.search.docs import FOLDER, files
 from fairlane.search.world import METRIC
+from generators.adversaries import FOLDER, files
 
 FILES = sorted(FOLDER.glob("*.toml"))
 

@@ -11,11 +11,11 @@ import pytest
 
 import fairlane
 from conftest import scenario_of, statistic
-from fairlane.papers import papers
+from fairlane.judge.grid import Row
+from fairlane.judge.library import papers
 from fairlane.papers.afpft.metrics import CLASSES, METRICS, averaged
 from fairlane.papers.afpft.scenarios import FOLDER, WEB_USERS
 from fairlane.papers.afpft.statistics import RTT_SHARE, rtt_share
-from fairlane.papers.grid import Row
 
 PAPER = papers()["afpft"]
 CLAIMS = tomllib.loads((FOLDER / "claims.toml").read_text())

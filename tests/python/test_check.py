@@ -14,7 +14,7 @@ import pytest
 import fairlane
 from conftest import EXAMPLES, SHORT, SHORT_SCENARIO, Cli
 from fairlane import Scenario, UserError, expect
-from fairlane.checks.verdicts import judge
+from fairlane.judge.expectations import judge
 from fairlane.simulate.expectation import KEYS, expectations
 
 CHECKS = sorted((EXAMPLES / "checks").glob("*.toml"))

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fairlane.papers.grid import Row, Table
-from fairlane.papers.verdicts import ClaimVerdict, Statistic, judge
+from fairlane.judge.grid import Row, Table
+from fairlane.judge.verdicts import ClaimVerdict, Statistic, judge
 
 Numbers = Mapping[tuple[Any, ...], float | Sequence[float]]
 

@@ -1,13 +1,13 @@
-"""Claims that ns-3 does not meet either (papers/ns3.py)."""
+"""Claims that ns-3 does not meet either (judge/ns3.py)."""
 
 from dataclasses import replace
 
 import pytest
 
-from fairlane import papers
-from fairlane.papers.grid import Row, Table
-from fairlane.papers.ns3 import Ns3, agree, load, with_ns3
-from fairlane.papers.verdicts import judge
+from fairlane.judge import library as papers
+from fairlane.judge.grid import Row, Table
+from fairlane.judge.ns3 import Ns3, agree, load, with_ns3
+from fairlane.judge.verdicts import judge
 
 CLAIM = {
     "id": "p.e.low", "experiment": "p.e", "scheme": "abc", "metric": "T_R", "kind": "at_most", "value": 1.0,

@@ -1,10 +1,8 @@
 """The code and the lists of clauses of RFCs agree, and what tells so finds where they do not."""
 
 import shutil
-import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 import clauses
 
 ROOT = clauses.ROOT

@@ -4,15 +4,15 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from fairlane import docs_generator
 from fairlane.schemas import schema
 from fairlane.simulate.catalogue import schemes
+from generators import pages
 
 DOCS = ROOT / "docs"
 
 
 def test_generated_tables_of_the_docs_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
-    assert docs_generator.main(["--check", str(DOCS)]) == 0, capsys.readouterr().err
+    assert pages.write(DOCS, check=True) == 0, capsys.readouterr().err
 
 
 def test_every_scheme_has_a_chapter_with_its_parameters_and_the_parts_of_its_modules_head() -> None:
@@ -57,7 +57,7 @@ def test_the_index_leads_to_every_page() -> None:
 
 
 def test_the_number_of_schemes_is_counted_anew() -> None:
-    assert docs_generator.rewrite("- **7 schemes**, each\n") == f"- **{len(schemes())} schemes**, each\n"
+    assert pages.rewrite("- **7 schemes**, each\n") == f"- **{len(schemes())} schemes**, each\n"
 
 
 def test_tests_and_source_files_that_a_page_names_exist() -> None:
@@ -102,12 +102,12 @@ def test_check_names_the_stale_file_and_changes_nothing(tmp_path: Path, capsys: 
     file.parent.mkdir()
     stale = "# Page\n\n<!-- generated:scheme abc -->\nold\n<!-- end -->\n"
     file.write_text(stale)
-    assert docs_generator.main(["--check", str(tmp_path)]) == 1
+    assert pages.write(tmp_path, check=True) == 1
     assert str(file) in capsys.readouterr().err
     assert file.read_text() == stale
-    assert docs_generator.main([str(tmp_path)]) == 0
+    assert pages.write(tmp_path) == 0
     assert "`q_base`" in file.read_text()
-    assert docs_generator.main(["--check", str(tmp_path)]) == 0
+    assert pages.write(tmp_path, check=True) == 0
 
 
 HEAD = """\
@@ -149,7 +149,7 @@ def toy(folder: Path, head: str = HEAD) -> tuple[Path, Path]:
 
 def test_a_chapter_takes_its_rules_and_deviations_from_the_head_of_the_module(tmp_path: Path) -> None:
     _, chapter = toy(tmp_path)
-    assert docs_generator.main([str(tmp_path / "docs")]) == 0
+    assert pages.write(tmp_path / "docs") == 0
     written = chapter.read_text()
     for part in (
         "Toy: drops\nevery packet.\n\nSource: none.\n\nCode: `crates/schemes/src/aqm/toy.rs`.\n",
@@ -162,11 +162,11 @@ def test_a_chapter_takes_its_rules_and_deviations_from_the_head_of_the_module(tm
 
 def test_an_edited_rule_makes_the_chapter_stale(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     module, chapter = toy(tmp_path)
-    docs = str(tmp_path / "docs")
-    assert docs_generator.main([docs]) == 0
-    assert docs_generator.main(["--check", docs]) == 0
+    docs = tmp_path / "docs"
+    assert pages.write(docs) == 0
+    assert pages.write(docs, check=True) == 0
     module.write_text(HEAD.replace("(1) | drop", "(1) | mark"))
-    assert docs_generator.main(["--check", docs]) == 1
+    assert pages.write(docs, check=True) == 1
     assert capsys.readouterr().err.startswith(f"{chapter}: stale")
 
 
@@ -186,7 +186,7 @@ def test_a_head_in_another_form_is_refused_with_the_module(
 ) -> None:
     assert part in HEAD
     module, _ = toy(tmp_path, HEAD.replace(part, other))
-    assert docs_generator.main(["--check", str(tmp_path / "docs")]) == 2
+    assert pages.write(tmp_path / "docs", check=True) == 2
     assert f"{module}: the head is not in the form" in capsys.readouterr().err
 
 
@@ -196,16 +196,16 @@ def test_a_table_of_an_enum_has_its_names_and_sentences(tmp_path: Path) -> None:
         '/// What.\npub enum Reason {\n    /// Too\n    /// many.\n    TooMany,\n    /// Old.\n    Old = "aged",\n}\n'
     )
     (tmp_path / "crates" / "x" / "src" / "reason.rs").write_text(declared)
-    table = docs_generator.generate("enum Reason", tmp_path / "crates")
+    table = pages.generate("enum Reason", tmp_path / "crates")
     assert "| `too_many` | Too many. |\n| `aged` | Old. |\n" in table
 
 
 def test_text_outside_the_marks_stays() -> None:
     text = "before `<!-- generated:x -->`\n<!-- generated:shared -->\n<!-- end -->\nafter\n"
-    written = docs_generator.rewrite(text)
+    written = pages.rewrite(text)
     assert written.startswith("before `<!-- generated:x -->`\n<!-- generated:shared -->\n\n| key |")
     assert written.endswith("|\n\n<!-- end -->\nafter\n")
-    assert docs_generator.rewrite(written) == written
+    assert pages.rewrite(written) == written
 
 
 @pytest.mark.parametrize(
@@ -223,30 +223,30 @@ def test_text_outside_the_marks_stays() -> None:
 )
 def test_unknown_marks_are_refused_with_the_file(mark: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "page.md").write_text(f"<!-- generated:{mark} -->\n<!-- end -->\n")
-    assert docs_generator.main([str(tmp_path)]) == 2
+    assert pages.write(tmp_path) == 2
     assert "page.md" in capsys.readouterr().err
 
 
 def test_a_block_without_end_is_refused() -> None:
-    with pytest.raises(docs_generator.MarkError):
-        docs_generator.rewrite("<!-- generated:shared -->\n\n<!-- generated:shared -->\n<!-- end -->\n")
+    with pytest.raises(pages.MarkError):
+        pages.rewrite("<!-- generated:shared -->\n\n<!-- generated:shared -->\n<!-- end -->\n")
 
 
 def test_a_missing_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert docs_generator.main([str(tmp_path / "none")]) == 2
+    assert pages.write(tmp_path / "none") == 2
     assert "no such folder" in capsys.readouterr().err
 
 
 def test_every_key_of_the_schema_is_in_a_table() -> None:
     tables = schema("scenario")["properties"]
     for name in ("run", "topology", "tcp", "probes"):
-        generated = docs_generator.generate(f"scenario {name}")
+        generated = pages.generate(f"scenario {name}")
         assert all(f"| `{key}` |" in generated for key in tables[name]["properties"])
-    assert "| `flows` |" in docs_generator.generate("scenario groups.sources.tcp")
-    assert "| `rate` | `R_t` | required |" in docs_generator.generate("scenario groups.sources.cbr")
+    assert "| `flows` |" in pages.generate("scenario groups.sources.tcp")
+    assert "| `rate` | `R_t` | required |" in pages.generate("scenario groups.sources.cbr")
 
 
 def test_every_record_of_the_result_has_a_table() -> None:
-    generated = docs_generator.generate("document result")
+    generated = pages.generate("document result")
     for name in schema("result")["$defs"]:
         assert f"### {name}\n" in generated

@@ -5,7 +5,9 @@ import re
 
 import pytest
 
-from fairlane.papers import Experiment, Paper, papers
+from fairlane.judge.experiment import Experiment
+from fairlane.judge.library import papers
+from fairlane.judge.paper import Paper
 
 PAPERS = papers()
 EXPERIMENTS = [

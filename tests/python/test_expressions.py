@@ -1,6 +1,6 @@
 import pytest
 
-from fairlane.papers.expressions import ExpressionError, evaluate
+from fairlane.judge.expressions import ExpressionError, evaluate
 
 NAMES = {"R0_mbps": 8.0, "R1_mbps": 2.5, "Cb_mbps": 10, "f0": 1, "Db_ms": 50, "s": 16}
 

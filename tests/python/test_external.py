@@ -14,8 +14,8 @@ import fairlane
 from conftest import EXAMPLES, Cli, Process, ended, execute, wait_for_cpu_time
 from fairlane import _fairlane
 from fairlane.simulate.external import SCHEMES
-from fairlane.simulate.replications import simulate
 from fairlane.store import Store, key
+from fairlane.store.simulate import simulate
 
 MODULE = EXAMPLES / "my_scheme.py"
 

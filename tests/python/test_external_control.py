@@ -11,8 +11,8 @@ import fairlane
 from conftest import EXAMPLES, Cli
 from fairlane.pairs.plan import plan
 from fairlane.simulate.external_control import CONTROLS
-from fairlane.simulate.replications import simulate
 from fairlane.store import Store
+from fairlane.store.simulate import simulate
 
 MODULE = EXAMPLES / "my_congestion_control.py"
 

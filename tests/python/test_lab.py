@@ -15,6 +15,7 @@ import fairlane
 from conftest import Cli, Process, single_flow_goodput, wait_until
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
+from fairlane.judge.library import papers
 from fairlane.lab import measure, namespaces, node, schedule, switch, user_paths
 from fairlane.lab.experiments import _check_machine, lab, settings_of, write
 from fairlane.lab.measure import tcp_goodput_bps
@@ -24,12 +25,12 @@ from fairlane.lab.qdisc import Sampler
 from fairlane.lab.setup import setup_of
 from fairlane.lab.table import identity
 from fairlane.lab.workers import Job
-from fairlane.papers import papers
 from fairlane.papers.p4abc.scenarios import scenario
 from fairlane.results.intervals import format_interval
+from fairlane.results.kept import Cost, Kept
 from fairlane.store import Store
 from fairlane.store.export import export
-from fairlane.store.point import Cost, Identity, Kept
+from fairlane.store.point import Identity
 from fairlane.store.upkeep import entries
 
 PAPER = papers()["p4abc"]

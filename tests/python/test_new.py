@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from conftest import ROOT, Cli, execute, files
 from fairlane.base.errors import UserError, WriteError
 from fairlane.cli.main import commands
-from fairlane.papers import Paper, papers
-from fairlane.papers.paper import load_paper
+from fairlane.judge.library import papers
+from fairlane.judge.paper import Paper, load_paper
 from fairlane.skeletons.edits import write_all
 from fairlane.skeletons.kinds import skeleton
 

@@ -5,8 +5,8 @@ from statistics import fmean
 import pytest
 
 from conftest import TINY, Cli, scenario_of
-from fairlane.papers import papers
-from fairlane.papers.grid import Row
+from fairlane.judge.grid import Row
+from fairlane.judge.library import papers
 from fairlane.papers.noms2016.metrics import METRICS
 from fairlane.papers.noms2016.scenarios import FOLDER
 

@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 import fairlane
 from conftest import ROOT, Cli
 from fairlane import Pairs, UserError
-from fairlane.pairs.figure import EVEN, cells, describe, draw
 from fairlane.pairs.plan import plan
 from fairlane.pairs.result import Pair
 from fairlane.report import pairs as page
+from fairlane.report.pairs_figure import EVEN, cells, describe, draw
 from fairlane.results.intervals import Interval
 
 TINY = {"run.warmup": "1 s", "run.measure": "2 s", "topology.bottleneck_rate": "5 Mbit/s"}

@@ -6,9 +6,9 @@ import pytest
 
 import fairlane
 from conftest import QUICK, SETTINGS, SHORTEST, Cli, files, scenario_of, statistic
+from fairlane.judge.grid import Row
 from fairlane.papers.abc2018.metrics import METRICS
 from fairlane.papers.abc2018.scenarios import FOLDER, KEYS
-from fairlane.papers.grid import Row
 from fairlane.simulate.scenario import Scenario
 
 

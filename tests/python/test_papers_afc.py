@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from conftest import Cli, files, scenario_of, statistic
-from fairlane.papers import papers
+from fairlane.judge.grid import Row
+from fairlane.judge.library import papers
 from fairlane.papers.afc.metrics import METRICS, TRACES
 from fairlane.papers.afc.scenarios import FOLDER
-from fairlane.papers.grid import Row
 from fairlane.simulate.scenario import Scenario
 
 PAPER = papers()["afc"]

@@ -9,7 +9,7 @@ import pytest
 
 import fairlane
 from conftest import QUICK, ROOT, SETTINGS, SHORT_SCENARIO, THREE_GROUPS, Cli, files
-from fairlane.papers.readings import Standing
+from fairlane.judge.readings import Standing
 from fairlane.report import comparison, figures, own
 from fairlane.report.collect import Wanted, collect
 from fairlane.report.pages import prose

@@ -12,12 +12,13 @@ import pytest
 
 import fairlane
 from conftest import ROOT, TINY, Cli
-from fairlane.papers import find, papers, select
-from fairlane.papers import verdict_tables as report
-from fairlane.papers.experiment import Experiment
-from fairlane.papers.grid import Point, Row, Table
-from fairlane.papers.run_rules import Rule, load_runs
-from fairlane.papers.verdicts import Statistic
+from fairlane.judge.experiment import Experiment
+from fairlane.judge.grid import Point, Row, Table
+from fairlane.judge.library import find, papers, select
+from fairlane.judge.paper import Paper
+from fairlane.judge.run_rules import Rule, load_runs
+from fairlane.judge.verdicts import Statistic
+from generators import reproduction as report
 
 PAPERS = list(papers().values())
 
@@ -30,12 +31,12 @@ def test_all_stands_for_every_experiment_once() -> None:
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
-def test_an_experiment_has_its_id_and_the_papers_key_as_names(paper: fairlane.papers.Paper) -> None:
+def test_an_experiment_has_its_id_and_the_papers_key_as_names(paper: Paper) -> None:
     for experiment in paper.experiments.values():
         assert find(experiment.id) == find(f"{paper.key}.{experiment.name}") == (paper, [experiment])
 
 
-def simulated_s(paper: fairlane.papers.Paper, experiment: Experiment, at: Point) -> float:
+def simulated_s(paper: Paper, experiment: Experiment, at: Point) -> float:
     """Length of a run."""
     scenario = paper.scenario({**experiment.parameters, **at})
     for key in ("run.warmup", "run.measure"):
@@ -47,8 +48,8 @@ def simulated_s(paper: fairlane.papers.Paper, experiment: Experiment, at: Point)
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
-def test_quick_runs_are_a_quarter_at_most(paper: fairlane.papers.Paper) -> None:
-    def cost(of: fairlane.papers.Paper) -> float:
+def test_quick_runs_are_a_quarter_at_most(paper: Paper) -> None:
+    def cost(of: Paper) -> float:
         return sum(
             experiment.replications * sum(simulated_s(of, experiment, at) for at in of.points(experiment))
             for experiment in of.experiments.values()
@@ -59,14 +60,14 @@ def test_quick_runs_are_a_quarter_at_most(paper: fairlane.papers.Paper) -> None:
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
-def test_rules_name_experiments_and_give_reasons(paper: fairlane.papers.Paper) -> None:
+def test_rules_name_experiments_and_give_reasons(paper: Paper) -> None:
     for rule in (*paper.runs.full, *paper.runs.quick):
         assert set(rule.experiments or ()) <= paper.experiments.keys()
     assert all(rule.why for rule in paper.runs.full)
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
-def test_what_is_not_reproduced_is_explained(paper: fairlane.papers.Paper) -> None:
+def test_what_is_not_reproduced_is_explained(paper: Paper) -> None:
     verdicts = {claim: expected["verdict"] for claim, expected in paper.expected().claims.items()}
     # What is inconclusive is explained by its interval.
     to_explain = {claim for claim, verdict in verdicts.items() if verdict not in {"reproduced", "inconclusive"}}
@@ -75,7 +76,7 @@ def test_what_is_not_reproduced_is_explained(paper: fairlane.papers.Paper) -> No
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.key)
-def test_the_page_counts_every_claim(paper: fairlane.papers.Paper) -> None:
+def test_the_page_counts_every_claim(paper: Paper) -> None:
     claims = [row for row in report.claims(paper) if row[0].startswith("`")]  # not the rows of their metrics
     whole = [row for row in report.counts([paper]) if row[0] == "all papers"]
     assert [sum(int(row[column]) for row in whole) for column in range(2, 3 + len(report.OUTCOMES))] == [

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 import fairlane
-from fairlane.papers import Experiment, Paper, papers
-from fairlane.papers.grid import Measured
-from fairlane.papers.measurements import Measurements, places
-from fairlane.papers.rounds import Judged, Rounds
+from fairlane.judge.experiment import Experiment
+from fairlane.judge.grid import Measured
+from fairlane.judge.library import papers
+from fairlane.judge.measurements import Measurements, places
+from fairlane.judge.paper import Paper
+from fairlane.judge.rounds import Judged, Rounds
 
 ABC2018 = papers()["abc2018"]
 FIG4A = ABC2018.experiments["abc2018.fig4a"]

@@ -26,8 +26,8 @@ from conftest import (
 )
 from fairlane import Scenario
 from fairlane.base.signals import REPEATED_S, as_interrupts
-from fairlane.simulate.replications import simulate
 from fairlane.store import Store, Writer
+from fairlane.store.simulate import simulate
 from fairlane.store.upkeep import entries
 
 ENDLESS = ["short.toml", "--replications", "100000", "--set", "run.measure=5 s"]

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.papers import Paper, papers
-from fairlane.papers import verdict_tables as report
-from fairlane.papers.readings import load_readings
+from fairlane.judge.library import papers
+from fairlane.judge.paper import Paper
+from fairlane.judge.readings import load_readings
+from generators import reproduction as report
 
 READINGS = """
 [[readings]]

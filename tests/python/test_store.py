@@ -15,11 +15,11 @@ import fairlane
 from conftest import SHORT_SCENARIO, SHORTEST, Cli, contents, execute, files, wait_for_a_kept_run
 from fairlane import _fairlane
 from fairlane.base.files import write_aside
-from fairlane.simulate.replications import simulate
+from fairlane.results.kept import Cost, Kept, with_name, without_cost
 from fairlane.store import Store, key, point
 from fairlane.store.journal import Journal, Points, abandoned
-from fairlane.store.point import Cost, Identity, Kept
-from fairlane.store.record import with_name, without_cost
+from fairlane.store.point import Identity
+from fairlane.store.simulate import simulate
 from fairlane.store.upkeep import entries
 
 

@@ -15,6 +15,7 @@ import pytest
 
 import fairlane
 from conftest import Cli, execute, files
+from fairlane.results.kept import Kept
 from fairlane.store import Store, point, upkeep
 
 SWEEP = """
@@ -175,7 +176,7 @@ def test_a_flipped_bit_is_found_or_changes_no_value(cli: Cli, filled: Path) -> N
 def test_verify_finds_a_run_that_no_longer_comes_out(cli: Cli, filled: Path) -> None:
     file = sorted((filled / "runs").iterdir())[0]
     identity, kept = point.read(filled, file.stem)
-    forged = {**kept, 1: point.Kept(kept[1].run.replace('"jain_index":0.', '"jain_index":0.0'), kept[1].cost)}
+    forged = {**kept, 1: Kept(kept[1].run.replace('"jain_index":0.', '"jain_index":0.0'), kept[1].cost)}
     point.write(filled, identity, forged)
     assert cli("store", "verify").returncode == 0  # it is what was written
     done = cli("store", "verify", "--simulate", "2")

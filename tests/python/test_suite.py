@@ -14,7 +14,7 @@ from fairlane.evaluate import suite as suites
 from fairlane.evaluate.criteria import COST_CORE, COST_EDGE, CRITERIA
 from fairlane.evaluate.entries import entries
 from fairlane.evaluate.suite import Suite
-from fairlane.simulate.metric_names import metric_names
+from fairlane.results.metric_names import metric_names
 
 SUITE = suites.read()
 FOLDER = suites.SUITES / "fairlane-1.0"

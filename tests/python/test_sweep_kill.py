@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import FAIRLANE, contents, files
+from fairlane.results.kept import Kept
 from fairlane.store import point
 from fairlane.store.journal import read
 from fairlane.store.point import Identity
@@ -48,7 +49,7 @@ def finished(store: Path) -> set[tuple[str, int]]:
     in_files = {
         (file.stem, number) for file in store.glob("runs/[!.]*.parquet") for number in point.read(store, file.stem)[1]
     }
-    in_journals: dict[Identity, dict[int, point.Kept]] = {}
+    in_journals: dict[Identity, dict[int, Kept]] = {}
     for journal in store.glob("journal/*.jsonl"):
         read(journal, in_journals)
     return in_files | {(identity.key, number) for identity, runs in in_journals.items() for number in runs}

@@ -10,14 +10,15 @@ import pytest
 
 import fairlane
 from conftest import ROOT, SHORT_SCENARIO, execute
-from fairlane import Scenario, group, markers, queues, tcp, typed_generator
+from fairlane import Scenario, group, markers, queues, tcp
 from fairlane.results import records
+from generators import modules
 
 SCHEMES = fairlane.schemes()
 
 
 def test_the_modules_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
-    assert typed_generator.main(["--check"]) == 0, capsys.readouterr().err
+    assert modules.write(check=True) == 0, capsys.readouterr().err
 
 
 @pytest.mark.parametrize("table", ["queue", "marker"])

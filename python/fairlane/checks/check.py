@@ -15,18 +15,18 @@ from fairlane.base.files import write_aside
 from fairlane.base.quantities import parsed
 from fairlane.base.text import near, quoted
 from fairlane.checks.junit import junit
-from fairlane.checks.verdicts import ExpectationVerdict, bins, judge
+from fairlane.judge.expectations import ExpectationVerdict, bins, judge
 from fairlane.results.intervals import CONFIDENCE
+from fairlane.results.metric_names import metric_names, series_names
 from fairlane.results.result import Result
+from fairlane.runs.run import prepared
 from fairlane.simulate.expectation import Expectation
-from fairlane.simulate.metric_names import metric_names, series_names
-from fairlane.simulate.replications import simulate
-from fairlane.simulate.run import prepared
 from fairlane.simulate.scenario import Scenario
 from fairlane.store import Store
+from fairlane.store.simulate import simulate
 
 if TYPE_CHECKING:
-    from fairlane.results.documents import CheckDocument, CheckedScenario
+    from fairlane.documents import CheckDocument, CheckedScenario
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from fairlane.base.text import visible
 from fairlane.results.intervals import format_interval
 
 if TYPE_CHECKING:
-    from fairlane.checks.verdicts import ExpectationVerdict
-    from fairlane.results.documents import CheckedScenario
+    from fairlane.documents import CheckedScenario
+    from fairlane.judge.expectations import ExpectationVerdict
 
 
 def junit(scenarios: Sequence[CheckedScenario]) -> bytes:

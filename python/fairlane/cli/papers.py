@@ -22,9 +22,9 @@ from fairlane.cli.options import (
     store_options,
 )
 from fairlane.cli.output import print_document, print_json, say
-from fairlane.papers import papers, select
+from fairlane.documents import reproductions
+from fairlane.judge.library import papers, select
 from fairlane.report import DEFAULT_FOLDER
-from fairlane.results.documents import reproductions
 from fairlane.simulate.replications import cores
 from fairlane.store import Store
 

@@ -11,11 +11,11 @@ from rich.text import Text
 from fairlane.base.progress import duration
 from fairlane.base.text import name, visible
 from fairlane.checks.junit import measured
-from fairlane.checks.verdicts import VerdictName as ExpectationName
 from fairlane.cli.output import say
 from fairlane.cli.terminal import Numbers, Terminal, lines, texts
-from fairlane.papers.verdict_tables import MARKS
-from fairlane.papers.verdicts import QUICK, VerdictName
+from fairlane.judge.expectations import VerdictName as ExpectationName
+from fairlane.judge.readings import MARKS
+from fairlane.judge.verdicts import QUICK, VerdictName
 from fairlane.results.intervals import format_interval
 from fairlane.results.notes import joined, notes_in
 from fairlane.results.table import Table as NamesAndNumbers
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from fairlane.checks.check import Check
+    from fairlane.documents import PlanDocument
+    from fairlane.judge.experiment import Experiment
+    from fairlane.judge.grid import Cell
+    from fairlane.judge.paper import Paper
+    from fairlane.judge.readings import Standing
+    from fairlane.judge.reproduce import Reproduction
     from fairlane.lab.comparison import PlaneResult
     from fairlane.pairs.result import Pairs
-    from fairlane.papers.experiment import Experiment
-    from fairlane.papers.grid import Cell
-    from fairlane.papers.paper import Paper
-    from fairlane.papers.readings import Standing
-    from fairlane.papers.reproduce import Reproduction
-    from fairlane.results.documents import PlanDocument
     from fairlane.results.result import Comparison, Result
     from fairlane.search.designer import Tuned
     from fairlane.search.result import Adversaries

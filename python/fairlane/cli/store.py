@@ -12,7 +12,7 @@ from fairlane.base.files import written_below
 from fairlane.base.folders import check_replaceable
 from fairlane.cli.options import Group, json_option, path_option
 from fairlane.cli.output import print_document, say
-from fairlane.results.documents import StoreDocument
+from fairlane.documents import StoreDocument
 from fairlane.store import Store
 
 if TYPE_CHECKING:

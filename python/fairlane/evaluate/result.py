@@ -22,7 +22,7 @@ from fairlane.results.intervals import CONFIDENCE
 if TYPE_CHECKING:
     import polars as pl
 
-    from fairlane.results.documents import EvaluatedCriterion, EvaluatedEntry, EvaluationDocument
+    from fairlane.documents import EvaluatedCriterion, EvaluatedEntry, EvaluationDocument
 
 SCHEMA = 1
 
@@ -118,7 +118,7 @@ class Evaluation(Standing):
 
     def write(self, folder: str | Path) -> None:
         """Writes runs, cells and criteria as Parquet, evaluation.json, and pages with pictures."""
-        from fairlane.report import evaluation as pages  # which loads matplotlib
+        from fairlane.evaluate import pages  # which loads matplotlib
 
         with staged(Path(folder)) as stage:
             tables = {"runs": self.runs_frame(), "cells": self.cells_frame(), "criteria": self.criteria_frame()}

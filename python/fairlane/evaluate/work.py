@@ -15,9 +15,9 @@ from fairlane.evaluate.entries import Entry
 from fairlane.evaluate.measures import Row, goodput, measures
 from fairlane.evaluate.suite import SuiteScenario
 from fairlane.simulate.replications import replications as count
-from fairlane.simulate.replications import simulate
 from fairlane.store import Store
 from fairlane.store.point import Identity
+from fairlane.store.simulate import simulate
 from fairlane.sweeps.plan import Plan, Point
 from fairlane.sweeps.stop import Stop
 from fairlane.sweeps.sweep import finish

@@ -10,19 +10,20 @@ from typing import Any
 from fairlane import _fairlane
 from fairlane.base.folders import staged
 from fairlane.base.planes import FORWARDER, SIMULATOR
+from fairlane.judge.grid import Measured
 from fairlane.lab.experiments import check_planes, own_settings, prepare
 from fairlane.lab.schedule import check, engines_of, run_in_lab
-from fairlane.papers.grid import Measured
 from fairlane.results import frames
 from fairlane.results.intervals import Interval, interval
+from fairlane.results.kept import Kept
 from fairlane.results.metrics import jain, path_metrics
 from fairlane.results.notes import joined
 from fairlane.results.result import Result
-from fairlane.simulate.replications import simulate, tell_of_expectations
-from fairlane.simulate.run import queue_names
+from fairlane.runs.run import queue_names
+from fairlane.simulate.replications import tell_of_expectations
 from fairlane.simulate.scenario import Scenario
 from fairlane.store import Store
-from fairlane.store.point import Kept
+from fairlane.store.simulate import simulate
 
 OF_PATHS = {
     "one_way_delay_mean_s": ("one-way mean (ms)", 1e3),

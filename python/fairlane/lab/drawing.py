@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fairlane.base.planes import FORWARDER, KERNEL, P4, SIMULATOR
+from fairlane.judge.drawing import Canvas
 from fairlane.lab.page import TITLES, conditions
-from fairlane.papers.drawing import Canvas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fairlane.papers.reproduce import Reproduction
+    from fairlane.judge.reproduce import Reproduction
 
 STYLES = {SIMULATOR: ("-", None), FORWARDER: ("--", "o"), KERNEL: ("--", "s"), P4: ("--", "^")}
 """Line and marker: the simulator is what the others are compared with."""

@@ -12,11 +12,11 @@ from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.folders import staged
 from fairlane.base.planes import FORWARDER, P4, SIMULATOR, problem_of_plane
+from fairlane.judge.reproduce import Reproduction, plan, reproduce
 from fairlane.lab import node, switch, table
 from fairlane.lab.namespaces import clean
 from fairlane.lab.page import page
 from fairlane.lab.schedule import check, engines_of, run_in_lab
-from fairlane.papers.reproduce import Reproduction, plan, reproduce
 from fairlane.store import Store
 
 SETTINGS = {"run.warmup": "5 s", "run.measure": "15 s"}

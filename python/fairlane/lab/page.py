@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from fairlane.base import toml
 from fairlane.base.planes import FORWARDER, KERNEL, P4, SIMULATOR
-from fairlane.papers.claim import paper_text
+from fairlane.judge.claim import paper_text
 from fairlane.results.intervals import format_interval
 
 if TYPE_CHECKING:
+    from fairlane.judge.experiment import Experiment
+    from fairlane.judge.reproduce import Reproduction
+    from fairlane.judge.verdicts import ClaimVerdict
     from fairlane.lab.table import Row
-    from fairlane.papers.experiment import Experiment
-    from fairlane.papers.reproduce import Reproduction
-    from fairlane.papers.verdicts import ClaimVerdict
 
 TITLES = {SIMULATOR: "simulator", FORWARDER: "forwarder", KERNEL: "kernel", P4: "P4 switch"}
 """Planes in words."""

@@ -11,16 +11,17 @@ from fairlane import _fairlane
 from fairlane.base.errors import Interrupted, UserError
 from fairlane.base.files import written_below
 from fairlane.base.progress import progress
+from fairlane.judge.grid import Measured
 from fairlane.lab import keys
 from fairlane.lab.namespaces import LabError, RejectedError
 from fairlane.lab.planes import PLANES
 from fairlane.lab.setup import Setup, setup_of
 from fairlane.lab.table import PlaneRuns, identity
 from fairlane.lab.workers import Job, Workers, default_jobs
-from fairlane.papers.grid import Measured
+from fairlane.results.kept import Kept
 from fairlane.simulate.replications import replications
 from fairlane.store import Store
-from fairlane.store.point import MEASURED, Identity, Kept
+from fairlane.store.point import MEASURED, Identity
 
 TRIES = 4
 """How often a run is tried before the machine counts as too busy."""

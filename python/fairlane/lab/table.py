@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from fairlane.base.errors import UserError
 from fairlane.base.planes import problem_of_plane
+from fairlane.judge.grid import Measured
+from fairlane.judge.measurements import metrics_of
 from fairlane.lab.keys import decisive
-from fairlane.papers.grid import Measured
-from fairlane.papers.measurements import metrics_of
 from fairlane.simulate.replications import replications
 from fairlane.store.point import MEASURED, Identity
 from fairlane.store.upkeep import SHORT_KEY
 
 if TYPE_CHECKING:
-    from fairlane.papers.measurements import Place
-    from fairlane.papers.paper import Paper
+    from fairlane.judge.measurements import Place
+    from fairlane.judge.paper import Paper
     from fairlane.store import Store
 
 NAME = "runs.csv"

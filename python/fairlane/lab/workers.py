@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from subprocess import PIPE
 
 from fairlane.lab.namespaces import LabError, RejectedError, undisturbed
-from fairlane.store.point import Cost, Kept
+from fairlane.results.kept import Cost, Kept
 
 END_S = 30.0
 """Time that a worker has to remove what it has built."""

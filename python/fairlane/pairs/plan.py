@@ -10,10 +10,10 @@ from typing import Any
 from fairlane import _fairlane
 from fairlane.base.errors import UserError, check_kind
 from fairlane.base.text import near, quoted
+from fairlane.runs.run import queue_names
 from fairlane.simulate.catalogue import congestion_controls
 from fairlane.simulate.external_control import asks_for_every_mark
 from fairlane.simulate.replications import replications as count
-from fairlane.simulate.run import queue_names
 from fairlane.simulate.scenario import Scenario, group, tcp
 from fairlane.store.point import Identity
 from fairlane.sweeps.plan import Plan, Point

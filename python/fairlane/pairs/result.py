@@ -20,7 +20,7 @@ from fairlane.sweeps.result import SweepResult
 if TYPE_CHECKING:
     import polars as pl
 
-    from fairlane.results.documents import Ahead, PairsDocument
+    from fairlane.documents import Ahead, PairsDocument
     from fairlane.sweeps.plan import Point
 
 SCHEMA = 1
@@ -120,8 +120,8 @@ class Pairs:
 
     def write(self, folder: str | Path) -> None:
         """Writes pairs.json, pairs.csv, pairs.parquet, and the heat map as PNG and SVG."""
-        from fairlane.pairs.figure import draw
         from fairlane.report.figures import write
+        from fairlane.report.pairs_figure import draw
 
         with staged(Path(folder)) as stage:
             (stage / "pairs.json").write_text(self.json() + "\n", encoding="utf-8")

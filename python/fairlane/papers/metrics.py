@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fairlane.papers.experiment import Record
+from fairlane.judge.experiment import Record
 
 Values = Mapping[str, Any]
 """Values of an experiment's parameters and variables."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fairlane.papers.experiment import Record
+from fairlane.judge.experiment import Record
 from fairlane.papers.metrics import Metric, Values, bottleneck
 from fairlane.papers.parameters import Keys, with_parameters
 from fairlane.simulate.scenario import Scenario, Table

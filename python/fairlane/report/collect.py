@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fairlane.papers import ALL, select
-from fairlane.papers.experiment import Experiment
-from fairlane.papers.paper import Paper
-from fairlane.papers.reproduce import Reproduction, missing, reproduce
+from fairlane.judge.experiment import Experiment
+from fairlane.judge.library import ALL, select
+from fairlane.judge.paper import Paper
+from fairlane.judge.reproduce import Reproduction, missing, reproduce
 
 
 @dataclass(frozen=True)

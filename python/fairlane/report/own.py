@@ -9,7 +9,7 @@ from typing import Any
 
 from fairlane.base.errors import UserError
 from fairlane.base.files import read_json
-from fairlane.papers import ALL, papers
+from fairlane.judge.library import ALL, papers
 from fairlane.report import result_page, sweep_page
 from fairlane.report.own_page import OwnPage
 

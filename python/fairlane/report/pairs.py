@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from fairlane.base.errors import UserError
 from fairlane.base.files import read_json
-from fairlane.pairs.figure import cells, describe
+from fairlane.report.pairs_figure import cells, describe
 from fairlane.results.intervals import format_interval
 
 if TYPE_CHECKING:
-    from fairlane.results.documents import PairsDocument, SharedPair
+    from fairlane.documents import PairsDocument, SharedPair
 
 
 @dataclass(frozen=True)

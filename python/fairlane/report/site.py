@@ -8,13 +8,13 @@ from pathlib import Path
 
 from fairlane.base.folders import staged
 from fairlane.base.progress import progress
-from fairlane.pairs.figure import draw as draw_pairs
 from fairlane.report import figures
 from fairlane.report.collect import Collected, Wanted
 from fairlane.report.figures import Size
 from fairlane.report.own_page import OwnPage
 from fairlane.report.pages import NARROW, Pages
 from fairlane.report.pairs import PairsView
+from fairlane.report.pairs_figure import draw as draw_pairs
 from fairlane.report.views import LEGEND, Counts, PaperView, paper_view
 from fairlane.results import plots
 

@@ -10,13 +10,12 @@ from typing import Any
 
 from fairlane import _fairlane
 from fairlane.base.progress import duration
-from fairlane.papers.claim import Claim, paper_text
-from fairlane.papers.experiment import Experiment
-from fairlane.papers.grid import Cell
-from fairlane.papers.readings import Standing
-from fairlane.papers.reproduce import Reproduction
-from fairlane.papers.verdict_tables import MARKS, marks
-from fairlane.papers.verdicts import QUICK, ClaimVerdict, VerdictName
+from fairlane.judge.claim import Claim, paper_text
+from fairlane.judge.experiment import Experiment
+from fairlane.judge.grid import Cell
+from fairlane.judge.readings import MARKS, Standing
+from fairlane.judge.reproduce import Reproduction
+from fairlane.judge.verdicts import QUICK, ClaimVerdict, VerdictName
 from fairlane.report.collect import Collected
 from fairlane.simulate.scenario import Scenario
 
@@ -75,7 +74,7 @@ LEGEND: Mapping[Outcome, str] = {
     CONSISTENT: "As reproduced, but from quick runs, whose verdicts do not count.",
     DEVIATES: "As differs, but from quick runs.",
 }
-"""What the outcomes mean; the rule in full is in papers/rule.py."""
+"""What the outcomes mean; the rule in full is in judge/rule.py."""
 HOLDS = {REPRODUCED, CONSISTENT}
 """Outcomes of claims that hold, as far as was looked."""
 
@@ -274,7 +273,7 @@ def _claim_view(collected: Collected, claim: Claim, verdict: ClaimVerdict | None
         name=claim["id"].rsplit(".", 1)[1],
         statement=claim["statement"],
         where=claim["where"],
-        marks=marks(paper, claim),
+        marks=paper.marks(claim),
         findings=_finding_views(claim, verdict, outcome, quick=collected.wanted.quick),
         outcome=outcome,
         explanation=" ".join(filter(None, why)),

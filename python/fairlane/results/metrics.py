@@ -1,4 +1,4 @@
-"""The metrics of a run record by name, and their units."""
+"""The metrics of a run record by name."""
 
 from __future__ import annotations
 
@@ -9,33 +9,6 @@ from typing import Any
 from fairlane.results.applications import FIGURES
 
 Row = dict[str, Any]
-
-UNITS = {
-    "_bps": "bit/s",
-    "_s": "s",
-    "_seconds": "s",
-    "_packets": "packets",
-    "_bytes": "bytes",
-    "_records": "records",
-    "_segments": "segments",
-    "utilisation": "1",
-    "throughput_ratio": "1",
-    "jain_index": "1",
-    "jain_index_flows": "1",
-    "jain_index_normalised": "1",
-    "normalised_throughput": "1",
-    "share": "1",
-    "_mos": "1",
-    "_rpm": "1/min",
-    "_stalls": "1",
-    "_switches": "1",
-    "r_factor": "1",
-    "slowdown_mean": "1",
-    "slowdown_p50": "1",
-    "slowdown_p95": "1",
-    "slowdown_p99": "1",
-    "slowdown_max": "1",
-}
 
 QUANTITIES = ("mean_s", "p50_s", "p95_s", "p99_s", "max_s")
 """What is told of times that were measured one by one."""
@@ -166,9 +139,3 @@ def _lab(run: Row) -> Row:
     switch = entry.pop("switch", {})
     own = {f"lab_{name}": value for name, value in entry.items()}
     return own | {f"lab_switch_{name}": value for name, value in switch.items()}
-
-
-def unit_of(column: str) -> str | None:
-    """The unit of a column, which is the end of the first part of its name."""
-    quantity = column.split(".", 1)[0]
-    return next((unit for end, unit in UNITS.items() if quantity.endswith(end)), None)

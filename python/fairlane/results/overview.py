@@ -3,12 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
-from fairlane.results.documents import Overview, OverviewGroup, OverviewLink, OverviewRow
 from fairlane.results.intervals import PointEstimate
 
 Json = dict[str, Any]
+
+
+class OverviewTimes(TypedDict):
+    """Times of packets."""
+
+    mean_s: Annotated[PointEstimate, "Mean."]
+    p99_s: Annotated[PointEstimate, "99th percentile."]
+
+
+class OverviewGroup(TypedDict):
+    """A user group under one queue."""
+
+    name: Annotated[str, "Name."]
+    throughput_bps: Annotated[PointEstimate, "Mean throughput per user (bit/s)."]
+    one_way_delay: Annotated[OverviewTimes | None, "From host to receiver; null for the max-min shares."]
+    lost_share: Annotated[PointEstimate | None, "Packets dropped over packets dropped or delivered."]
+
+
+class OverviewDelay(TypedDict):
+    """Queueing delay of one class."""
+
+    traffic_class: Annotated[str, "BE or EF."]
+    mean_s: Annotated[PointEstimate, "Mean."]
+    p99_s: Annotated[PointEstimate, "99th percentile."]
+
+
+class OverviewLink(TypedDict):
+    """A link under one queue; max-min shares have a utilisation only."""
+
+    name: Annotated[str, "Name."]
+    utilisation: Annotated[PointEstimate, "Busy time over measured time."]
+    queue_mean_packets: Annotated[PointEstimate | None, "Time-weighted mean queue in packets."]
+    delay: Annotated[list[OverviewDelay], "Queueing delay of the classes that had packets."]
+    dropped_share: Annotated[PointEstimate | None, "Packets dropped over packets that arrived."]
+    state_bytes: Annotated[PointEstimate | None, "What the scheme remembers at the port at the end."]
+
+
+class OverviewRow(TypedDict):
+    """What matters of one queue."""
+
+    queue: Annotated[str | None, "Scheme of the queue, or name of a variant; null for the weighted max-min shares."]
+    groups: Annotated[list[OverviewGroup], "The user groups, in the order of the scenario."]
+    jain_index: Annotated[PointEstimate | None, "Jain's index over all users; null if nothing got through."]
+    throughput_ratio: Annotated[PointEstimate | None, "Throughput per user of the first group over the second's."]
+    links: Annotated[list[OverviewLink], "The links."]
+    edge_state_bytes_per_user: Annotated[PointEstimate | None, "What the markers of the edge remember at the end."]
+
+
+class Overview(TypedDict):
+    """One scenario under several queues, in brief."""
+
+    confidence: Annotated[float, "Confidence level of the intervals."]
+    max_min: Annotated[OverviewRow, "What weighted max-min fairness would give."]
+    queues: Annotated[list[OverviewRow], "The queues, in the order asked for."]
 
 
 def overview(documents: Mapping[str, Json]) -> Overview:

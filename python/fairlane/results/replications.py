@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fairlane import _fairlane
 from fairlane.results.intervals import CONFIDENCE
+from fairlane.results.kept import Kept
 from fairlane.results.notes import notes_of
-from fairlane.store.point import Kept
 
 if TYPE_CHECKING:
     from fairlane.results.records import Summary

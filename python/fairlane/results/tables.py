@@ -13,8 +13,8 @@ from fairlane.results.paths import path_tables
 from fairlane.results.table import Json, Table, mean, quantile
 
 if TYPE_CHECKING:
-    from fairlane.results.documents import Overview
     from fairlane.results.intervals import PointEstimate
+    from fairlane.results.overview import Overview
 
 TRANSFER_COLUMNS = ("transfers", "mean time (s)", "p95 time (s)", "mean slowdown", "p99 slowdown")
 

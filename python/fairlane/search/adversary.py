@@ -13,6 +13,7 @@ from typing import Any
 from fairlane.base.errors import ScenarioError, UserError
 from fairlane.base.files import written_below
 from fairlane.base.progress import reporting
+from fairlane.runs.run import queue_names
 from fairlane.search.attack import SEARCHED, Adversary, Found, light_share
 from fairlane.search.bounds import Bounds, read_bounds
 from fairlane.search.common import MOST_EVALUATIONS, MOST_SEED, check_count, interruptible
@@ -22,7 +23,6 @@ from fairlane.search.optimiser import CmaOptimiser, OptimiserFactory
 from fairlane.search.result import Adversaries, Cost
 from fairlane.search.world import scenario
 from fairlane.simulate.replications import check_threads
-from fairlane.simulate.run import queue_names
 from fairlane.simulate.scenario import Scenario
 
 EVALUATIONS = 500

@@ -14,6 +14,7 @@ from fairlane.base.files import write_aside, written_below
 from fairlane.base.progress import reporting
 from fairlane.base.text import near, quoted
 from fairlane.results.intervals import CONFIDENCE
+from fairlane.runs.run import queue_names
 from fairlane.search.common import MOST_EVALUATIONS, MOST_SEED, check_count, interruptible
 from fairlane.search.evaluation import Evaluator
 from fairlane.search.journal import journal
@@ -23,10 +24,9 @@ from fairlane.search.scenario_set import Member, halves, read
 from fairlane.search.space import Range, Space, read_range
 from fairlane.search.tuning import CRITERIA, Designer, Judged, criteria
 from fairlane.simulate.replications import check_threads
-from fairlane.simulate.run import queue_names
 
 if TYPE_CHECKING:
-    from fairlane.results.documents import DesignerDocument
+    from fairlane.documents import DesignerDocument
 
 EVALUATIONS = 200
 REPLICATIONS = 10

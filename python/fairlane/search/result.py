@@ -21,7 +21,7 @@ from fairlane.search.words import described, shares_by
 if TYPE_CHECKING:
     import polars as pl
 
-    from fairlane.results.documents import AdversaryDocument
+    from fairlane.documents import AdversaryDocument
 
 SCHEMA = 1
 

@@ -64,7 +64,7 @@ def _scheme(name: str, root: Path) -> Skeleton:
         (
             f"cargo test --package fairlane-schemes {name}",
             "make vectors screen",
-            "make setup && .venv/bin/python -m fairlane.docs_generator docs",
+            "make docs",
         ),
     )
 
@@ -81,7 +81,7 @@ def _congestion_control(name: str, root: Path) -> Skeleton:
             room / f"{name}.rs": _filled("congestion_control.rs", name=name, Type=kind),
             registry: sorted_module(listed, f"mod {name};"),
         },
-        (f"cargo test --package fairlane-sim {name}", "make setup && .venv/bin/python -m fairlane.docs_generator docs"),
+        (f"cargo test --package fairlane-sim {name}", "make docs"),
     )
 
 

@@ -21,10 +21,10 @@ from pathlib import Path
 
 from fairlane.base.errors import UserError
 from fairlane.base.files import check_writable
+from fairlane.results.kept import Cost, Kept, with_name
 from fairlane.store import point
 from fairlane.store.journal import Journal, Points, abandoned, read
-from fairlane.store.point import Cost, DamagedError, Identity, Kept
-from fairlane.store.record import with_name
+from fairlane.store.point import DamagedError, Identity
 
 DEFAULT_FOLDER = Path("results/store")
 SETTLE_BYTES = 16 << 20

@@ -17,8 +17,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from fairlane.base.checked_lines import checked_entries, checked_line
-from fairlane.store.point import Cost, Identity, Kept
-from fairlane.store.record import without_cost
+from fairlane.results.kept import Cost, Kept, without_cost
+from fairlane.store.point import Identity
 
 Points = dict[Identity, dict[int, Kept]]
 """Runs by point and replication."""

@@ -9,18 +9,16 @@ import hashlib
 import io
 import json
 import math
-import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.files import write_aside
+from fairlane.results.kept import Cost, Kept, without_cost
 from fairlane.simulate.external import external_part
-from fairlane.store.record import with_name, without_cost
 
 if TYPE_CHECKING:
     import polars as pl
@@ -119,37 +117,6 @@ class Identity:
         text = json.dumps({"name": name, **table}, ensure_ascii=False)
         # Of a measured run only what the lab took is kept: the rest had its defaults.
         return _fairlane.canonical(text) if self.is_measured else text
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What a run cost, where and when."""
-
-    cpu_seconds: float
-    host: str
-    finished_at: str
-
-    @classmethod
-    def now(cls, cpu_seconds: float) -> Cost:
-        """That of a run that has just finished here."""
-        return cls(cpu_seconds, socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds"))
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A run record (JSON), and what the run cost, None if that was lost. The store keeps records without a name."""
-
-    run: str
-    cost: Cost | None
-
-    @property
-    def cpu_seconds(self) -> float | None:
-        """CPU time, if it is known."""
-        return self.cost.cpu_seconds if self.cost else None
-
-    def named(self, scenario_name: str) -> Kept:
-        """The same for a scenario of that name."""
-        return Kept(with_name(self.run, scenario_name), self.cost)
 
 
 def _decisive(scenario: str) -> str:

@@ -6,22 +6,40 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated, TypedDict
 
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.progress import progress
+from fairlane.results.kept import Kept, with_name
 from fairlane.simulate.replications import finished
 from fairlane.store import point
 from fairlane.store.folder import Store
-from fairlane.store.point import DamagedError, Identity, Kept
-from fairlane.store.record import with_name
-
-if TYPE_CHECKING:
-    from fairlane.results.documents import StoreEntry
+from fairlane.store.point import DamagedError, Identity
 
 SHORT_KEY = 12
 """Digits of a key that are shown; enough to tell points apart."""
+
+
+class _Always(TypedDict):
+    key: Annotated[str, "Hash of scenario and engine."]
+    engine: Annotated[str | None, "Version of what can change a result; null if damaged."]
+    current: Annotated[bool, "Whether this engine would use it."]
+    damage: Annotated[str | None, "What is wrong with it; null if nothing is."]
+    queue: Annotated[str | None, "Scheme of the queue; null if damaged."]
+    groups: Annotated[list[str], "Names of the user groups."]
+    seed: Annotated[int | None, "Seed; null if damaged."]
+    replications: Annotated[int, "Runs."]
+    cpu_seconds: Annotated[float, "What they cost, where that is known."]
+    bytes: Annotated[int, "Size of its files."]
+
+
+class StoreEntry(_Always, total=False):
+    """A point of the store."""
+
+    differing: Annotated[
+        list[int], "Replications whose bytes differ when simulated again; only of `verify --simulate`."
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from fairlane.results.kept import Kept
 from fairlane.results.metrics import metrics
-from fairlane.store.point import Identity, Kept
+from fairlane.store.point import Identity
 from fairlane.sweeps.stop import Stop
 
 

@@ -12,7 +12,7 @@ from fairlane.sweeps.plan import Plan
 from fairlane.sweeps.work import Work
 
 if TYPE_CHECKING:
-    from fairlane.results.documents import PlanDocument, PlannedPoint
+    from fairlane.documents import PlanDocument, PlannedPoint
 
 SCHEMA = 1
 

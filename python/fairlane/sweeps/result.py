@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
 from fairlane.base.folders import staged
+from fairlane.base.metric_units import unit_of
 from fairlane.results import frames
 from fairlane.results.intervals import CONFIDENCE, interval
-from fairlane.results.metrics import metrics, unit_of
+from fairlane.results.metrics import metrics
 from fairlane.results.notes import joined, notes_of
 from fairlane.store import Store
 from fairlane.sweeps.plan import Plan, Point
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from fairlane.results.documents import SweepDocument
+    from fairlane.documents import SweepDocument
     from fairlane.results.intervals import PointEstimate
-    from fairlane.store.point import Kept
+    from fairlane.results.kept import Kept
     from fairlane.sweeps.work import Work
 
 SCHEMA = 2

@@ -10,9 +10,9 @@ from fairlane.base.errors import Interrupted, UserError, check_kind
 from fairlane.base.files import written_below
 from fairlane.base.progress import reporting
 from fairlane.results.notes import warn
+from fairlane.runs.run import prepared
 from fairlane.simulate.external import SchemeLib, external_part, load_scheme_lib
 from fairlane.simulate.replications import check_threads, cores, tell_of_expectations, tell_of_long_runs
-from fairlane.simulate.run import prepared
 from fairlane.simulate.scenario import Scenario
 from fairlane.store import Store
 from fairlane.sweeps.executors import Threads

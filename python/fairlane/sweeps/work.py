@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from fairlane.base.progress import LINE_EVERY_S, Report
 from fairlane.base.signals import received
+from fairlane.results.kept import Cost
 from fairlane.simulate.replications import slowest
 from fairlane.store import Store, Writer
-from fairlane.store.point import Cost, Identity
+from fairlane.store.point import Identity
 from fairlane.sweeps.estimate import Estimate
 from fairlane.sweeps.executors import Job, Threads
 from fairlane.sweeps.plan import Plan

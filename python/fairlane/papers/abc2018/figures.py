@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from fairlane.judge.drawing import Canvas, Draw
 from fairlane.papers.abc2018.metrics import added
 from fairlane.papers.abc2018.scenarios import TRACE_INTERVAL_S
-from fairlane.papers.drawing import Canvas, Draw
 from fairlane.results.intervals import interval
 from fairlane.results.plots import COLOURS, LINES, MARKERS, logarithmic
 

@@ -6,8 +6,8 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 
+from fairlane.judge.experiment import Record
 from fairlane.papers.abc2018.scenarios import UPLOAD_START_S
-from fairlane.papers.experiment import Record
 from fairlane.papers.metrics import (
     Metric,
     Values,

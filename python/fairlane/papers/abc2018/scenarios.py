@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairlane.papers.expressions import evaluate
+from fairlane.judge.expressions import evaluate
 from fairlane.papers.noms2016.scenarios import FOLDER as FIRST_DESIGN
 from fairlane.papers.parameters import ABC_KEYS, Keys, with_parameters
 from fairlane.simulate.scenario import Scenario, cbr, poisson, tcp

@@ -10,11 +10,11 @@ from functools import partial
 from statistics import fmean, stdev
 from typing import Any
 
+from fairlane.judge.experiment import Experiment
+from fairlane.judge.grid import Point, Row, Table
+from fairlane.judge.measurements import records_of
+from fairlane.judge.verdicts import Statistic, rows_at
 from fairlane.papers.abc2018.metrics import PACKET_BITS, added
-from fairlane.papers.experiment import Experiment
-from fairlane.papers.grid import Point, Row, Table
-from fairlane.papers.measurements import records_of
-from fairlane.papers.verdicts import Statistic, rows_at
 from fairlane.simulate.scenario import Scenario, cbr, group, poisson
 
 TableOf = Callable[[Mapping[str, Table]], Table | None]

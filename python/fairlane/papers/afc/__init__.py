@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairlane.judge.paper import declared, load_paper
 from fairlane.papers.afc import metrics, scenarios, statistics
-from fairlane.papers.paper import declared, load_paper
 
 PAPER = load_paper(
     key="afc",

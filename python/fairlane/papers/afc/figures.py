@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlane.judge.drawing import Canvas, Draw
 from fairlane.papers.afc.scenarios import fair_kbps
-from fairlane.papers.drawing import Canvas, Draw
 from fairlane.results.intervals import interval
 from fairlane.results.plots import COLOURS, MARKERS, PAPER_GREY, error_bars
 

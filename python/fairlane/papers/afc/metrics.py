@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from statistics import fmean, stdev
 
+from fairlane.judge.experiment import Record
 from fairlane.papers.afc.scenarios import PACKET_B, SEGMENT_B, fair_kbps, udp_name, unresponsive
-from fairlane.papers.experiment import Record
 from fairlane.papers.metrics import Metric, Values
 from fairlane.results.metrics import jain
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from statistics import fmean
 
+from fairlane.judge.grid import Row, Table
+from fairlane.judge.verdicts import Statistic
 from fairlane.papers.afc.scenarios import fair_kbps
-from fairlane.papers.grid import Row, Table
-from fairlane.papers.verdicts import Statistic
 
 TableOf = Callable[[Mapping[str, Table]], Table | None]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlane.judge.checks import expectation
+from fairlane.judge.claim import names
+from fairlane.judge.drawing import Canvas, Draw
 from fairlane.papers.afpft.scenarios import AVERAGE_INTERVAL_S
 from fairlane.papers.afpft.statistics import averages
-from fairlane.papers.checks import expectation
-from fairlane.papers.claim import names
-from fairlane.papers.drawing import Canvas, Draw
 from fairlane.results.plots import COLOURS, PAPER_GREY, logarithmic
 
 NAMES: dict[tuple[str, Any], str] = {

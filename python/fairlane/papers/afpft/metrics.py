@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fairlane.judge.experiment import Record
 from fairlane.papers.afpft.scenarios import ENGINE_SCHEMES, Values, weight_1_over_c
-from fairlane.papers.experiment import Record
 from fairlane.papers.metrics import Metric, utilisation
 
 CLASSES = ("<0.05", "0.05-0.5", "0.5-1", "1-2", "2-5", ">=5")

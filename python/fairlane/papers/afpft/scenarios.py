@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fairlane.papers.expressions import evaluate
+from fairlane.judge.expressions import evaluate
 from fairlane.papers.parameters import with_parameters
 from fairlane.simulate.scenario import Scenario, cbr, group, on_off, tcp, web
 

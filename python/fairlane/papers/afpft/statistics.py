@@ -8,12 +8,12 @@ from dataclasses import replace
 from statistics import fmean, pvariance
 from typing import Any
 
+from fairlane.judge.experiment import Experiment
+from fairlane.judge.grid import Row, Table
+from fairlane.judge.measurements import records_of
+from fairlane.judge.verdicts import Statistic, rows_at
 from fairlane.papers.afpft.metrics import averaged
 from fairlane.papers.afpft.scenarios import AVERAGE_INTERVAL_S, scenario
-from fairlane.papers.experiment import Experiment
-from fairlane.papers.grid import Row, Table
-from fairlane.papers.measurements import records_of
-from fairlane.papers.verdicts import Statistic, rows_at
 from fairlane.results.metrics import jain
 
 SHARES: dict[str, dict[str, Any]] = {

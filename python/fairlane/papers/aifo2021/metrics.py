@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlane.papers.experiment import Record
+from fairlane.judge.experiment import Record
 from fairlane.papers.metrics import Metric, Values, utilisation
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from fairlane.papers.experiment import Experiment, Record
-from fairlane.papers.grid import Point, Row, Table
-from fairlane.papers.measurements import records_of
+from fairlane.judge.experiment import Experiment, Record
+from fairlane.judge.grid import Point, Row, Table
+from fairlane.judge.measurements import records_of
+from fairlane.judge.verdicts import Statistic
 from fairlane.papers.metrics import Metric, Values, throughput, throughput_ratio
 from fairlane.papers.noms2016.scenarios import FOLDER
-from fairlane.papers.verdicts import Statistic
 from fairlane.simulate.scenario import Scenario, poisson
 
 FORMULA_RATES_MBPS = {"above": 4.8, "average": 2.4, "below": 1.2}

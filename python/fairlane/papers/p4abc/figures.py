@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fairlane.papers.drawing import Canvas, Draw
+from fairlane.judge.drawing import Canvas, Draw
 
 NAMES: dict[tuple[str, Any], str] = {
     ("scheme", "droptail"): "without ABC",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlane.papers.experiment import Experiment
-from fairlane.papers.grid import Row
+from fairlane.judge.experiment import Experiment
+from fairlane.judge.grid import Row
 from fairlane.papers.metrics import Metric, queue_mean, throughput, throughput_ratio, utilisation
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairlane.judge.experiment import Record
 from fairlane.papers import texts
-from fairlane.papers.experiment import Record
 from fairlane.papers.metrics import Metric, Values
 
 _OF_GROUPS = texts.metrics_of("scalable", "offender", "innocent")

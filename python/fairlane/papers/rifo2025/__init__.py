@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fairlane.judge.paper import declared, load_paper
 from fairlane.papers.aifo2021 import metrics
-from fairlane.papers.paper import declared, load_paper
 from fairlane.papers.rifo2025 import scenarios
 
 PAPER = load_paper(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairlane.papers.paper import declared, load_paper
+from fairlane.judge.paper import declared, load_paper
 from fairlane.papers.scrr2025 import metrics, scenarios
 
 PAPER = load_paper(

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairlane.papers.experiment import Experiment
-from fairlane.papers.grid import Row
+from fairlane.judge.experiment import Experiment
+from fairlane.judge.grid import Row
 from fairlane.simulate.scenario import Scenario, Table, cbr, group, tcp, web
 
 FOLDER = Path(__file__).parent

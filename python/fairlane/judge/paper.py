@@ -11,18 +11,18 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fairlane.base import toml
-from fairlane.papers.claim import Claim
-from fairlane.papers.experiment import Experiment, Record
-from fairlane.papers.grid import Cell, Point, Row, Table
-from fairlane.papers.ns3 import Ns3, load, with_ns3
-from fairlane.papers.readings import Reading, Standing, load_readings
-from fairlane.papers.reductions import references
-from fairlane.papers.run_rules import Runs, apply, load_runs
-from fairlane.papers.verdicts import ClaimVerdict, Statistic, judge, undecided
+from fairlane.judge.claim import Claim, is_hard
+from fairlane.judge.experiment import Experiment, Record
+from fairlane.judge.grid import Cell, Point, Row, Table
+from fairlane.judge.ns3 import Ns3, load, with_ns3
+from fairlane.judge.readings import MARKS, Reading, Standing, load_readings
+from fairlane.judge.reductions import references
+from fairlane.judge.run_rules import Runs, apply, load_runs
+from fairlane.judge.verdicts import ClaimVerdict, Statistic, judge, undecided
 from fairlane.results.intervals import CONFIDENCE
 
 if TYPE_CHECKING:
-    from fairlane.papers.drawing import Draw
+    from fairlane.judge.drawing import Draw
     from fairlane.simulate.scenario import Scenario
 
 
@@ -117,6 +117,11 @@ class Paper:
     def standing(self, claim: Claim) -> Standing:
         """What a claim tests: that of its experiment, unless its numbers chose a reading."""
         return "not independent" if self.chosen_by(claim) else self.experiments[claim["experiment"]].standing
+
+    def marks(self, claim: Claim) -> list[str]:
+        """What a reader must know of a claim: that it is hard, or why it is counted apart."""
+        standing = self.standing(claim)
+        return [*(["hard"] if is_hard(claim) else []), *([MARKS[standing]] if standing in MARKS else [])]
 
     def chosen_by(self, claim: Claim) -> str:
         """The readings that the numbers of a claim chose, in words; empty if they chose none."""

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.base import toml
-from fairlane.papers.experiment import Experiment
+from fairlane.judge.experiment import Experiment
 
 
 @dataclass(frozen=True)

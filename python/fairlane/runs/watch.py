@@ -19,8 +19,8 @@ from fairlane.base.progress import progress
 from fairlane.base.signals import received
 from fairlane.base.text import near
 from fairlane.results import frames
+from fairlane.results.kept import Cost, Kept
 from fairlane.simulate.replications import replications
-from fairlane.store.point import Cost, Kept
 
 WAIT_S = 0.1
 

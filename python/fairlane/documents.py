@@ -1,6 +1,6 @@
 """The documents that commands print with `--json`, declared once: their types, and JSON Schemas made from them.
 
-The result document of a scenario is declared in the simulator, verdicts in papers/verdicts.py.
+The result document of a scenario is declared in the simulator, verdicts in judge/verdicts.py.
 """
 
 import json
@@ -11,10 +11,12 @@ from dataclasses import is_dataclass
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from fairlane import _fairlane
-from fairlane.checks.verdicts import ExpectationVerdict
-from fairlane.papers.readings import Standing
-from fairlane.papers.verdicts import ClaimVerdict
+from fairlane.judge.expectations import ExpectationVerdict
+from fairlane.judge.readings import Standing
+from fairlane.judge.verdicts import ClaimVerdict
 from fairlane.results.intervals import PointEstimate
+from fairlane.results.overview import Overview
+from fairlane.store.upkeep import StoreEntry
 
 Json = dict[str, Any]
 
@@ -38,60 +40,6 @@ class _PointOfSweep(TypedDict):
 
 class ResultDocument(TypedDict):
     """As `fairlane schema result`."""
-
-
-class OverviewTimes(TypedDict):
-    """Times of packets."""
-
-    mean_s: Annotated[PointEstimate, "Mean."]
-    p99_s: Annotated[PointEstimate, "99th percentile."]
-
-
-class OverviewGroup(TypedDict):
-    """A user group under one queue."""
-
-    name: Annotated[str, "Name."]
-    throughput_bps: Annotated[PointEstimate, "Mean throughput per user (bit/s)."]
-    one_way_delay: Annotated[OverviewTimes | None, "From host to receiver; null for the max-min shares."]
-    lost_share: Annotated[PointEstimate | None, "Packets dropped over packets dropped or delivered."]
-
-
-class OverviewDelay(TypedDict):
-    """Queueing delay of one class."""
-
-    traffic_class: Annotated[str, "BE or EF."]
-    mean_s: Annotated[PointEstimate, "Mean."]
-    p99_s: Annotated[PointEstimate, "99th percentile."]
-
-
-class OverviewLink(TypedDict):
-    """A link under one queue; max-min shares have a utilisation only."""
-
-    name: Annotated[str, "Name."]
-    utilisation: Annotated[PointEstimate, "Busy time over measured time."]
-    queue_mean_packets: Annotated[PointEstimate | None, "Time-weighted mean queue in packets."]
-    delay: Annotated[list[OverviewDelay], "Queueing delay of the classes that had packets."]
-    dropped_share: Annotated[PointEstimate | None, "Packets dropped over packets that arrived."]
-    state_bytes: Annotated[PointEstimate | None, "What the scheme remembers at the port at the end."]
-
-
-class OverviewRow(TypedDict):
-    """What matters of one queue."""
-
-    queue: Annotated[str | None, "Scheme of the queue, or name of a variant; null for the weighted max-min shares."]
-    groups: Annotated[list[OverviewGroup], "The user groups, in the order of the scenario."]
-    jain_index: Annotated[PointEstimate | None, "Jain's index over all users; null if nothing got through."]
-    throughput_ratio: Annotated[PointEstimate | None, "Throughput per user of the first group over the second's."]
-    links: Annotated[list[OverviewLink], "The links."]
-    edge_state_bytes_per_user: Annotated[PointEstimate | None, "What the markers of the edge remember at the end."]
-
-
-class Overview(TypedDict):
-    """One scenario under several queues, in brief."""
-
-    confidence: Annotated[float, "Confidence level of the intervals."]
-    max_min: Annotated[OverviewRow, "What weighted max-min fairness would give."]
-    queues: Annotated[list[OverviewRow], "The queues, in the order asked for."]
 
 
 class ComparisonDocument(_Document):
@@ -346,24 +294,6 @@ class CheckDocument(_Document):
     confidence: Annotated[float, "Confidence level of the intervals."]
     passed: Annotated[bool, "Whether all expectations are held."]
     scenarios: Annotated[list[CheckedScenario], "The scenarios, in the order asked for."]
-
-
-class StoreEntry(TypedDict):
-    """A point of the store."""
-
-    key: Annotated[str, "Hash of scenario and engine."]
-    engine: Annotated[str | None, "Version of what can change a result; null if damaged."]
-    current: Annotated[bool, "Whether this engine would use it."]
-    damage: Annotated[str | None, "What is wrong with it; null if nothing is."]
-    queue: Annotated[str | None, "Scheme of the queue; null if damaged."]
-    groups: Annotated[list[str], "Names of the user groups."]
-    seed: Annotated[int | None, "Seed; null if damaged."]
-    replications: Annotated[int, "Runs."]
-    cpu_seconds: Annotated[float, "What they cost, where that is known."]
-    bytes: Annotated[int, "Size of its files."]
-    differing: NotRequired[
-        Annotated[list[int], "Replications whose bytes differ when simulated again; only of `verify --simulate`."]
-    ]
 
 
 class StoreDocument(TypedDict):

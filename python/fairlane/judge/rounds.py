@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fairlane.papers.claim import Claim
-from fairlane.papers.experiment import Experiment
-from fairlane.papers.grid import Point, Row, Table
-from fairlane.papers.measurements import Measurements
-from fairlane.papers.paper import Paper
-from fairlane.papers.verdicts import ClaimVerdict
+from fairlane.judge.claim import Claim
+from fairlane.judge.experiment import Experiment
+from fairlane.judge.grid import Point, Row, Table
+from fairlane.judge.measurements import Measurements
+from fairlane.judge.paper import Paper
+from fairlane.judge.verdicts import ClaimVerdict
 
 GROWTH = 2
 """Times as many replications in each round."""

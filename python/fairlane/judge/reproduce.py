@@ -10,22 +10,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairlane import _fairlane, papers
+from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.files import write_aside
 from fairlane.base.folders import staged
 from fairlane.base.text import for_figure
-from fairlane.papers.experiment import Experiment
-from fairlane.papers.grid import Table
-from fairlane.papers.measurements import Measurements, Place, Run, needed, places, point_scenario
-from fairlane.papers.paper import Paper
-from fairlane.papers.readings import STANDINGS, Standing
-from fairlane.papers.rounds import Rounds
-from fairlane.papers.verdicts import ClaimVerdict, VerdictName
+from fairlane.judge.experiment import Experiment
+from fairlane.judge.grid import Table
+from fairlane.judge.library import select
+from fairlane.judge.measurements import Measurements, Place, Run, needed, places, point_scenario
+from fairlane.judge.paper import Paper
+from fairlane.judge.readings import STANDINGS, Standing
+from fairlane.judge.rounds import Rounds
+from fairlane.judge.verdicts import ClaimVerdict, VerdictName
 from fairlane.results import frames
 from fairlane.results.notes import joined, notes_of
-from fairlane.simulate.replications import simulate
 from fairlane.store import Store, key
+from fairlane.store.simulate import simulate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -86,7 +87,7 @@ class Reproduction:
 
     def figure(self, experiment: Experiment) -> Figure:
         """The figure of an experiment."""
-        from fairlane.papers.drawing import Canvas  # which loads matplotlib
+        from fairlane.judge.drawing import Canvas  # which loads matplotlib
         from fairlane.results import plots
 
         count = self.replications[experiment.id]
@@ -227,7 +228,7 @@ def reproduce(
 ) -> Reproduction:
     """Runs what the store lacks for some experiments of a paper and tests their claims.
 
-    Points that keep a claim inconclusive get more replications (papers/rounds.py), but not of quick runs, with
+    Points that keep a claim inconclusive get more replications (judge/rounds.py), but not of quick runs, with
     `replications`, or with a `runner`.
 
     Args:
@@ -333,7 +334,7 @@ def _counts(paper: Paper, replications: int | None) -> dict[str, int]:
 
 
 def _select(names: Sequence[str], *, quick: bool) -> tuple[Paper, list[Experiment]]:
-    selected = papers.select(names)
+    selected = select(names)
     if len(selected) != 1:
         raise UserError(f"{' '.join(names)}: name experiments of one paper")
     ((paper, experiments),) = selected

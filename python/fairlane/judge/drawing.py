@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairlane.papers.checks import expectation
-from fairlane.papers.claim import Claim
-from fairlane.papers.grid import Cell, Table
-from fairlane.papers.reductions import select
+from fairlane.judge.checks import expectation
+from fairlane.judge.claim import Claim
+from fairlane.judge.grid import Cell, Table
+from fairlane.judge.reductions import select
 from fairlane.results.plots import COLOURS, LINES, MARKERS, PAPER_GREY, error_bars
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from fairlane.papers.experiment import Experiment
+    from fairlane.judge.experiment import Experiment
 
 
 @dataclass(frozen=True)

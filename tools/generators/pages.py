@@ -1,4 +1,4 @@
-"""Generated tables of the documentation and of the README: `python -m fairlane.docs_generator [--check] docs`.
+"""Generated tables of the documentation and of the README.
 
 A Markdown file marks the place of a table:
 
@@ -6,8 +6,7 @@ A Markdown file marks the place of a table:
     <!-- end -->
 
 What stands between the two lines is written anew from the declarations that the simulator itself parses with, and from
-the heads of Rust modules in the folder `crates` beside `docs`. So is the number in `**34 schemes**`. `--check` changes
-nothing and exits with 1 if a file is stale. The marks:
+the heads of Rust modules in the folder `crates` beside `docs`. So is the number in `**34 schemes**`. The marks:
 
     schemes               the catalogue of schemes, with links to their chapters
     papers                the papers that are reproduced
@@ -40,7 +39,6 @@ nothing and exits with 1 if a file is stale. The marks:
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import re
@@ -50,18 +48,16 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from fairlane import module_heads
-from fairlane.evaluate import docs as evaluation
+from fairlane.base.metric_units import unit_of
+from fairlane.judge.library import papers
+from fairlane.judge.paper import Paper
 from fairlane.lab import keys as lab_keys
-from fairlane.papers import papers
-from fairlane.papers import verdict_tables as report
-from fairlane.papers.paper import Paper
 from fairlane.results.intervals import format_interval
-from fairlane.results.metrics import unit_of
 from fairlane.schemas import SCHEMAS, schema
-from fairlane.search import docs as adversaries
 from fairlane.simulate.catalogue import Parameter, congestion_controls, schemes, topologies
 from fairlane.sweeps.keys import KEYS
+from generators import adversaries, evaluation, module_heads
+from generators import reproduction as report
 
 _BLOCK = re.compile(r"^<!-- generated:(.*?) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _MARK = "<!-- generated:"
@@ -76,28 +72,22 @@ class MarkError(Exception):
     """A mark that stands for no table; the message names file and mark."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m fairlane.docs_generator", description="Write the generated tables."
-    )
-    parser.add_argument("docs", type=Path, help="folder with Markdown files")
-    parser.add_argument("--check", action="store_true", help="change nothing, exit with 1 if a file is stale")
-    options = parser.parse_args(arguments)
-    if not options.docs.is_dir():
-        sys.stderr.write(f"error: {options.docs}: no such folder\n")
+def write(docs: Path, *, check: bool = False) -> int:
+    """Writes every stale file below `docs`, or names it if only to check; returns the exit code."""
+    if not docs.is_dir():
+        sys.stderr.write(f"error: {docs}: no such folder\n")
         return 2
     try:
-        stale = {file: text for file, text in rewritten(options.docs) if text != file.read_text(encoding="utf-8")}
+        stale = {file: text for file, text in rewritten(docs) if text != file.read_text(encoding="utf-8")}
     except MarkError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
     for file, text in stale.items():
-        if options.check:
-            sys.stderr.write(f"{file}: stale, run: python -m fairlane.docs_generator {options.docs}\n")
+        if check:
+            sys.stderr.write(f"{file}: stale, run: make docs\n")
         else:
             file.write_text(text, encoding="utf-8")
-    return 1 if options.check and stale else 0
+    return 1 if check and stale else 0
 
 
 def rewritten(docs: Path) -> Iterator[tuple[Path, str]]:
@@ -460,7 +450,3 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     cells = [[" ".join(cell.split()).replace("|", "\\|") for cell in line] for line in lines]
     return "\n" + "".join(f"| {' | '.join(line)} |\n" for line in cells)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

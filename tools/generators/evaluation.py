@@ -16,7 +16,7 @@ from fairlane.evaluate.standing import Standing
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 """Heads of the columns, and rows."""
-FIGURES = Path(__file__).parents[3] / "docs" / "figures"
+FIGURES = Path(__file__).parents[2] / "docs" / "figures"
 """In a checkout: what `make league` draws."""
 _NONE = "\nNothing yet: `make league` evaluates all schemes on the whole suite and writes what it finds here.\n"
 

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fairlane.papers.claim import Claim, paper_text, unit_of
-from fairlane.papers.experiment import MOST_TIMES
-from fairlane.papers.paper import Paper
-from fairlane.papers.readings import Standing
+from fairlane.judge.claim import Claim, is_hard, paper_text, unit_of
+from fairlane.judge.experiment import MOST_TIMES
+from fairlane.judge.paper import Paper
+from fairlane.judge.readings import Standing
 
 Rows = list[list[str]]
 
@@ -29,13 +29,6 @@ KINDS: Mapping[Standing, str] = {
     "added": "added by this project",
 }
 """Rows of the counts."""
-
-MARKS: Mapping[Standing, str] = {
-    "not independent": "not independent",
-    "arithmetic": "arithmetic",
-    "added": "not in the paper",
-}
-"""Marks of a claim."""
 
 COUNT_HEAD = [
     "paper",
@@ -89,7 +82,7 @@ def summary(papers: Sequence[Paper]) -> str:
         for claim, outcome in _outcomes(paper):
             standing = paper.standing(claim)
             of[standing][outcome] += 1
-            if standing == "independent" and not _hard(claim):
+            if standing == "independent" and not is_hard(claim):
                 not_hard[outcome] += 1
     own, apart, arithmetic, added = (of[standing] for standing in KINDS)
     parts = [
@@ -173,23 +166,13 @@ def _outcomes(paper: Paper) -> Iterator[tuple[Claim, str]]:
             yield claim, expected.get(claim["id"], {}).get("verdict", "not applicable")
 
 
-def marks(paper: Paper, claim: Claim) -> list[str]:
-    """What a reader must know of a claim: that it is hard, or why it is counted apart."""
-    standing = paper.standing(claim)
-    return [*(["hard"] if _hard(claim) else []), *([MARKS[standing]] if standing in MARKS else [])]
-
-
 def _marks(paper: Paper, claim: Claim) -> str:
-    words = marks(paper, claim)
+    words = paper.marks(claim)
     return f" ({', '.join(words)})" if words else ""
 
 
-def _hard(claim: Claim) -> bool:
-    return bool(claim.get("difficulty") == "hard")
-
-
 def _kind(claim: Claim) -> str:
-    return f"{claim['strength']}{', hard' if _hard(claim) else ''}"
+    return f"{claim['strength']}{', hard' if is_hard(claim) else ''}"
 
 
 def _count(paper: str, kind: str, outcomes: Counter[str]) -> list[str]:

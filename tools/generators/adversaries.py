@@ -10,7 +10,7 @@ from fairlane.base import toml
 from fairlane.search.scenario_file import SHARES
 from fairlane.search.words import described, shares_by
 
-FOLDER = Path(__file__).parents[3] / "scenarios" / "adversaries"
+FOLDER = Path(__file__).parents[2] / "scenarios" / "adversaries"
 HEAD = ("scheme", "shares by", "share of the light user", "under WFQ", "light", "heavy", "crowd")
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fairlane import _fairlane
-from fairlane.papers.experiment import Experiment, Record
-from fairlane.papers.grid import Measured, Point, Row, matches
-from fairlane.papers.paper import Paper
-from fairlane.simulate.replications import simulate
+from fairlane.judge.experiment import Experiment, Record
+from fairlane.judge.grid import Measured, Point, Row, matches
+from fairlane.judge.paper import Paper
+from fairlane.results.kept import Kept
 from fairlane.simulate.scenario import Scenario
 from fairlane.store import Store, key
-from fairlane.store.point import Kept
+from fairlane.store.simulate import simulate
 
 Run = Kept | Measured
 """A run with its record, or the metrics of a run whose record is elsewhere."""

@@ -12,7 +12,7 @@ and counted apart. A continuous parameter is never chosen by a claim.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -25,6 +25,13 @@ that the paper prints; a sentence that is not in the paper."""
 
 
 STANDINGS: tuple[Standing, ...] = get_args(Standing)
+
+MARKS: Mapping[Standing, str] = {
+    "not independent": "not independent",
+    "arithmetic": "arithmetic",
+    "added": "not in the paper",
+}
+"""Marks of a claim."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Judges what a scenario was expected to give, by the rule of papers/rule.py: noise never helps."""
+"""Judges what a scenario was expected to give, by the rule of judge/rule.py: noise never helps."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from fairlane.papers.rule import Comparison, Outcome, near, within
+from fairlane.base.metric_units import unit_of
+from fairlane.judge.rule import Comparison, Outcome, near, within
 from fairlane.results.intervals import Interval, interval, is_quantile, with_bin
-from fairlane.results.metrics import metrics, series, unit_of
+from fairlane.results.metrics import metrics, series
 from fairlane.simulate.expectation import Expectation
 
 VerdictName = Literal["held", "inconclusive", "violated"]

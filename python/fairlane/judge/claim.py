@@ -21,6 +21,11 @@ def steps(claim: Claim) -> list[list[Any]]:
     return [list(step) if isinstance(step, list) else [step] for step in claim["order"]]
 
 
+def is_hard(claim: Claim) -> bool:
+    """Whether it is marked as hard to reproduce."""
+    return bool(claim.get("difficulty") == "hard")
+
+
 def unit_of(claim: Claim, metric: str) -> str:
     """The unit of the claim's numbers for a metric; empty for a number without one."""
     unit = claim.get("unit", "1")

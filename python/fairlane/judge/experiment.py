@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlane.papers.claim import Claim
-from fairlane.papers.grid import Point
-from fairlane.papers.readings import Standing
+from fairlane.judge.claim import Claim
+from fairlane.judge.grid import Point
+from fairlane.judge.readings import Standing
 
 MOST_TIMES = 4
 """Times its replications a point gets at most, where a claim is inconclusive and runs.toml does not say."""

@@ -1,7 +1,7 @@
 """Claims of a paper put to the test of measured grids.
 
-A claim is a table of a paper's claims.toml, whose head says what its keys mean. papers/checks.py has the comparisons
-that each kind of claim makes, papers/rule.py the rule that decides them.
+A claim is a table of a paper's claims.toml, whose head says what its keys mean. judge/checks.py has the comparisons
+that each kind of claim makes, judge/rule.py the rule that decides them.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Literal
 
-from fairlane.papers.checks import Check, checks_of
-from fairlane.papers.claim import Claim, names, paper_text, unit_of
-from fairlane.papers.expressions import ExpressionError
-from fairlane.papers.grid import Cell, Row, Table, matches
-from fairlane.papers.readings import Standing
-from fairlane.papers.reductions import NotApplicable, point_text
-from fairlane.papers.rule import Outcome, together
+from fairlane.judge.checks import Check, checks_of
+from fairlane.judge.claim import Claim, names, paper_text, unit_of
+from fairlane.judge.expressions import ExpressionError
+from fairlane.judge.grid import Cell, Row, Table, matches
+from fairlane.judge.readings import Standing
+from fairlane.judge.reductions import NotApplicable, point_text
+from fairlane.judge.rule import Outcome, together
 from fairlane.results.intervals import format_number, jackknife
 
 VerdictName = Literal["reproduced", "as ns-3", "inconclusive", "differs", "not applicable", "consistent", "deviates"]

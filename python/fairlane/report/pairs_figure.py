@@ -17,7 +17,7 @@ from fairlane.results import plots
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from fairlane.results.documents import Ahead, PairsDocument
+    from fairlane.documents import Ahead, PairsDocument
 
 LESS, EVEN, MORE = "#d1632b", "#f4f1ec", "#3b86c2"
 """Colours of cells, which all common kinds of colour vision tell apart and one ink is legible on. None is a grey or a

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fairlane.papers.expressions import ExpressionError, evaluate
+from fairlane.judge.expressions import ExpressionError, evaluate
 from fairlane.results.intervals import CONFIDENCE, Interval, interval
 
 Point = Mapping[str, Any]

@@ -9,16 +9,17 @@ from pathlib import Path
 from fairlane import _fairlane
 from fairlane.base.errors import ScenarioError, UserError, check_kind
 from fairlane.base.text import quoted, visible
+from fairlane.results.kept import Kept
 from fairlane.results.notes import warn
 from fairlane.results.result import Comparison, Result
 from fairlane.simulate.catalogue import schemes
 from fairlane.simulate.external import SchemeLib, load_scheme_lib
-from fairlane.simulate.replications import check_threads, simulate, tell_of_expectations
+from fairlane.simulate.replications import check_threads, tell_of_expectations
 from fairlane.simulate.replications import replications as count
 from fairlane.simulate.scenario import Scenario
 from fairlane.simulate.variants import ALL, Queues, Variant, check_once, variants
 from fairlane.store import Store
-from fairlane.store.point import Kept
+from fairlane.store.simulate import simulate
 
 TRACE_INTERVAL = "10 ms"
 MOST_FLOW = 2**32 - 1
@@ -88,7 +89,7 @@ def run(
             raise UserError(f"{name}: has no effect without {needs}")
     if pcap or trace or qlog:
         # Watching needs polars and numpy; a plain run stays small.
-        from fairlane.simulate.watch import Watch
+        from fairlane.runs.watch import Watch
 
         file, folder = Path(pcap) if pcap else None, Path(trace) if trace else None
         log, flows = Path(qlog) if qlog else None, None if qlog_flows is None else _flows(qlog_flows)

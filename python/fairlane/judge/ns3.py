@@ -1,7 +1,7 @@
 """Claims that ns-3 does not meet either: what it gives at their points, and whether Fairlane gives the same.
 
 A claim that differs counts as agreeing with ns-3 if it differs there too, at one of the points at which it does here,
-and if all numbers that ns-3 gave for it agree with ours by the rule of claims (papers/rule.py): the means differ by no
+and if all numbers that ns-3 gave for it agree with ours by the rule of claims (judge/rule.py): the means differ by no
 more than 5 % of that of ns-3, and the half width of the 95 % interval of their difference (Welch) is no larger than
 that. It must differ as well in ns-3 as shipped, with the socket buffer that ns-3 has by itself. The numbers of ns-3 are
 in the paper's ns3.toml, from benches/ns3/claims.py.
@@ -17,11 +17,11 @@ from pathlib import Path
 
 from fairlane._fairlane import student_t
 from fairlane.base import toml
-from fairlane.papers.checks import checks_of
-from fairlane.papers.claim import Claim
-from fairlane.papers.grid import Row, Table
-from fairlane.papers.rule import compared
-from fairlane.papers.verdicts import ClaimVerdict
+from fairlane.judge.checks import checks_of
+from fairlane.judge.claim import Claim
+from fairlane.judge.grid import Row, Table
+from fairlane.judge.rule import compared
+from fairlane.judge.verdicts import ClaimVerdict
 from fairlane.results.intervals import interval
 
 CONFIDENCE = 0.95

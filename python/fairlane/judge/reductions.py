@@ -7,8 +7,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlane.papers.claim import Claim, names
-from fairlane.papers.grid import Cell, Point, Table
+from fairlane.judge.claim import Claim, names
+from fairlane.judge.grid import Cell, Point, Table
 from fairlane.results.intervals import Interval, jackknife
 
 
@@ -78,7 +78,7 @@ def reduce(claim: Claim, cells: Sequence[Cell]) -> Number:
 
 
 def _argmax(claim: Claim, cells: Sequence[Cell]) -> Number:
-    """Where the largest mean is, with every place that could be it: the argmax of papers/rule.py."""
+    """Where the largest mean is, with every place that could be it: the argmax of judge/rule.py."""
     argument = claim["argument"]
     means = [cell.interval for cell in cells]
     best = max(range(len(cells)), key=lambda i: means[i].mean)

@@ -1,4 +1,4 @@
-"""The comparisons that each kind of claim makes; whether one holds is said in papers/rule.py."""
+"""The comparisons that each kind of claim makes; whether one holds is said in judge/rule.py."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from fairlane.papers.claim import Claim, steps
-from fairlane.papers.expressions import evaluate
-from fairlane.papers.grid import Cell, Point, Table
-from fairlane.papers.reductions import NotApplicable, Number, groups, is_each, ratios, reduce, reduced, select
-from fairlane.papers.rule import Comparison, Outcome, best, compared, near, within, worst
+from fairlane.judge.claim import Claim, steps
+from fairlane.judge.expressions import evaluate
+from fairlane.judge.grid import Cell, Point, Table
+from fairlane.judge.reductions import NotApplicable, Number, groups, is_each, ratios, reduce, reduced, select
+from fairlane.judge.rule import Comparison, Outcome, best, compared, near, within, worst
 from fairlane.results.intervals import Interval
 
 

@@ -1,0 +1,1 @@
+"""The verbs `run` and `compare`, and what watches a run."""

@@ -1,0 +1,26 @@
+"""Writes all that is generated from declarations, tables of the documentation and modules of types: `make docs`.
+
+`--check` changes nothing and exits with 1 if something is stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from generators import modules, pages
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def main() -> int:
+    """Runs the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(description="Write the generated tables and modules.")
+    parser.add_argument("--check", action="store_true", help="change nothing, exit with 1 if a file is stale")
+    check = parser.parse_args().check
+    return max(modules.write(check=check), pages.write(DOCS, check=check))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
