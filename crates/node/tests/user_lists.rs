@@ -12,10 +12,10 @@ const PORT: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n";
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// A folder with a configuration and subscribers.
-struct Place(PathBuf);
+pub struct Place(PathBuf);
 
 impl Place {
-    fn new(users: &str) -> Self {
+    pub fn new(users: &str) -> Self {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("fairlane-lists-{}-{number}", std::process::id()));
         fs::create_dir(&folder).unwrap();
@@ -24,19 +24,33 @@ impl Place {
         Self(folder)
     }
 
-    fn file(&self, name: &str, text: &str) -> String {
-        let path = self.0.join(name);
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub fn file(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
         fs::write(&path, text).unwrap();
         path.to_str().unwrap().into()
     }
 
-    fn user(&self, verb: &str, arguments: &[&str]) -> Output {
+    /// A command of the tool with the configuration.
+    pub fn tool(&self, words: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane-node"));
-        command.args(["user", verb]).arg(self.0.join("node.toml")).args(arguments).output().unwrap()
+        command.args(words.split(' ')).arg(self.path("node.toml")).args(arguments);
+        command
+    }
+
+    pub fn command(&self, verb: &str, arguments: &[&str]) -> Command {
+        self.tool(&format!("user {verb}"), arguments)
+    }
+
+    fn user(&self, verb: &str, arguments: &[&str]) -> Output {
+        self.command(verb, arguments).output().unwrap()
     }
 
     /// What it prints, without the words about what is not attached.
-    fn ok(&self, verb: &str, arguments: &[&str]) -> String {
+    pub fn ok(&self, verb: &str, arguments: &[&str]) -> String {
         let output = self.user(verb, arguments);
         assert!(output.status.success(), "{verb} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).unwrap();

@@ -234,7 +234,7 @@ impl Import {
             // What is not possible is told as well.
             if self.dry_run { live.try_out(&changes).map(|()| Vec::new()) } else { Ok(changes) }
         };
-        let changed = if self.replace { live.replace(make) } else { live.change(make) };
+        let changed = live.replace(make);
         let changed = changed.map_err(|error| self.place_of(&error, &list))?;
         if self.dry_run {
             return Ok(print_out(&format!("would import: {counts}; nothing was changed\n"))?);
@@ -354,7 +354,8 @@ fn apply(config: &Path, file: &Path) -> Outcome {
             return tell(&format!("applied {}", counted(total.changes, "change")), total);
         }
         lines = batch.last;
-        let changed = live.change(|_| Ok(batch.changes.clone()));
+        let make = |_: &Live| Ok(batch.changes.clone());
+        let changed = if is_stdin { live.change(make) } else { live.replace(make) };
         let changed = changed.map_err(|error| {
             let line = error.user().and_then(|user| batch.line_of.get(user)).copied().unwrap_or(batch.last);
             format!("{name}: line {line}: {error}{}", batch.fate())

@@ -194,7 +194,7 @@ impl Live {
         self.change_after(|_, _| Ok(()), make)
     }
 
-    /// The same for changes that replace the list, which is kept as a backup before.
+    /// The same for changes that may concern the whole list, which is kept as a backup before.
     ///
     /// # Errors
     /// As for [`Self::change`]; without a backup nothing is changed.
