@@ -249,9 +249,11 @@ fn a_stream_says_which_lines_were_applied() {
     );
     assert_eq!(place.refused("remove", &["nobody"]), "error: user \"nobody\": there is none");
     assert_eq!(apply(&put("\\u001b", "10.0.0.1")).matches('\u{1b}').count(), 0);
-    // What was applied before, 1024 lines, is told.
+    // A file is one change. Of a stream, what was applied before, 1024 lines, is told.
     let many: String = (0..1100).map(|i| put(&format!("n{i}"), &format!("10.1.{}.{}", i / 256, i % 256))).collect();
-    let output = place.user("apply", &[&place.file("changes", &format!("{many}x\n"))]);
+    assert!(apply(&format!("{many}x\n")).ends_with("; lines 1 to 1101 were not applied"));
+    let stream = fs::File::open(place.path("changes")).unwrap();
+    let output = place.command("apply", &["-"]).stdin(stream).output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(told.ends_with("; lines 1025 to 1101 were not applied, lines 1 to 1024 were\n"), "{told}");
     assert_eq!(place.names().len(), 1024);

@@ -468,6 +468,7 @@ fn open(path: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::addresses::Addresses;
     use super::*;
     use serde_json::json;
 
@@ -596,6 +597,22 @@ mod tests {
         assert!(bytes <= 200 + MOST_STALE, "{bytes}");
         assert!(two.lock().unwrap().was_changed);
         assert_eq!(two.subscribers(), one.subscribers());
+    }
+
+    #[test]
+    fn a_user_with_many_sessions_does_not_make_the_file_grow_without_bound() {
+        let folder = Folder::new("sessions");
+        let mut store = Store::open(&folder.0).unwrap();
+        let Change::Put(mut subscriber) = put("a", "10.0.0.1") else { unreachable!() };
+        for session in 0..3000 {
+            subscriber.sessions.insert(format!("bng {session}"), Addresses::default());
+            if session > 2900 {
+                change(&mut store, &[Change::Put(subscriber.clone())]);
+                let needed = store.text().unwrap().len() as u64;
+                assert!(store.bytes <= 2 * needed + MOST_STALE, "{} of {needed} bytes", store.bytes);
+            }
+        }
+        assert_eq!(read(&folder.0).unwrap().0["a"].sessions.len(), 3000);
     }
 
     #[test]
