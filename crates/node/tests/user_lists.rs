@@ -152,6 +152,30 @@ fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
 }
 
 #[test]
+fn the_list_before_an_import_can_be_brought_back() {
+    let place = Place::new("");
+    let session = "{\"put\":{\"name\":\"r\",\"sessions\":{\"bng s\":{\"framed_ip_address\":[\"10.1.0.3/32\"]}}}}\n";
+    place.ok("apply", &[&place.file("changes", session)]);
+    place.ok("import", &[&place.file("list.csv", "name,prefix,site\na,10.0.0.1,s\nb,10.0.0.2,\n")]);
+    let before = place.ok("list", &["--json"]);
+    let import = |list: &str| place.ok("import", &[list, "--replace", "--force"]);
+    import(&place.file("list.csv", "name,prefix\nc,10.0.0.1\n"));
+    // Refused, or without an effect, it makes no backup.
+    place.refused("import", &[&place.file("list.csv", "name,prefix\nd,10.0.0.1\n")]);
+    import(&place.file("list.csv", "name,prefix\nc,10.0.0.1\n"));
+    let backup = place.path("state/subscribers.before-1");
+    assert_eq!(fs::read_to_string(&backup).unwrap(), before);
+    assert_eq!(import(backup.to_str().unwrap()), "imported: 2 new or changed, 1 removed\n");
+    assert_eq!(place.ok("list", &["--json"]), before);
+    // And forward again.
+    import(backup.to_str().unwrap());
+    assert_eq!(place.names(), ["c", "r"]);
+    let wrong = place.file("list.json", "{\"put\":{\"name\":\"a\",\"user\":{\"vlan\":0}}}\n");
+    let told = place.refused("import", &[&wrong]);
+    assert!(told.starts_with("error: list.json: line 1: user \"a\": vlan: 0 is out of range"), "{told}");
+}
+
+#[test]
 fn a_mistake_in_a_list_is_told_with_file_and_line() {
     let place = Place::new("[[users]]\nname = \"fixed\"\nprefix = \"10.9.0.1\"\n");
     place.ok("add", &["old", "--prefix", "10.8.0.1"]);
