@@ -5,6 +5,7 @@
 use crate::user_lists::Place;
 use fairlane_node::subscribers::store::{self, Subscribers};
 use rustix::process::{Pid, Signal, kill_process};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -185,25 +186,37 @@ fn swap_until(is_killed: &AtomicBool, listener: &str) -> (usize, Vec<u8>) {
         let mut answered: Vec<u8> = Vec::new();
         (0..SESSIONS).for_each(|address| drop(socket.send(&start(address, round))));
         let mut answer = [0; 64];
+        let begin = Instant::now();
         while answered.len() < SESSIONS.into() {
             // What it had sent before is read after the kill, too.
             let is_last = is_killed.load(Ordering::SeqCst);
             match socket.recv(&mut answer) {
                 Ok(_) => answered.push(answer[1]),
                 Err(_) if is_last => return (round, answered),
-                Err(_) => {}
+                Err(_) => assert!(begin.elapsed().as_secs() < 60, "round {round}: {} answers", answered.len()),
             }
         }
     }
     unreachable!()
 }
 
-/// The user of each address.
+/// The two users, with so long a site that a kill can land within the write of a change.
+fn two_users() -> String {
+    let site = "x".repeat(400_000);
+    let of = |(number, name): (usize, &str)| {
+        let user = format!("{{\"prefix\":[\"10.1{number}.0.1\"]}}");
+        format!("{{\"put\":{{\"name\":\"{name}\",\"site\":\"{site}\",\"user\":{user}}}}}\n")
+    };
+    ["left", "right"].into_iter().enumerate().map(of).collect()
+}
+
+/// The user of each address of a session.
 fn owners(state: &Path) -> BTreeMap<u8, String> {
     let mut owners = BTreeMap::new();
     for (name, subscriber) in listed(state) {
-        for prefix in subscriber.prefixes() {
-            let address = prefix.to_string().strip_prefix("10.9.0.").unwrap().trim_end_matches("/32").parse().unwrap();
+        for prefix in subscriber.prefixes().iter().map(|prefix| prefix.to_string()) {
+            let Some(address) = prefix.strip_prefix("10.9.0.") else { continue };
+            let address = address.trim_end_matches("/32").parse().unwrap();
             assert_eq!(owners.insert(address, name.clone()), None, "{address} has two users");
         }
     }
@@ -218,18 +231,26 @@ fn a_killed_radius_server_leaves_whole_batches_and_all_that_it_answered() {
     let mut landed = Landed::default();
     for number in 0..kills() {
         let _ = fs::remove_dir_all(&state);
-        let (signal, delay_us) = (SIGNALS[number % 3], DELAYS_US[number / 3 % 4]);
+        fs::create_dir(&state).unwrap();
+        fs::write(&file, two_users()).unwrap();
+        let (signal, delay_us) = (SIGNALS[number % 3], DELAYS_US[number / 3 % 3]);
         let mut command = place.tool("radius", &["--secret", &secret, "--listen", "127.0.0.1:0"]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut announced = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut announced).unwrap();
         let listener = announced.trim().strip_prefix("listening at ").unwrap().to_string();
         let is_killed = AtomicBool::new(false);
-        // In one of the first rounds, when it grows.
-        let least = u64::from(SESSIONS) * 100 * (1 + number as u64 % 7);
+        // When it grows for the n-th time, in one of the first rounds; it shrinks when it is written again.
+        let (last, times) = (Cell::new(length(&file)), Cell::new(0));
+        let grows = || {
+            let (before, now) = (last.get(), length(&file));
+            last.set(now);
+            times.set(times.get() + usize::from(now > before));
+            times.get() > number % 7
+        };
         let (round, answered) = std::thread::scope(|scope| {
             let sender = scope.spawn(|| swap_until(&is_killed, &listener));
-            kill_at(&mut child, || length(&file) > least, delay_us, signal);
+            kill_at(&mut child, grows, delay_us, signal);
             is_killed.store(true, Ordering::SeqCst);
             sender.join().unwrap()
         });
