@@ -79,6 +79,7 @@ test-stacks: ## Run the controllers of published QUIC stacks as senders; skipped
 	else echo "$(STACKS): not tested, its packages cannot be fetched"; fi
 
 test-long: setup ## Run the tests that are too long for every change: once a night
+	$(if $(EBPF),FAIRLANE_KILLS=120 cargo test --package fairlane-node $(EBPF) --test integration kills --quiet)
 	$(if $(EBPF),FAIRLANE_SOAK_SECONDS=600 cargo test --package fairlane-node $(EBPF) --test live soak --quiet)
 	$(if $(EBPF),cargo test --package fairlane-node $(EBPF) --test live pop -- --ignored --nocapture)
 	cargo test --package fairlane-sim --lib --quiet -- --ignored

@@ -56,7 +56,7 @@ def test_a_program_with_more_meters_is_told_by_an_option(cli: Cli) -> None:
 def test_mistakes_are_one_line(cli: Cli, workdir: Path) -> None:
     queue = 'scheme = "abc"\nq_min = "18 kB"\nq_base = "30 kB"\ngamma = "1 kB"\n'
     (workdir / "node.toml").write_text(f'[[ports]]\ninterface = "eth0"\n[ports.queue]\n{queue}')
-    in_bytes = 'node.toml: ports[0].queue.q_min: "18000 B" is in bytes, a P4 switch has packets'
+    in_bytes = 'node.toml: line 5: ports[0].queue.q_min: "18000 B" is in bytes, a P4 switch has packets'
     assert cli.error("p4", "commands", "node.toml").startswith(in_bytes)
     assert "none.toml" in cli.error("p4", "commands", "none.toml")
 

@@ -3,7 +3,7 @@
 mod commands;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use commands::{Outcome, check, complain, forward, man, p4_commands, send, sink};
+use commands::{Outcome, check, forward, man, p4_commands, send, sink};
 #[cfg(feature = "ebpf")]
 use commands::{attach, detach, export, radius, status, top, user};
 use std::process::ExitCode;
@@ -95,7 +95,7 @@ fn main() -> ExitCode {
         // Whoever read what was printed has seen enough.
         Err(error) if is_broken_pipe(&*error) => ExitCode::SUCCESS,
         Err(error) => {
-            complain("error", &error);
+            commands::complain_all("error", &*error);
             ExitCode::FAILURE
         }
     }

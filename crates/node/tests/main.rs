@@ -10,6 +10,7 @@ mod carriers;
 mod ecn;
 mod golden;
 mod hostile;
+mod kills;
 mod manual;
 mod many_users;
 mod p4;

@@ -12,10 +12,10 @@ const PORT: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n";
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// A folder with a configuration and subscribers.
-struct Place(PathBuf);
+pub struct Place(PathBuf);
 
 impl Place {
-    fn new(users: &str) -> Self {
+    pub fn new(users: &str) -> Self {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("fairlane-lists-{}-{number}", std::process::id()));
         fs::create_dir(&folder).unwrap();
@@ -24,19 +24,33 @@ impl Place {
         Self(folder)
     }
 
-    fn file(&self, name: &str, text: &str) -> String {
-        let path = self.0.join(name);
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub fn file(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
         fs::write(&path, text).unwrap();
         path.to_str().unwrap().into()
     }
 
-    fn user(&self, verb: &str, arguments: &[&str]) -> Output {
+    /// A command of the tool with the configuration.
+    pub fn tool(&self, words: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane-node"));
-        command.args(["user", verb]).arg(self.0.join("node.toml")).args(arguments).output().unwrap()
+        command.args(words.split(' ')).arg(self.path("node.toml")).args(arguments);
+        command
+    }
+
+    pub fn command(&self, verb: &str, arguments: &[&str]) -> Command {
+        self.tool(&format!("user {verb}"), arguments)
+    }
+
+    fn user(&self, verb: &str, arguments: &[&str]) -> Output {
+        self.command(verb, arguments).output().unwrap()
     }
 
     /// What it prints, without the words about what is not attached.
-    fn ok(&self, verb: &str, arguments: &[&str]) -> String {
+    pub fn ok(&self, verb: &str, arguments: &[&str]) -> String {
         let output = self.user(verb, arguments);
         assert!(output.status.success(), "{verb} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).unwrap();
@@ -138,6 +152,30 @@ fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
 }
 
 #[test]
+fn the_list_before_an_import_can_be_brought_back() {
+    let place = Place::new("");
+    let session = "{\"put\":{\"name\":\"r\",\"sessions\":{\"bng s\":{\"framed_ip_address\":[\"10.1.0.3/32\"]}}}}\n";
+    place.ok("apply", &[&place.file("changes", session)]);
+    place.ok("import", &[&place.file("list.csv", "name,prefix,site\na,10.0.0.1,s\nb,10.0.0.2,\n")]);
+    let before = place.ok("list", &["--json"]);
+    let import = |list: &str| place.ok("import", &[list, "--replace", "--force"]);
+    import(&place.file("list.csv", "name,prefix\nc,10.0.0.1\n"));
+    // Refused, or without an effect, it makes no backup.
+    place.refused("import", &[&place.file("list.csv", "name,prefix\nd,10.0.0.1\n")]);
+    import(&place.file("list.csv", "name,prefix\nc,10.0.0.1\n"));
+    let backup = place.path("state/subscribers.before-1");
+    assert_eq!(fs::read_to_string(&backup).unwrap(), before);
+    assert_eq!(import(backup.to_str().unwrap()), "imported: 2 new or changed, 1 removed\n");
+    assert_eq!(place.ok("list", &["--json"]), before);
+    // And forward again.
+    import(backup.to_str().unwrap());
+    assert_eq!(place.names(), ["c", "r"]);
+    let wrong = place.file("list.json", "{\"put\":{\"name\":\"a\",\"user\":{\"vlan\":0}}}\n");
+    let told = place.refused("import", &[&wrong]);
+    assert!(told.starts_with("error: list.json: line 1: user \"a\": vlan: 0 is out of range"), "{told}");
+}
+
+#[test]
 fn a_mistake_in_a_list_is_told_with_file_and_line() {
     let place = Place::new("[[users]]\nname = \"fixed\"\nprefix = \"10.9.0.1\"\n");
     place.ok("add", &["old", "--prefix", "10.8.0.1"]);
@@ -235,9 +273,11 @@ fn a_stream_says_which_lines_were_applied() {
     );
     assert_eq!(place.refused("remove", &["nobody"]), "error: user \"nobody\": there is none");
     assert_eq!(apply(&put("\\u001b", "10.0.0.1")).matches('\u{1b}').count(), 0);
-    // What was applied before, 1024 lines, is told.
+    // A file is one change. Of a stream, what was applied before, 1024 lines, is told.
     let many: String = (0..1100).map(|i| put(&format!("n{i}"), &format!("10.1.{}.{}", i / 256, i % 256))).collect();
-    let output = place.user("apply", &[&place.file("changes", &format!("{many}x\n"))]);
+    assert!(apply(&format!("{many}x\n")).ends_with("; lines 1 to 1101 were not applied"));
+    let stream = fs::File::open(place.path("changes")).unwrap();
+    let output = place.command("apply", &["-"]).stdin(stream).output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(told.ends_with("; lines 1025 to 1101 were not applied, lines 1 to 1024 were\n"), "{told}");
     assert_eq!(place.names().len(), 1024);

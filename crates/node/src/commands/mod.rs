@@ -25,7 +25,8 @@ pub mod user;
 #[cfg(feature = "ebpf")]
 mod with_subscribers;
 
-use fairlane_node::config::printable;
+use fairlane_node::config::{LoadError, printable};
+use fairlane_node::subscribers::LoadSubscribersError;
 use fairlane_schemes::base::config::read_value;
 use fairlane_schemes::base::units::Time;
 use serde_json::Value as Json;
@@ -113,6 +114,18 @@ fn warn(problem: &dyn Display) {
 pub(crate) fn complain(how: &str, problem: &dyn Display) {
     let problem = problem.to_string().replace('\n', "\\n");
     eprintln!("{how}: {}", printable(&problem));
+}
+
+/// The same of an error that may be several mistakes of a configuration, a line for each.
+pub(crate) fn complain_all(how: &str, error: &(dyn Error + 'static)) {
+    let of_config = match error.downcast_ref() {
+        Some(LoadSubscribersError::Config(error)) => Some(error),
+        _ => error.downcast_ref::<LoadError>(),
+    };
+    match of_config {
+        Some(mistakes) => mistakes.lines().iter().for_each(|line| complain(how, line)),
+        None => complain(how, &error),
+    }
 }
 
 /// Prints a report. A reader that has gone away is no reason to stop.

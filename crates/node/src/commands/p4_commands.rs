@@ -2,7 +2,7 @@
 
 use super::{Outcome, complain, print_out};
 use clap::{Args, ValueEnum};
-use fairlane_node::config::{LoadError, NodeConfig, load_toml};
+use fairlane_node::config::{NodeConfig, TomlFile};
 use fairlane_node::p4::{Station, Switch, entries, text};
 use std::path::PathBuf;
 
@@ -34,11 +34,10 @@ pub struct P4Commands {
 impl P4Commands {
     /// Prints the table entries. Keys without a meaning for a switch are named on stderr.
     pub fn run(self) -> Outcome {
-        let json = load_toml(&self.config)?;
-        let at = |source| LoadError::Key { path: self.config.clone(), source };
-        let config = NodeConfig::read(&json).map_err(at)?;
-        let switch = Switch::new(&config, self.users, &self.stations).map_err(at)?;
-        for key in entries::unused_keys(&json) {
+        let file = TomlFile::open(&self.config)?;
+        let config = NodeConfig::read_all(&file.json).map_err(|errors| file.wrong(&errors))?;
+        let switch = Switch::new(&config, self.users, &self.stations).map_err(|error| file.wrong(&[error]))?;
+        for key in entries::unused_keys(&file.json) {
             complain("note", &format!("{key}: a P4 switch has no use for it"));
         }
         Ok(print_out(&match self.format {

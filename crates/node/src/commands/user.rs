@@ -6,7 +6,7 @@ use fairlane_libreqos::Network;
 use fairlane_node::config::{NodeConfig, shown_name};
 use fairlane_node::subscribers::csv::{self, List, Options};
 use fairlane_node::subscribers::store::{self, problem_of};
-use fairlane_node::subscribers::{Change, ChangeError, Changed, Live, Subscriber};
+use fairlane_node::subscribers::{Change, ChangeError, Changed, Live, Subscriber, json_list};
 use fairlane_schemes::base::config::read_value;
 use fairlane_schemes::base::units::BitRate;
 use serde_json::{Value as Json, json};
@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// Lines of `apply` that are one change at most.
+/// Lines of standard input that are one change at most; a file is one change.
 const MOST_AT_ONCE: usize = 1024;
 
 /// What those have who keep what RADIUS told of them, and nothing else.
@@ -55,7 +55,7 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Read a list: plain CSV, or ShapedDevices.csv of LibreQoS
+    /// Read a list: plain CSV, ShapedDevices.csv of LibreQoS, or what `list --json` prints
     Import(Import),
     /// Make changes that come as lines of JSON, {"put": {"name": ..., "user": {...}}} or {"remove": ...}
     Apply {
@@ -228,12 +228,13 @@ impl Import {
         let list = self.read()?;
         let mut live = open(&self.config)?;
         let mut counts = String::new();
-        let changed = live.change(|live| {
+        let make = |live: &Live| {
             let changes = self.changes(live, &list)?;
             counts = counts_of(&changes, &list);
             // What is not possible is told as well.
             if self.dry_run { live.try_out(&changes).map(|()| Vec::new()) } else { Ok(changes) }
-        });
+        };
+        let changed = live.replace(make);
         let changed = changed.map_err(|error| self.place_of(&error, &list))?;
         if self.dry_run {
             return Ok(print_out(&format!("would import: {counts}; nothing was changed\n"))?);
@@ -253,7 +254,9 @@ impl Import {
         }
         let (rate_per_mbps, skips_without_address) = (self.rate_per_mbps, self.skip_without_address);
         let options = Options { network, rate_per_mbps, skips_without_address };
-        let list = csv::parse(&bytes(&self.list)?, &options).map_err(|problem| named(&self.list, &problem))?;
+        let text = bytes(&self.list)?;
+        let list = if json_list::is_one(&text) { json_list::parse(&text) } else { csv::parse(&text, &options) };
+        let list = list.map_err(|problem| named(&self.list, &problem))?;
         list.notes.iter().for_each(|note| warn(&named(&self.list, note)));
         Ok(list)
     }
@@ -337,12 +340,13 @@ fn apply(config: &Path, file: &Path) -> Outcome {
     } else {
         Box::new(File::open(file).map_err(|error| format!("{name}: {error}"))?)
     };
+    let most = if is_stdin { MOST_AT_ONCE } else { usize::MAX };
     let mut input = BufReader::with_capacity(READ_BYTES, input);
     let mut live = open(config)?;
     let mut total = Changed::default();
     let mut lines = 0;
     loop {
-        let batch = Batch::read(&mut input, lines);
+        let batch = Batch::read(&mut input, lines, most);
         if let Some((line, problem)) = &batch.problem {
             return Err(format!("{name}: line {line}: {problem}{}", batch.fate()).into());
         }
@@ -350,7 +354,8 @@ fn apply(config: &Path, file: &Path) -> Outcome {
             return tell(&format!("applied {}", counted(total.changes, "change")), total);
         }
         lines = batch.last;
-        let changed = live.change(|_| Ok(batch.changes.clone()));
+        let make = |_: &Live| Ok(batch.changes.clone());
+        let changed = if is_stdin { live.change(make) } else { live.replace(make) };
         let changed = changed.map_err(|error| {
             let line = error.user().and_then(|user| batch.line_of.get(user)).copied().unwrap_or(batch.last);
             format!("{name}: line {line}: {error}{}", batch.fate())
@@ -374,19 +379,18 @@ struct Batch {
 }
 
 impl Batch {
-    /// Waits for a line, and takes what is there besides; after the line `before` of the stream.
-    fn read(input: &mut BufReader<Box<dyn Read>>, before: usize) -> Self {
+    /// Reads up to `most` lines after the line `before`; of a stream those that are there, and waits for one.
+    fn read(input: &mut BufReader<Box<dyn Read>>, before: usize, most: usize) -> Self {
         let mut batch = Self { before, last: before, ..Self::default() };
         let mut line = Vec::new();
-        while batch.changes.len() < MOST_AT_ONCE && batch.problem.is_none() {
+        while batch.changes.len() < most && batch.problem.is_none() {
             line.clear();
             match input.read_until(b'\n', &mut line) {
                 Ok(0) => break,
                 Ok(_) => batch.add(&line),
                 Err(error) => batch.problem = Some((batch.last + 1, error.to_string())),
             }
-            // Nobody waits for more.
-            if !input.buffer().contains(&b'\n') {
+            if most == MOST_AT_ONCE && !input.buffer().contains(&b'\n') {
                 break;
             }
         }

@@ -3,6 +3,7 @@
 //! `examples/node/every-key.toml` lists every key. Sections: `[node]`, `[marker]`, `[users_table]`, `[default_user]`,
 //! `[[users]]`, `[[ports]]` with `[ports.queue]`.
 
+mod file;
 mod mark;
 mod name;
 mod port;
@@ -11,6 +12,7 @@ mod renamed;
 mod text_value;
 mod user;
 
+pub use file::{LoadError, TomlFile};
 pub use mark::MarkMatch;
 pub use name::{check_name, escaped, printable, shown_name};
 pub use port::{Arrivals, BacklogSource, Carrier, Port, PortParams, QueueParams, QueueScheme, UserIs};
@@ -122,37 +124,6 @@ const RENAMED: [(&str, &str); 21] = [
     ("ports[].class_ef", "ports[].qdisc_class_ef"),
 ];
 
-/// A configuration that cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// The file cannot be read.
-    #[error("{path}: {}", in_words(.source))]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// It is not TOML.
-    #[error("{path}: line {line}: {problem}")]
-    Syntax {
-        /// The file.
-        path: PathBuf,
-        /// Line of the mistake, from 1.
-        line: usize,
-        /// What is wrong.
-        problem: String,
-    },
-    /// A key has a wrong value.
-    #[error("{path}: {source}")]
-    Key {
-        /// The file.
-        path: PathBuf,
-        /// Key, value, what is allowed.
-        source: ConfigError,
-    },
-}
-
 impl NodeConfig {
     /// Folder where subscribers are kept.
     #[must_use]
@@ -165,28 +136,62 @@ impl NodeConfig {
     /// # Errors
     /// The file cannot be read, is not TOML, or has a wrong key or value.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
-        Self::read(&load_toml(path)?).map_err(|source| LoadError::Key { path: path.into(), source })
+        let file = TomlFile::open(path)?;
+        Self::read_all(&file.json).map_err(|errors| file.wrong(&errors))
     }
 
     /// Reads the tables of a configuration.
     ///
     /// # Errors
-    /// A key is unknown, missing, of the wrong kind or out of range.
+    /// A key is unknown, missing, of the wrong kind or out of range; the first mistake counts.
     pub fn read(json: &Json) -> Result<Self, ConfigError> {
+        Self::read_all(json).map_err(|mut errors| errors.swap_remove(0))
+    }
+
+    /// The same with the first mistake of every table.
+    ///
+    /// # Errors
+    /// As for [`Self::read`]; at least one.
+    pub fn read_all(json: &Json) -> Result<Self, Vec<ConfigError>> {
+        let mut errors = Vec::new();
+        match Self::read_tables(json, &mut errors) {
+            Ok(Some(config)) => return Ok(config),
+            Ok(None) => {}
+            Err(error) => errors.push(error),
+        }
+        Err(errors)
+    }
+
+    /// Nothing if there were `errors`.
+    fn read_tables(json: &Json, errors: &mut Vec<ConfigError>) -> Result<Option<Self>, ConfigError> {
         refuse_renamed(json, &RENAMED)?;
         let mut root = Table::new("", json)?;
-        let node: NodeParams = section(&mut root, "node")?;
-        node.check()?;
-        let users_table: UserTableParams = section(&mut root, "users_table")?;
-        let (scheme, abc_marker, csfq_marker) = read_marker(&mut root)?;
-        match scheme {
-            NodeScheme::Abc => users_table.check("marker.memory", abc_marker.memory)?,
-            NodeScheme::Csfq => users_table.check("marker.rate_constant", csfq_marker.rate_constant)?,
+        let node = kept(section(&mut root, "node").and_then(|node: NodeParams| node.check().map(|()| node)), errors);
+        let users_table = kept(section::<UserTableParams>(&mut root, "users_table"), errors);
+        let marker = kept(read_marker(&mut root), errors);
+        let default_user = kept(section(&mut root, "default_user"), errors);
+        let users = root.tables("users")?.iter_mut().filter_map(|user| kept(User::read(user), errors)).collect();
+        let ports = root.tables("ports")?.iter_mut().filter_map(|port| kept(Port::read(port), errors)).collect();
+        kept(root.finish(), errors);
+        match (node, users_table, marker, default_user) {
+            (Some(node), Some(users_table), Some((scheme, abc_marker, csfq_marker)), Some(default_user))
+                if errors.is_empty() =>
+            {
+                let config = Self { node, scheme, abc_marker, csfq_marker, users_table, default_user, users, ports };
+                config.check().map(|()| Some(config))
+            }
+            _ => Ok(None),
         }
-        let default_user: UserParams = section(&mut root, "default_user")?;
-        let users = root.tables("users")?.iter_mut().map(User::read).collect::<Result<Vec<_>, _>>()?;
-        let ports = root.tables("ports")?.iter_mut().map(Port::read).collect::<Result<Vec<_>, _>>()?;
-        root.finish()?;
+    }
+
+    /// What no single table can say.
+    fn check(&self) -> Result<(), ConfigError> {
+        let Self { scheme, users_table, users, ports, .. } = self;
+        let scheme = *scheme;
+        match scheme {
+            NodeScheme::Abc => users_table.check("marker.memory", self.abc_marker.memory)?,
+            NodeScheme::Csfq => users_table.check("marker.rate_constant", self.csfq_marker.rate_constant)?,
+        }
         if ports.is_empty() {
             return Err(ConfigError::new("ports", "missing, give at least one [[ports]] table"));
         }
@@ -207,8 +212,7 @@ impl NodeConfig {
                 ));
             }
         }
-        check_users(&users, &users_table)?;
-        Ok(Self { node, scheme, abc_marker, csfq_marker, users_table, default_user, users, ports })
+        check_users(users, users_table)
     }
 
     /// Adds users behind those that are there.
@@ -219,6 +223,11 @@ impl NodeConfig {
         self.users.extend(users);
         check_users(&self.users, &self.users_table)
     }
+}
+
+/// What was read; a mistake goes to the others.
+fn kept<T>(read: Result<T, ConfigError>, errors: &mut Vec<ConfigError>) -> Option<T> {
+    read.map_err(|error| errors.push(error)).ok()
 }
 
 /// Nobody has what another user has, its name included, and all have room.
@@ -274,19 +283,6 @@ pub fn in_words(error: &std::io::Error) -> String {
     }
     let text = error.to_string();
     text.split(" (os error ").next().unwrap_or_default().into()
-}
-
-/// Reads a TOML file.
-///
-/// # Errors
-/// The file cannot be read or is not TOML.
-pub fn load_toml(path: &Path) -> Result<Json, LoadError> {
-    let text = std::fs::read_to_string(path).map_err(|source| LoadError::Read { path: path.into(), source })?;
-    toml::from_str(&text).map_err(|error: toml::de::Error| {
-        let before = error.span().map_or(0, |span| span.start).min(text.len());
-        let line = text.as_bytes()[..before].iter().filter(|byte| **byte == b'\n').count() + 1;
-        LoadError::Syntax { path: path.into(), line, problem: error.message().replace('\n', " ") }
-    })
 }
 
 /// The table `name`, which may be absent.

@@ -3,7 +3,7 @@
 //! `examples/node/forward.toml` lists every key.
 
 use super::ingress::IngressParams;
-use crate::config::{ClassRule, LoadError, Prefix, check_name, load_toml, refuse_renamed};
+use crate::config::{ClassRule, LoadError, Prefix, TomlFile, check_name, refuse_renamed};
 use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
 use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 use fairlane_schemes::contract::marker::MeterSpec;
@@ -196,7 +196,8 @@ impl ForwardConfig {
     /// # Errors
     /// The file cannot be read, is not TOML, or has a wrong key or value.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
-        Self::read(&load_toml(path)?).map_err(|source| LoadError::Key { path: path.into(), source })
+        let file = TomlFile::open(path)?;
+        Self::read(&file.json).map_err(|error| file.wrong(&[error]))
     }
 
     /// Reads the tables of a configuration.

@@ -95,7 +95,7 @@ impl List {
         Ok(())
     }
 
-    fn add(&mut self, subscriber: Result<Subscriber, String>, line: u64) -> Result<(), String> {
+    pub(super) fn add(&mut self, subscriber: Result<Subscriber, String>, line: u64) -> Result<(), String> {
         let checked = subscriber.and_then(|subscriber| match subscriber.user() {
             Ok(_) => Ok(subscriber),
             Err(error) => Err(error.to_string()),

@@ -191,6 +191,25 @@ impl Live {
         &mut self,
         make: impl FnOnce(&Self) -> Result<Vec<Change>, ChangeError>,
     ) -> Result<Changed, ChangeError> {
+        self.change_after(|_, _| Ok(()), make)
+    }
+
+    /// The same for changes that may concern the whole list, which is kept as a backup before.
+    ///
+    /// # Errors
+    /// As for [`Self::change`]; without a backup nothing is changed.
+    pub fn replace(
+        &mut self,
+        make: impl FnOnce(&Self) -> Result<Vec<Change>, ChangeError>,
+    ) -> Result<Changed, ChangeError> {
+        self.change_after(|store, lock| store.back_up(lock).map_err(ChangeError::NotKept), make)
+    }
+
+    fn change_after(
+        &mut self,
+        prepare: impl FnOnce(&Store, &Locked) -> Result<(), ChangeError>,
+        make: impl FnOnce(&Self) -> Result<Vec<Change>, ChangeError>,
+    ) -> Result<Changed, ChangeError> {
         let lock = self.store.lock()?;
         self.catch_up(&lock)?;
         let changes = make(self)?;
@@ -200,6 +219,9 @@ impl Live {
         }
         let touched: HashSet<&str> = changes.iter().map(Change::name).collect();
         let ended = self.sessions_of_all(&touched);
+        if !changes.is_empty() {
+            prepare(&self.store, &lock)?;
+        }
         // The file first: what the disk does not take the node never has.
         let before = self.keep(&changes, &lock)?;
         self.is_stale = true;

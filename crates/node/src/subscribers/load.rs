@@ -2,7 +2,7 @@
 
 use super::store::{self, StoreError, Subscribers};
 use super::subscriber::Subscriber;
-use crate::config::{LoadError, NodeConfig, User, Who, load_toml};
+use crate::config::{LoadError, NodeConfig, TomlFile, User, Who};
 use fairlane_schemes::base::config::ConfigError;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -85,9 +85,9 @@ fn usable_user(subscriber: &Subscriber, names: &HashSet<&str>, owners: &HashMap<
 /// # Errors
 /// It cannot be read.
 pub fn load_without_users(path: &Path) -> Result<NodeConfig, LoadError> {
-    let mut json = load_toml(path)?;
-    json.as_object_mut().and_then(|tables| tables.remove("users"));
-    NodeConfig::read(&json).map_err(|source| LoadError::Key { path: path.into(), source })
+    let mut file = TomlFile::open(path)?;
+    file.json.as_object_mut().and_then(|tables| tables.remove("users"));
+    NodeConfig::read_all(&file.json).map_err(|errors| file.wrong(&errors))
 }
 
 /// Why configuration and subscribers cannot be used together.

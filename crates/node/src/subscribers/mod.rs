@@ -5,6 +5,7 @@
 
 pub mod addresses;
 pub mod csv;
+pub mod json_list;
 #[cfg(feature = "ebpf")]
 mod live;
 mod load;

@@ -35,12 +35,10 @@ impl Subscriber {
             Some(prefix) => vec![prefix],
             None => Vec::new(),
         };
-        for prefix in self.sessions.values().flat_map(Addresses::texts) {
-            let prefix = Json::from(prefix);
-            if !prefixes.contains(&prefix) {
-                prefixes.push(prefix);
-            }
-        }
+        let mut seen: HashSet<String> =
+            prefixes.iter().filter_map(|prefix| prefix.as_str().map(String::from)).collect();
+        let of_sessions = self.sessions.values().flat_map(Addresses::texts);
+        prefixes.extend(of_sessions.filter(|prefix| seen.insert((*prefix).to_string())).map(Json::from));
         if !prefixes.is_empty() {
             table.insert("prefix".into(), prefixes.into());
         }
