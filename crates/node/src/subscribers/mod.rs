@@ -6,10 +6,13 @@
 pub mod addresses;
 pub mod csv;
 #[cfg(feature = "ebpf")]
+pub mod ended;
+#[cfg(feature = "ebpf")]
 mod live;
 mod load;
 #[cfg(feature = "ebpf")]
 pub mod radius;
+pub mod session;
 #[cfg(feature = "ebpf")]
 pub mod sessions;
 pub mod store;
