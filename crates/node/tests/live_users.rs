@@ -1,4 +1,4 @@
-//! Subscribers of a running node: changed while packets pass, imported, told by RADIUS.
+//! Subscribers of a running node: changed while packets pass, imported.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::Lab;
@@ -18,14 +18,14 @@ const PORT: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n";
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// A node whose subscribers are kept in a folder of the test.
-struct Node {
-    lab: Lab,
-    config: PathBuf,
-    folder: PathBuf,
+pub struct Node {
+    pub lab: Lab,
+    pub config: PathBuf,
+    pub folder: PathBuf,
 }
 
 impl Node {
-    fn new(users: u32, text: &str) -> Self {
+    pub fn new(users: u32, text: &str) -> Self {
         Self::of(&format!("[users_table]\nconfigured = {users}\n{text}"))
     }
 
@@ -39,7 +39,7 @@ impl Node {
         Self { lab, config, folder }
     }
 
-    fn tool(&self, arguments: &[&str]) -> Command {
+    pub fn tool(&self, arguments: &[&str]) -> Command {
         let mut command = self.lab.command_within("n", 120, NODE);
         command.args(arguments);
         command
@@ -50,7 +50,7 @@ impl Node {
         self.tool(&[&["user", verb, config], arguments].concat()).output().unwrap()
     }
 
-    fn user_ok(&self, verb: &str, arguments: &[&str]) -> String {
+    pub fn user_ok(&self, verb: &str, arguments: &[&str]) -> String {
         let output = self.user(verb, arguments);
         assert!(output.status.success(), "{verb} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
@@ -69,14 +69,14 @@ impl Node {
     }
 
     /// Packets metered for the user of a name.
-    fn packets(&self, name: &str) -> u64 {
+    pub fn packets(&self, name: &str) -> u64 {
         let status = self.lab.status("n", &self.config);
         let users = status["users"].as_array().unwrap().iter().filter(|user| user["name"] == name);
         users.map(|user| user["packets"].as_u64().unwrap()).sum()
     }
 
     /// A packet from each of these addresses.
-    fn send_from(&self, addresses: &[[u8; 4]]) {
+    pub fn send_from(&self, addresses: &[[u8; 4]]) {
         let list: Vec<String> = addresses.iter().map(|address| u32::from_be_bytes(*address).to_string()).collect();
         let frames = format!(
             "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
@@ -508,101 +508,4 @@ fn a_killed_change_that_has_no_room_can_be_taken_back() {
     assert!(!mark.exists());
     node.send_from(&[[10, 7, 0, 5], [10, 7, 3, 231], [10, 7, 4, 0]]);
     assert_eq!(["n5", "n999", "n1024", "default"].map(|name| node.packets(name)), [1, 1, 0, 1]);
-}
-
-/// Sends accounting requests and prints a line for each: the code of the answer, 0 without one in half a second, and whether
-/// its authenticator fits.
-const SERVER: &str = r#"
-import hashlib, json, socket, struct, sys
-secret = b"xyzzy"
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(.5)
-def attribute(kind, value): return bytes([kind, len(value) + 2]) + value
-def ask(number, status, user, session, address=None, other=None):
-    body = attribute(40, struct.pack("!I", status)) + attribute(32, b"bng")
-    if user: body += attribute(1, user.encode())
-    if session: body += attribute(44, session.encode())
-    if address: body += attribute(8, socket.inet_aton(address))
-    head = struct.pack("!BBH", 4, number, 20 + len(body))
-    auth = hashlib.md5(head + bytes(16) + body + (other.encode() if other else secret)).digest()
-    s.sendto(head + auth + body, ("127.0.0.1", 1813))
-    try: answer = s.recv(4096)
-    except TimeoutError: print(0, flush=True); return
-    expected = hashlib.md5(answer[:4] + auth + answer[20:] + secret).digest()
-    print(answer[0] if answer[1] == number and answer[4:20] == expected else "wrong", flush=True)
-for number, arguments in enumerate(json.loads(sys.argv[1])): ask(number, *arguments)
-"#;
-
-#[test]
-fn sessions_of_radius_become_subscribers() {
-    skip_unless_live!();
-    let node = Node::new(64, "[[users]]\nname = \"fixed\"\nprefix = \"10.6.0.1\"\n");
-    node.lab.node_ok("n", "attach", &node.config);
-    std::fs::create_dir_all(&node.folder).unwrap();
-    let secret = node.folder.join("secret");
-    let metrics = node.folder.join("radius.prom");
-    std::fs::write(&secret, "xyzzy\n").unwrap();
-    let config = node.config.to_str().unwrap();
-    let mut listener =
-        node.tool(&["radius", config, "--secret", secret.to_str().unwrap(), "--metrics", metrics.to_str().unwrap()]);
-    let mut listener = listener.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut announced = String::new();
-    BufReader::new(listener.stdout.take().unwrap()).read_line(&mut announced).unwrap();
-    assert_eq!(announced, "listening at 127.0.0.1:1813\n");
-    let ask = |requests: Json| -> Vec<String> {
-        let mut command = node.lab.command("n", "python3");
-        let output = command.args(["-c", SERVER, &requests.to_string()]).output().unwrap();
-        String::from_utf8(output.stdout).unwrap().lines().map(String::from).collect()
-    };
-    // Start, a second session of the same user without an address, which an interim update tells; somebody else.
-    let answers = ask(serde_json::json!([
-        [1, "anna", "s1", "10.6.0.2"],
-        [1, "anna", "s2"],
-        [3, "anna", "s2", "10.6.0.3"],
-        [1, "bert", "s3", "10.6.0.4"],
-        [1, "bert", "s3", "10.6.0.4"],
-        [1, "dora", "s7", "0.0.0.0"]
-    ]));
-    assert_eq!(answers, ["5"; 6]);
-    // Neither the address nor the name is repeated.
-    assert_eq!(ask(serde_json::json!([[3, "anna", "s2"], [3, null, "s2"]])), ["5"; 2]);
-    node.send_from(&[[10, 6, 0, 2], [10, 6, 0, 3], [10, 6, 0, 4]]);
-    assert_eq!((node.packets("anna"), node.packets("bert")), (2, 1));
-    // A wrong secret is not answered, an address of the configuration is not taken, others go on.
-    let answers = ask(serde_json::json!([
-        [1, "eve", "s9", "10.6.0.9", "another secret"],
-        [1, "eve", "s9", "10.6.0.1"],
-        [1, "carl", "s4", "10.6.0.5"]
-    ]));
-    assert_eq!(answers, ["0", "0", "5"]);
-    // bert's address goes to carl without bert's stop having been heard; anna's first session stops.
-    let answers = ask(serde_json::json!([[3, "carl", "s4", "10.6.0.4"], [2, "anna", "s1"]]));
-    assert_eq!(answers, ["5"; 2]);
-    let listed = node.user_ok("list", &[]);
-    let names: Vec<&str> = listed.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
-    assert_eq!(names, ["anna", "carl"], "{listed}");
-    node.send_from(&[[10, 6, 0, 2], [10, 6, 0, 3], [10, 6, 0, 4]]);
-    // One of anna's two addresses is gone, and her meter goes on: two packets before, one now from the other. carl had sent
-    // nothing, and has the packet of the address that was bert's; the one that anna left is nobody's.
-    assert_eq!(["anna", "bert", "carl", "default"].map(|name| node.packets(name)), [3, 0, 1, 1]);
-    // The access server starts anew (RFC 2866 4.1 and 5.1, Acct-Status-Type 7): it has no sessions.
-    assert_eq!(ask(serde_json::json!([[7, null, null]])), ["5"]);
-    assert_eq!(node.user_ok("list", &[]), "");
-    node.send_from(&[[10, 6, 0, 3], [10, 6, 0, 4]]);
-    assert_eq!(node.packets("default"), 3);
-    // Counters are written within a second.
-    std::thread::sleep(std::time::Duration::from_millis(1500));
-    Command::new("kill").arg(listener.id().to_string()).status().unwrap();
-    let said = String::from_utf8(listener.wait_with_output().unwrap().stderr).unwrap();
-    // Two requests were not answered, the second one a moment after the first.
-    assert!(said.lines().count() <= 2, "{said}");
-    let expected = [
-        "discarded 1 request (1 not authentic)",
-        "could not keep 1 request",
-        "10.6.0.1/32 belongs to \"fixed\" already",
-    ];
-    assert!(expected.iter().all(|text| said.contains(text)), "{said}");
-    let counted = std::fs::read_to_string(&metrics).unwrap();
-    for count in ["{result=\"not_authentic\"} 1\n", "{result=\"not_kept\"} 1\n", "passed_over_total 1\n"] {
-        assert!(counted.contains(count), "{counted}");
-    }
 }

@@ -547,3 +547,42 @@ fn systemd_takes_the_units() {
     let of_ours = stderr(&output).lines().any(|line| line.contains("fairlane"));
     assert!(output.status.success() && !of_ours, "{}", stderr(&output));
 }
+
+/// Opens peers that send nothing and one that sends a byte now and then; prints how long a scrape takes meanwhile, whether the
+/// slow one is dropped, and the answer to the name of another host.
+const SLOW_PEERS: &str = "\
+import http.client, socket, time
+def connect(): return socket.create_connection(('127.0.0.1', 9550))
+silent = [connect() for _ in range(100)]
+slow = connect(); slow.settimeout(.2)
+def get(host):
+    peer = http.client.HTTPConnection('127.0.0.1', 9550)
+    peer.request('GET', '/metrics', headers={'Host': host} if host else {})
+    return peer.getresponse().status
+begin = time.monotonic()
+statuses = [get(None) for _ in range(5)]
+scraped = time.monotonic() - begin
+is_dropped = False
+while not is_dropped and time.monotonic() - begin < 15:
+    try: slow.send(b'G'); is_dropped = slow.recv(1) == b''
+    except TimeoutError: pass
+    except OSError: is_dropped = True
+print(statuses, scraped < 5, is_dropped, get('evil.example:9550'), get('localhost:9550'))
+";
+
+#[test]
+fn slow_peers_of_the_exporter_block_nobody_and_strangers_get_nothing() {
+    skip_unless_live!();
+    let lab = Lab::one_node();
+    let config = lab.config("n", "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n");
+    lab.node_ok("n", "attach", &config);
+    let mut command = lab.command_within("n", 120, NODE);
+    let mut export = command.arg("export").arg(&config).stdout(Stdio::piped()).spawn().unwrap();
+    BufReader::new(export.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+    let output = lab.command_within("n", 90, "python3").args(["-c", SLOW_PEERS]).output().unwrap();
+    Command::new("kill").arg(export.id().to_string()).status().unwrap();
+    export.wait().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    assert_eq!(printed, "[200, 200, 200, 200, 200] True True 421 200\n");
+    lab.node_ok("n", "detach", &config);
+}

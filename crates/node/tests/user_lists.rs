@@ -110,12 +110,29 @@ fn a_list_that_is_empty_or_cut_off_removes_nobody() {
 }
 
 #[test]
+fn keys_may_come_before_a_prefix_and_are_counted() {
+    let place = Place::new("[users_table]\nconfigured = 1\n");
+    let list = place.file("list.csv", "name,prefix,reference_rate\na,10.0.0.1,\nb,,20 kbit/s\nc,,30 kbit/s\n");
+    let told = "imported: 3 new or changed, 0 removed, 2 metered while a RADIUS session gives them a prefix\n";
+    assert_eq!(place.ok("import", &[&list]), told);
+    assert_eq!(place.names(), ["a", "b", "c"]);
+    let nothing = place.file("list.csv", "name,prefix,reference_rate\nb,,20 kbit/s\nd,,\n");
+    let refused = place.refused("import", &[&nothing]);
+    assert!(refused.starts_with("error: list.csv: line 3: user \"d\": prefix: missing"), "{refused}");
+    // Keys are checked, and take no place.
+    assert!(place.refused("add", &["d", "--key", "reference_rate=fast"]).contains("reference_rate"));
+    assert!(place.refused("set", &["b", "--prefix", "10.0.0.2"]).contains("1 is too few, there would be 2 users"));
+}
+
+#[test]
 fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
     let place = Place::new("");
     place.ok("import", &[&place.file("list.csv", "name,prefix,reference_rate\na,10.0.0.1,\nb,10.0.0.2,20 kbit/s\n")]);
     // b has a session besides, r nothing else: as `radius` keeps them.
     let session = |user: &str, name: &str, address: &str| {
-        let sessions = format!("\"sessions\":{{\"bng {name}\":{{\"framed_ip_address\":[\"{address}\"]}}}}");
+        let sessions = format!(
+            "\"sessions\":{{\"bng\":{{\"{name}\":{{\"addresses\":{{\"framed_ip_address\":[\"{address}\"]}}}}}}}}"
+        );
         format!("{{\"put\":{{\"name\":\"{name}\",{sessions},\"user\":{{{user}}}}}}}\n")
     };
     let of_b = "\"prefix\":[\"10.0.0.2\"],\"reference_rate\":\"20 kbit/s\"";

@@ -3,7 +3,7 @@
 //! Users have a line each up to a limit; beyond it, those that sent most since the scrape before, and all of them in
 //! aggregates, so that a scrape does not grow with the number of users.
 
-use super::{Outcome, absent, attached, print_out};
+use super::{Outcome, absent, attached, http, print_out};
 use clap::Args;
 use fairlane_node::config::escaped;
 use fairlane_node::kernel::{PortView, Snapshot, UserView};
@@ -12,16 +12,8 @@ use fairlane_node::records::UserKey;
 use fairlane_node::subscribers;
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// A peer that neither sends nor reads for so long is left alone.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Longest request that is read.
-const MOST_REQUEST: usize = 4096;
 
 /// Arguments of `export`.
 #[derive(Args)]
@@ -47,38 +39,12 @@ impl Export {
         // Whoever does not read this can scrape nevertheless.
         let _ = print_out(&format!("serving http://{}/metrics\n", listener.local_addr()?));
         let mut exporter = Exporter { path: self.config, most_users: self.users, before: HashMap::new() };
-        for peer in listener.incoming().flatten() {
-            // A peer that goes away is no concern of ours.
-            let _ = serve(peer, &mut exporter);
-        }
-        Ok(())
-    }
-}
-
-fn serve(mut peer: TcpStream, exporter: &mut Exporter) -> std::io::Result<()> {
-    peer.set_read_timeout(Some(PATIENCE))?;
-    peer.set_write_timeout(Some(PATIENCE))?;
-    let mut request = [0; MOST_REQUEST];
-    let mut length = 0;
-    while length < MOST_REQUEST && !request[..length].windows(4).any(|end| end == b"\r\n\r\n") {
-        match peer.read(&mut request[length..])? {
-            0 => break,
-            read => length += read,
-        }
-    }
-    let (status, body) = if !request.starts_with(b"GET /metrics ") {
-        ("404 Not Found", "only GET /metrics\n".into())
-    } else {
-        match exporter.text() {
+        http::serve(&listener, || match exporter.text() {
             Ok(text) => ("200 OK", text),
             Err(error) => ("503 Service Unavailable", format!("{error}\n")),
-        }
-    };
-    write!(
-        peer,
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        body.len()
-    )
+        })?;
+        Ok(())
+    }
 }
 
 /// What a scrape needs besides the state of the node.

@@ -10,6 +10,8 @@ pub mod export;
 #[cfg(feature = "ebpf")]
 mod follow;
 pub mod forward;
+#[cfg(feature = "ebpf")]
+mod http;
 pub mod man;
 pub mod p4_commands;
 #[cfg(feature = "ebpf")]

@@ -3,13 +3,15 @@
 use super::{Outcome, print_out, warn};
 use clap::Args;
 use fairlane_node::config::{Prefix, PrefixError};
+use fairlane_node::subscribers::ended::Ended;
 use fairlane_node::subscribers::radius::{Event, MOST_BYTES, Refused, Request};
 use fairlane_node::subscribers::tally::Tally;
-use fairlane_node::subscribers::{Live, sessions};
+use fairlane_node::subscribers::{ChangeError, Live, sessions};
+use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Requests that are one change at most.
 const MOST_AT_ONCE: usize = 512;
@@ -54,7 +56,7 @@ impl Radius {
         }
         let mut live = Live::open(&self.config)?;
         let socket = UdpSocket::bind(self.listen).map_err(|error| format!("--listen: {}: {error}", self.listen))?;
-        let mut tally = Tally::default();
+        let (mut tally, mut ended) = (Tally::default(), Ended::default());
         if let Some(path) = &self.metrics {
             write(path, &tally.prometheus())?;
         }
@@ -64,7 +66,7 @@ impl Radius {
                 warn(&problem);
             }
             let requests = self.receive(&socket, secret, &mut tally)?;
-            for (request, to) in apply(&mut live, &requests, &mut tally) {
+            for (request, to) in apply(&mut live, &mut ended, &requests, &mut tally) {
                 if let Some(answer) = request.answer() {
                     // A server that does not get it asks again.
                     let _ = socket.send_to(&answer, to);
@@ -114,7 +116,8 @@ impl Radius {
         if !self.servers.iter().any(|servers| servers.contains(address)) {
             return Err(Refused::Stranger);
         }
-        Request::read(bytes, secret, address)
+        let arrival = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        Request::read(bytes, secret, address, arrival)
     }
 }
 
@@ -127,24 +130,42 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 }
 
 /// Makes the changes of requests. Returns those that were kept, which are to be answered (RFC 2866, 2).
-fn apply<'a>(live: &mut Live, requests: &'a [Waiting], tally: &mut Tally) -> Vec<&'a Waiting> {
-    let mut make = |requests: &[Waiting]| {
-        let events: Vec<&Event> = requests.iter().map(|(request, _)| &request.event).collect();
-        live.change(|live| Ok(sessions::changes(live, &events)))
-    };
-    let kept: Vec<&Waiting> = if make(requests).is_ok() {
-        requests.iter().collect()
-    } else {
-        // One that is not possible, such as an address of a user of the configuration, does not stand in the way of others.
-        let kept = requests.iter().filter(|request| match make(std::slice::from_ref(*request)) {
-            Ok(_) => true,
-            Err(error) => {
-                tally.not_kept(request.1, error);
-                false
+fn apply<'a>(live: &mut Live, ended: &mut Ended, requests: &'a [Waiting], tally: &mut Tally) -> Vec<&'a Waiting> {
+    let events: Vec<&Event> = requests.iter().map(|(request, _)| &request.event).collect();
+    let (mut refused, mut ends) = (Vec::new(), HashMap::new());
+    let changed = live.change(|live| {
+        let judged = sessions::judge(live, ended, &events);
+        (refused, ends) = (judged.refused, judged.ends);
+        Ok(judged.changes)
+    });
+    match changed {
+        Ok(_) => ended.extend(ends),
+        // What no single request is to blame for, such as a table without room for all, may have room for some.
+        Err(error) if requests.len() > 1 && !is_of_the_disk(&error) => {
+            let (first, last) = requests.split_at(requests.len() / 2);
+            let mut kept = apply(live, ended, first, tally);
+            kept.extend(apply(live, ended, last, tally));
+            return kept;
+        }
+        Err(error) => {
+            requests.iter().for_each(|(_, from)| tally.not_kept(from, &error));
+            return Vec::new();
+        }
+    }
+    let mut kept = Vec::new();
+    for (waiting, refused) in requests.iter().zip(refused) {
+        match refused {
+            Some(error) => tally.not_kept(waiting.1, error),
+            None => {
+                tally.kept(waiting.0.passed_over);
+                kept.push(waiting);
             }
-        });
-        kept.collect()
-    };
-    kept.iter().for_each(|(request, _)| tally.kept(request.passed_over));
+        }
+    }
     kept
+}
+
+/// Whether an error concerns all changes alike.
+fn is_of_the_disk(error: &ChangeError) -> bool {
+    matches!(error, ChangeError::Store(_) | ChangeError::NotKept(_) | ChangeError::Half { .. })
 }

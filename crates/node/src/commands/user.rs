@@ -168,7 +168,7 @@ fn add(named: Named) -> Outcome {
         named.merge(&mut subscriber);
         Ok(vec![Change::Put(subscriber)])
     })?;
-    tell(&format!("added \"{name}\""), changed)
+    tell(&format!("added \"{name}\"{}", metered_when(&live, &name)), changed)
 }
 
 fn set(named: Named) -> Outcome {
@@ -179,7 +179,15 @@ fn set(named: Named) -> Outcome {
         named.merge(&mut subscriber);
         Ok(vec![Change::Put(subscriber)])
     })?;
-    tell(&format!("set \"{name}\""), changed)
+    tell(&format!("set \"{name}\"{}", metered_when(&live, &name)), changed)
+}
+
+/// What to say of somebody whose keys wait for a session.
+fn metered_when(live: &Live, name: &str) -> &'static str {
+    match live.subscribers().get(name).map(Subscriber::user) {
+        Some(Ok(None)) => "; it has no prefix, and is metered while a RADIUS session gives it one",
+        _ => "",
+    }
 }
 
 fn remove(config: &Path, names: Vec<String>) -> Outcome {
@@ -323,9 +331,14 @@ fn counts_of(changes: &[Change], list: &List) -> String {
     let removed = removed_of(changes);
     let put = changes.iter().filter(|change| list.lines.contains_key(change.name())).count();
     let left = changes.len() - put - removed;
+    let waits = |change: &&Change| match change {
+        Change::Put(subscriber) => subscriber.prefixes().is_empty() && matches!(subscriber.user(), Ok(None)),
+        Change::Remove(_) => false,
+    };
     let text = |count, what: &str| if count == 0 { String::new() } else { format!(", {count} {what}") };
     format!(
-        "{put} new or changed, {removed} removed{}{}",
+        "{put} new or changed, {removed} removed{}{}{}",
+        text(changes.iter().filter(waits).count(), "metered while a RADIUS session gives them a prefix"),
         text(left, &format!("left {WITH_SESSIONS}")),
         text(list.skipped, "without an address passed over")
     )

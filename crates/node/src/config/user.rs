@@ -102,7 +102,7 @@ impl Who {
         }
     }
 
-    /// All that a table says, at least one.
+    /// All that a table says.
     fn read(table: &mut Table<'_>) -> Result<Vec<Self>, ConfigError> {
         let vlan = || Some((1.into(), 4094.into()));
         let mut all: Vec<_> = prefixes(table)?.into_iter().map(Self::Prefix).collect();
@@ -121,13 +121,6 @@ impl Who {
         all.extend(table.optional("pppoe_session", Some((1.into(), 65534.into())))?.map(Self::Session));
         all.extend(table.optional("tunnel", Some((0.into(), u32::MAX.into())))?.map(Self::Tunnel));
         all.extend(table.optional("mark", None)?.map(Self::Mark));
-        if all.is_empty() {
-            return Err(ConfigError::new(
-                table.key("prefix"),
-                "missing, must be a prefix without bits behind it such as \"10.0.1.0/24\", or a list of them; or give \
-                 vlan, s_vlan and c_vlan, pppoe_session, tunnel or mark",
-            ));
-        }
         Ok(all)
     }
 }
@@ -191,14 +184,34 @@ impl User {
         Self::read(&mut Table::new("", json)?)
     }
 
+    /// The same, or nothing if the keys are right but say nothing that it is known by.
+    ///
+    /// # Errors
+    /// A key is unknown, of the wrong kind or out of range.
+    pub fn of_keys(json: &serde_json::Value) -> Result<Option<Self>, ConfigError> {
+        refuse_renamed(json, &[("class", "traffic_class")])?;
+        Self::read_keys(&mut Table::new("", json)?)
+    }
+
     pub(super) fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
+        Self::read_keys(table)?.ok_or_else(|| {
+            ConfigError::new(
+                table.key("prefix"),
+                "missing, must be a prefix without bits behind it such as \"10.0.1.0/24\", or a list of them; or give \
+                 vlan, s_vlan and c_vlan, pppoe_session, tunnel or mark",
+            )
+        })
+    }
+
+    fn read_keys(table: &mut Table<'_>) -> Result<Option<Self>, ConfigError> {
         let who = Who::read(table)?;
-        let name: String = table.optional("name", None)?.unwrap_or_else(|| who[0].to_string());
-        check_name(&name).map_err(|problem| ConfigError::new(table.key("name"), problem))?;
+        let name: Option<String> = table.optional("name", None)?;
+        name.as_deref().map_or(Ok(()), check_name).map_err(|problem| ConfigError::new(table.key("name"), problem))?;
         // Made once: there may be a hundred thousand users.
         static DEFAULTS: LazyLock<UserParams> = LazyLock::new(UserParams::default);
         let params = UserParams::read_over(DEFAULTS.clone(), table)?;
         table.finish()?;
-        Ok(Self { name, who, params })
+        let Some(first) = who.first() else { return Ok(None) };
+        Ok(Some(Self { name: name.unwrap_or_else(|| first.to_string()), who, params }))
     }
 }

@@ -20,42 +20,7 @@ pub enum Kind {
 
 /// All that a session has, by the attribute that told it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Kept")]
 pub struct Addresses(BTreeMap<Kind, Vec<String>>);
-
-/// As they are in the file.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Kept {
-    ByKind(BTreeMap<Kind, Vec<String>>),
-    /// Of earlier versions, which did not keep what told them.
-    List(Vec<String>),
-}
-
-impl From<Kept> for Addresses {
-    fn from(kept: Kept) -> Self {
-        match kept {
-            Kept::ByKind(by_kind) => Self(by_kind),
-            Kept::List(list) => {
-                let mut addresses = Self::default();
-                for text in list {
-                    addresses.0.entry(likely_kind(&text)).or_default().push(text);
-                }
-                addresses
-            }
-        }
-    }
-}
-
-/// A prefix for the link of a subscriber has 64 bits (RFC 4291, 2.5.1), one for its site fewer.
-fn likely_kind(text: &str) -> Kind {
-    match text.split_once('/') {
-        _ if !text.contains(':') => Kind::FramedIpAddress,
-        None => Kind::FramedIpv6Address,
-        Some((_, "64")) => Kind::FramedIpv6Prefix,
-        Some(_) => Kind::DelegatedIpv6Prefix,
-    }
-}
 
 impl Addresses {
     /// Adds one.
@@ -63,9 +28,10 @@ impl Addresses {
         self.0.entry(kind).or_default().push(prefix.to_string());
     }
 
-    /// What `news` tells replaces what the same attributes told before; what others told stays.
-    pub fn merge(&mut self, news: &Self) {
-        self.0.extend(news.0.iter().map(|(kind, texts)| (*kind, texts.clone())));
+    /// Those of `news` replace those of the same attributes; others stay.
+    #[must_use]
+    pub fn merged(&self, news: &Self) -> Self {
+        Self(self.0.iter().chain(&news.0).map(|(kind, texts)| (*kind, texts.clone())).collect())
     }
 
     /// Takes one away.
@@ -96,15 +62,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sessions_of_earlier_versions_are_read() {
-        let old = r#"["100.64.0.9","2001:db8:1:2::/64","2001:db8:3::/56","2001:db8::7"]"#;
-        let addresses: Addresses = serde_json::from_str(old).unwrap();
-        let new = r#"{"framed_ip_address":["100.64.0.9"],"framed_ipv6_prefix":["2001:db8:1:2::/64"],"delegated_ipv6_prefix":["2001:db8:3::/56"],"framed_ipv6_address":["2001:db8::7"]}"#;
-        assert_eq!(serde_json::to_string(&addresses).unwrap(), new);
-        assert_eq!(serde_json::from_str::<Addresses>(new).unwrap(), addresses);
-    }
-
-    #[test]
     fn news_replace_what_the_same_attribute_told() {
         let of = |kind, text: &str| {
             let mut addresses = Addresses::default();
@@ -112,11 +69,10 @@ mod tests {
             addresses
         };
         let mut all = of(Kind::FramedIpAddress, "10.0.0.1");
-        all.merge(&of(Kind::DelegatedIpv6Prefix, "2001:db8::/56"));
-        all.merge(&of(Kind::FramedIpAddress, "10.0.0.2"));
+        all = all.merged(&of(Kind::DelegatedIpv6Prefix, "2001:db8::/56"));
+        all = all.merged(&of(Kind::FramedIpAddress, "10.0.0.2"));
         assert_eq!(all.texts().collect::<Vec<_>>(), ["10.0.0.2/32", "2001:db8::/56"]);
         all.remove("10.0.0.2".parse().unwrap());
-        all.merge(&Addresses::default());
-        assert_eq!(all.texts().collect::<Vec<_>>(), ["2001:db8::/56"]);
+        assert_eq!(all.merged(&Addresses::default()).texts().collect::<Vec<_>>(), ["2001:db8::/56"]);
     }
 }

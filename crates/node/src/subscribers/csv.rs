@@ -184,7 +184,7 @@ mod tests {
         );
         // 1 kbit/s for each of 2.5 Mbit/s.
         assert_eq!(list[1].user["reference_rate"], "2.5 kbit/s");
-        assert_eq!(list[0].user().unwrap().who.len(), 3);
+        assert_eq!(list[0].user().unwrap().unwrap().who.len(), 3);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Changes of subscribers while packets pass: checked, written into the maps of the running node, kept.
 
+use super::session::Session;
 use super::store::{self, Before, Locked, Store, StoreError, Subscribers};
 use super::{Change, LoadSubscribersError, Subscriber, load, sessions, unfinished};
 use crate::config::{NodeConfig, Prefix, User, Who, shown_name};
@@ -105,7 +106,7 @@ pub struct Live {
     known: HashMap<String, Known>,
     owners: HashMap<Who, String>,
     /// Who has which session.
-    sessions: HashMap<String, String>,
+    sessions: HashMap<Session, String>,
     /// Names of the configuration.
     configured: HashSet<String>,
     /// Whether a change failed half-way, so that all has to be read again.
@@ -287,7 +288,7 @@ impl Live {
     }
 
     /// The sessions of those with these names, and who has them.
-    fn sessions_of_all(&self, names: &HashSet<&str>) -> Vec<(String, String)> {
+    fn sessions_of_all(&self, names: &HashSet<&str>) -> Vec<(Session, String)> {
         let subscribers = names.iter().filter_map(|name| self.subscribers().get(*name));
         subscribers.flat_map(sessions_of).collect()
     }
@@ -327,32 +328,64 @@ impl Live {
         self.check(changes).map(drop)
     }
 
-    /// Names that go, and users that come or change.
+    /// Names that have no meter afterwards, and users that come or change.
     fn check<'a>(&self, changes: &'a [Change]) -> Result<(Vec<&'a str>, Vec<User>), ChangeError> {
         let last = self.last_of_each(changes)?;
-        self.check_room(&last)?;
         let released: HashSet<&Who> =
             last.keys().filter_map(|name| self.known.get(*name)).flat_map(|known| &known.who).collect();
         let mut claimed: HashMap<Who, String> = HashMap::new();
-        let mut users = Vec::new();
-        for subscriber in last.values().flatten() {
-            let name = || subscriber.name.clone();
-            let user = subscriber.user().map_err(|source| ChangeError::User { name: name(), source })?;
-            if user.who.iter().any(|who| matches!(who, Who::Mark(_))) {
-                return Err(ChangeError::Mark(name()));
-            }
-            for who in &user.who {
-                let owner = self.owners.get(who).filter(|_| !released.contains(who)).or_else(|| claimed.get(who));
-                if let Some(other) = owner.filter(|other| **other != user.name) {
-                    let (name, other) = (user.name.clone(), other.clone());
-                    return Err(ChangeError::Taken { name, who: who.to_string(), other });
+        let (mut removed, mut users) = (Vec::new(), Vec::new());
+        for (name, subscriber) in last {
+            let user = subscriber.map_or(Ok(None), |subscriber| self.user_of(subscriber));
+            let user = user.and_then(|user| {
+                let who = user.iter().flat_map(|user| &user.who);
+                let taken = who.filter_map(|who| {
+                    let owner = self.owners.get(who).filter(|_| !released.contains(who)).or_else(|| claimed.get(who));
+                    owner.filter(|other| *other != name).map(|other| (who, other))
+                });
+                match taken.into_iter().next() {
+                    Some((who, other)) => {
+                        let (name, who, other) = (name.into(), who.to_string(), other.clone());
+                        Err(ChangeError::Taken { name, who, other })
+                    }
+                    None => Ok(user),
                 }
-                claimed.insert(*who, user.name.clone());
+            });
+            match user {
+                Ok(Some(user)) => {
+                    claimed.extend(user.who.iter().map(|who| (*who, user.name.clone())));
+                    users.push(user);
+                }
+                Ok(None) => removed.push(name),
+                // Had no meter before, and asks for nothing: the end of a session is always possible.
+                Err(_) if subscriber.is_some_and(|subscriber| self.only_loses_sessions(subscriber)) => {}
+                Err(error) => return Err(error),
             }
-            users.push(user);
         }
-        let removed = last.iter().filter(|(_, subscriber)| subscriber.is_none()).map(|(name, _)| *name).collect();
+        self.check_room(&removed, &users)?;
         Ok((removed, users))
+    }
+
+    /// The user of a subscriber, as far as it can be judged without the others.
+    fn user_of(&self, subscriber: &Subscriber) -> Result<Option<User>, ChangeError> {
+        let name = || subscriber.name.clone();
+        if self.configured.contains(&subscriber.name) {
+            return Err(ChangeError::Configured(name()));
+        }
+        let user = subscriber.user().map_err(|source| ChangeError::User { name: name(), source })?;
+        match &user {
+            Some(user) if user.who.iter().any(|who| matches!(who, Who::Mark(_))) => Err(ChangeError::Mark(name())),
+            _ => Ok(user),
+        }
+    }
+
+    /// Whether this is somebody who is left out of the maps, with fewer sessions than before.
+    fn only_loses_sessions(&self, after: &Subscriber) -> bool {
+        let before = self.subscribers().get(&after.name).filter(|before| !self.known.contains_key(&before.name));
+        before.is_some_and(|before| {
+            let prefixes = before.prefixes();
+            before.user == after.user && after.prefixes().iter().all(|prefix| prefixes.contains(prefix))
+        })
     }
 
     /// What becomes of each name that changes: of several changes the last.
@@ -360,9 +393,6 @@ impl Live {
         let mut last = LastOfEach::new();
         for change in changes {
             let name = change.name();
-            if self.configured.contains(name) {
-                return Err(ChangeError::Configured(name.into()));
-            }
             let subscriber = match change {
                 Change::Put(subscriber) => Some(subscriber),
                 Change::Remove(_) => None,
@@ -379,11 +409,10 @@ impl Live {
     }
 
     /// The next `attach` has room for all.
-    fn check_room(&self, last: &LastOfEach<'_>) -> Result<(), ChangeError> {
-        let is_there = |name: &str| self.subscribers().contains_key(name);
-        let new = last.iter().filter(|(name, subscriber)| subscriber.is_some() && !is_there(name)).count();
-        let gone = last.iter().filter(|(name, subscriber)| subscriber.is_none() && is_there(name)).count();
-        let users = self.config.users.len() + self.subscribers().len() + new - gone;
+    fn check_room(&self, removed: &[&str], users: &[User]) -> Result<(), ChangeError> {
+        let new = users.iter().filter(|user| !self.known.contains_key(&user.name)).count();
+        let gone = removed.iter().filter(|name| self.known.contains_key(**name)).count();
+        let users = self.config.users.len() + self.known.len() + new - gone;
         match self.config.users_table.configured {
             Some(places) if new > gone && users > places as usize => Err(ChangeError::Asked(format!(
                 "users_table.configured: {places} is too few, there would be {users} users"
@@ -400,16 +429,19 @@ impl sessions::Before for Live {
     fn subscribers(&self) -> impl Iterator<Item = &Subscriber> {
         self.store.subscribers().values()
     }
-    fn holder(&self, session: &str) -> Option<&str> {
+    fn holder(&self, session: &Session) -> Option<&str> {
         self.sessions.get(session).map(String::as_str)
     }
     fn owner(&self, prefix: Prefix) -> Option<&str> {
         self.owners.get(&Who::Prefix(prefix)).map(String::as_str)
     }
+    fn check(&self, subscriber: &Subscriber) -> Result<(), ChangeError> {
+        self.user_of(subscriber).map(drop)
+    }
 }
 
-fn sessions_of(subscriber: &Subscriber) -> impl Iterator<Item = (String, String)> {
-    subscriber.sessions.keys().map(|session| (session.clone(), subscriber.name.clone()))
+fn sessions_of(subscriber: &Subscriber) -> impl Iterator<Item = (Session, String)> {
+    subscriber.sessions.keys().map(|session| (session, subscriber.name.clone()))
 }
 
 /// Writes changes into the maps. Who goes comes first, so that what one leaves the other can have.

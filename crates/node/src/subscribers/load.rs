@@ -51,7 +51,8 @@ pub(super) fn usable(configured: &[User], kept: &Subscribers) -> (Vec<User>, Vec
     let (mut users, mut problems) = (Vec::with_capacity(kept.len()), Vec::new());
     for subscriber in kept.values() {
         match usable_user(subscriber, &names, &owners) {
-            Ok(user) => {
+            Ok(None) => {}
+            Ok(Some(user)) => {
                 owners.extend(user.who.iter().map(|who| (*who, subscriber.name.as_str())));
                 users.push(user);
             }
@@ -65,18 +66,23 @@ pub(super) fn usable(configured: &[User], kept: &Subscribers) -> (Vec<User>, Vec
     (users, problems)
 }
 
-fn usable_user(subscriber: &Subscriber, names: &HashSet<&str>, owners: &HashMap<Who, &str>) -> Result<User, String> {
+fn usable_user(
+    subscriber: &Subscriber,
+    names: &HashSet<&str>,
+    owners: &HashMap<Who, &str>,
+) -> Result<Option<User>, String> {
     let user = subscriber.user().map_err(|error| error.to_string())?;
-    if names.contains(user.name.as_str()) {
-        return Err(format!("user \"{}\": is in the configuration, which counts", user.name));
+    if names.contains(subscriber.name.as_str()) {
+        return Err(format!("user \"{}\": is in the configuration, which counts", subscriber.name));
     }
+    let Some(user) = user else { return Ok(None) };
     if user.who.iter().any(|who| matches!(who, Who::Mark(_))) {
         return Err(format!("user \"{}\": mark: users by mark are in the configuration only", user.name));
     }
     let taken = user.who.iter().find_map(|who| Some((who, owners.get(who)?)));
     match taken {
         Some((who, other)) => Err(format!("user \"{}\": {who} belongs to \"{other}\" already", user.name)),
-        None => Ok(user),
+        None => Ok(Some(user)),
     }
 }
 

@@ -7,10 +7,13 @@ pub mod addresses;
 pub mod csv;
 pub mod json_list;
 #[cfg(feature = "ebpf")]
+pub mod ended;
+#[cfg(feature = "ebpf")]
 mod live;
 mod load;
 #[cfg(feature = "ebpf")]
 pub mod radius;
+pub mod session;
 #[cfg(feature = "ebpf")]
 pub mod sessions;
 pub mod store;

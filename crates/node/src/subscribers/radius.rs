@@ -6,18 +6,28 @@
 //! Read are `Framed-IP-Address` (RFC 2865 5.8), `Framed-IPv6-Prefix` (RFC 3162 2.3), `Delegated-IPv6-Prefix` (RFC 4818),
 //! `Framed-IPv6-Address` (RFC 6911 3.1).
 //!
+//! An event happened when its `Event-Timestamp` says (RFC 2869 5.3), or else `Acct-Delay-Time` before its arrival (RFC 2866 5.2).
+//! Answers repeat each `Proxy-State` in order (RFC 2865 5.33).
+//!
 //! Deviations: 1. Requests without a known status are answered and change nothing: an answer stops the retransmission of what
-//! concerns somebody else. 2. Addresses that no subscriber can have are passed over, as if they had not been told. 3. Nothing but addresses is recorded, so this is no accounting server in the sense of billing.
+//! concerns somebody else. 2. Addresses that no subscriber can have are passed over, as if they had not been told. 3. Nothing but
+//! addresses is recorded, so this is no accounting server in the sense of billing.
 
 use super::addresses::{Addresses, Kind};
+use super::ended::Moment;
+use super::session::Session;
 use crate::config::{Prefix, check_name};
 use radius::core::code::Code;
 use radius::core::packet::Packet;
-use radius::core::rfc2865::{lookup_framed_ip_address, lookup_nas_identifier, lookup_nas_ip_address, lookup_user_name};
+use radius::core::rfc2865::{
+    PROXY_STATE_TYPE, lookup_framed_ip_address, lookup_nas_identifier, lookup_nas_ip_address, lookup_user_name,
+};
 use radius::core::rfc2866::{
     ACCT_STATUS_TYPE_ACCOUNTING_OFF, ACCT_STATUS_TYPE_ACCOUNTING_ON, ACCT_STATUS_TYPE_INTERIM_UPDATE,
-    ACCT_STATUS_TYPE_START, ACCT_STATUS_TYPE_STOP, lookup_acct_session_id, lookup_acct_status_type,
+    ACCT_STATUS_TYPE_START, ACCT_STATUS_TYPE_STOP, lookup_acct_delay_time, lookup_acct_session_id,
+    lookup_acct_status_type,
 };
+use radius::core::rfc2869::lookup_event_timestamp;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Longest packet (RFC 2865, 3).
@@ -36,11 +46,13 @@ pub enum Event {
     /// A session has these addresses: it started or goes on.
     Up(Up),
     /// A session is over.
-    Down(Session),
+    Down(Session, Moment),
     /// All sessions of a server are over: it starts or stops.
     AllDown {
         /// The server.
         server: String,
+        /// When it did.
+        when: Moment,
     },
     /// Nothing that concerns the node.
     Other,
@@ -57,23 +69,8 @@ pub struct Up {
     pub addresses: Addresses,
     /// Whether it starts. Otherwise what is not told stays as it was.
     pub is_start: bool,
-}
-
-/// A session.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Session {
-    /// The access server: its identifier or address.
-    pub server: String,
-    /// What the server calls it.
-    pub id: String,
-}
-
-impl Session {
-    /// As it is kept.
-    #[must_use]
-    pub fn key(&self) -> String {
-        format!("{} {}", self.server, self.id)
-    }
+    /// When it did.
+    pub when: Moment,
 }
 
 /// Why a request is silently discarded (RFC 2866, 3).
@@ -129,11 +126,11 @@ pub struct Request {
 }
 
 impl Request {
-    /// Reads a request that came from `from`.
+    /// Reads a request that came from `from` at `arrival`, in seconds since 1970.
     ///
     /// # Errors
     /// It is to be discarded.
-    pub fn read(datagram: &[u8], secret: &[u8], from: IpAddr) -> Result<Self, Refused> {
+    pub fn read(datagram: &[u8], secret: &[u8], from: IpAddr, arrival: u64) -> Result<Self, Refused> {
         let length = datagram.get(2..4).map(|length| usize::from(u16::from_be_bytes([length[0], length[1]])));
         // What follows is padding (RFC 2866, 3).
         let bytes = length.filter(|length| (HEADER_BYTES..=MOST_BYTES).contains(length));
@@ -147,35 +144,41 @@ impl Request {
             return Err(Refused::NotAuthentic);
         }
         let mut passed_over = 0;
-        let event = event(&packet, from, &mut passed_over)?;
+        let event = event(&packet, from, arrival, &mut passed_over)?;
         Ok(Self { packet, event, passed_over })
     }
 
     /// The answer, to be sent when what the request says has been kept (RFC 2866, 2).
     #[must_use]
     pub fn answer(&self) -> Option<Vec<u8>> {
-        self.packet.make_response_packet(Code::AccountingResponse).encode().ok()
+        let mut answer = self.packet.make_response_packet(Code::AccountingResponse);
+        answer.extend(self.packet.lookup_all(PROXY_STATE_TYPE).into_iter().cloned().collect());
+        answer.encode().ok()
     }
 }
 
-fn event(packet: &Packet, from: IpAddr, passed_over: &mut u64) -> Result<Event, Refused> {
+fn event(packet: &Packet, from: IpAddr, arrival: u64, passed_over: &mut u64) -> Result<Event, Refused> {
     let status = lookup_acct_status_type(packet).and_then(Result::ok).ok_or(Refused::Incomplete)?;
     let identifier = lookup_nas_identifier(packet).and_then(Result::ok);
     let address = || lookup_nas_ip_address(packet).and_then(Result::ok).map(|address| address.to_string());
+    let delay = lookup_acct_delay_time(packet).and_then(Result::ok).unwrap_or_default();
+    let stamp = lookup_event_timestamp(packet).and_then(Result::ok);
+    let stamp = stamp.and_then(|stamp| stamp.timestamp().try_into().ok());
+    let when = Moment::new(arrival, delay.into(), stamp);
     let server = identifier.or_else(address).unwrap_or_else(|| from.to_string());
     if [ACCT_STATUS_TYPE_ACCOUNTING_ON, ACCT_STATUS_TYPE_ACCOUNTING_OFF].contains(&status) {
-        return Ok(Event::AllDown { server });
+        return Ok(Event::AllDown { server, when });
     }
     let id = lookup_acct_session_id(packet).and_then(Result::ok).ok_or(Refused::Incomplete)?;
     let session = Session { server, id };
     match status {
         ACCT_STATUS_TYPE_START | ACCT_STATUS_TYPE_INTERIM_UPDATE => {
             let user = lookup_user_name(packet).transpose().map_err(|_| Refused::Name)?;
-            check_name(user.as_ref().unwrap_or(&session.key())).map_err(|_| Refused::Name)?;
+            check_name(user.as_ref().unwrap_or(&session.name())).map_err(|_| Refused::Name)?;
             let addresses = addresses(packet, passed_over)?;
-            Ok(Event::Up(Up { session, user, addresses, is_start: status == ACCT_STATUS_TYPE_START }))
+            Ok(Event::Up(Up { session, user, addresses, is_start: status == ACCT_STATUS_TYPE_START, when }))
         }
-        ACCT_STATUS_TYPE_STOP => Ok(Event::Down(session)),
+        ACCT_STATUS_TYPE_STOP => Ok(Event::Down(session, when)),
         _ => Ok(Event::Other),
     }
 }
@@ -237,6 +240,8 @@ fn ipv6_prefix(value: &[u8]) -> Option<Prefix> {
 mod tests {
     use super::*;
 
+    /// Of arrival.
+    const NOW: u64 = 1_800_000_000;
     const SECRET: &[u8] = b"xyzzy5461";
     const FROM: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
@@ -264,7 +269,37 @@ mod tests {
     const SERVER: (u8, &[u8]) = (32, b"bng1");
 
     fn event_of(attributes: &[(u8, &[u8])]) -> Result<Event, Refused> {
-        Request::read(&request(attributes), SECRET, FROM).map(|request| request.event)
+        Request::read(&request(attributes), SECRET, FROM, NOW).map(|request| request.event)
+    }
+
+    fn when() -> Moment {
+        Moment::new(NOW, 0, None)
+    }
+
+    #[test]
+    fn answers_repeat_the_state_of_proxies_in_its_order() {
+        let states: [&[u8]; 3] = [b"inner\0\xff", b"outer", b"inner\0\xff"];
+        let [first, second, third] = states.map(|state| (33, state));
+        let bytes = request(&[first, START, NAME, second, SESSION, third]);
+        let answer = Request::read(&bytes, SECRET, FROM, NOW).unwrap().answer().unwrap();
+        let copied = states.map(|state| [&[33, state.len() as u8 + 2], state].concat()).concat();
+        assert_eq!(answer[20..], copied);
+        let digest = md5::compute([&answer[..4], &bytes[4..20], &answer[20..], SECRET].concat());
+        assert_eq!(answer[4..20], digest.0);
+    }
+
+    #[test]
+    fn the_time_of_an_event_is_read() {
+        let stop_at = |more: &[(u8, &[u8])]| match event_of(&[&[STOP, SESSION], more].concat()) {
+            Ok(Event::Down(_, when)) => when.at(),
+            other => panic!("{other:?}"),
+        };
+        let stamp = (NOW as u32 - 90).to_be_bytes();
+        assert_eq!(stop_at(&[]), NOW);
+        assert_eq!(stop_at(&[(41, &[0, 0, 1, 1])]), NOW - 257);
+        assert_eq!(stop_at(&[(41, &[0, 0, 0, 1]), (55, &stamp)]), NOW - 90);
+        // Others of a wrong length are none.
+        assert_eq!(stop_at(&[(41, &[1]), (55, &[0; 8])]), NOW);
     }
 
     #[test]
@@ -286,15 +321,15 @@ mod tests {
                 (Kind::DelegatedIpv6Prefix, "2001:db8:3:ff00::/56"),
             ]);
             let user = Some("anna".into());
-            let up = Up { session: session.clone(), user, addresses, is_start: status == START };
+            let up = Up { session: session.clone(), user, addresses, is_start: status == START, when: when() };
             assert_eq!(event_of(&attributes), Ok(Event::Up(up)));
         }
-        assert_eq!(event_of(&[STOP, SESSION, SERVER]), Ok(Event::Down(session)));
-        assert_eq!(event_of(&[OFF, SERVER]), Ok(Event::AllDown { server: "bng1".into() }));
+        assert_eq!(event_of(&[STOP, SESSION, SERVER]), Ok(Event::Down(session, when())));
+        assert_eq!(event_of(&[OFF, SERVER]), Ok(Event::AllDown { server: "bng1".into(), when: when() }));
         // By the address of the server, and if that is not given either, by where the request came from.
-        let by_address = Event::AllDown { server: "10.0.0.1".into() };
+        let by_address = Event::AllDown { server: "10.0.0.1".into(), when: when() };
         assert_eq!(event_of(&[OFF, (4, &[10, 0, 0, 1])]), Ok(by_address));
-        assert_eq!(event_of(&[OFF]), Ok(Event::AllDown { server: "192.0.2.1".into() }));
+        assert_eq!(event_of(&[OFF]), Ok(Event::AllDown { server: "192.0.2.1".into(), when: when() }));
     }
 
     fn of(list: &[(Kind, &str)]) -> Addresses {
@@ -330,7 +365,7 @@ mod tests {
         let v6 = v6.iter().map(|(kind, value)| (*kind, padded(value)));
         for (kind, value) in v4.iter().map(|address| (8, address.to_vec())).chain(v6) {
             let bytes = request(&[START, NAME, SESSION, SERVER, (kind, &value), (97, &[0, 32, 0x20, 1, 0xd, 0xb8])]);
-            let request = Request::read(&bytes, SECRET, FROM).unwrap();
+            let request = Request::read(&bytes, SECRET, FROM, NOW).unwrap();
             let Event::Up(up) = request.event else { panic!("{kind} {value:?}") };
             assert_eq!(up.addresses, of(&[(Kind::FramedIpv6Prefix, "2001:db8::/32")]), "{kind} {value:?}");
             assert_eq!(request.passed_over, 1, "{kind} {value:?}");
@@ -352,7 +387,7 @@ mod tests {
     #[test]
     fn only_requests_with_the_secret_are_answered() {
         let bytes = request(&[START, NAME, SESSION]);
-        let read = |bytes: &[u8], secret: &[u8]| Request::read(bytes, secret, FROM);
+        let read = |bytes: &[u8], secret: &[u8]| Request::read(bytes, secret, FROM, NOW);
         assert_eq!(read(&bytes, b"another").unwrap_err(), Refused::NotAuthentic);
         for at in 4..bytes.len() {
             let mut changed = bytes.clone();
@@ -371,7 +406,7 @@ mod tests {
     fn what_is_cut_off_or_contradicts_itself_is_discarded() {
         let bytes = request(&[START, NAME, SESSION]);
         for length in 0..bytes.len() {
-            assert_eq!(Request::read(&bytes[..length], SECRET, FROM).unwrap_err(), Refused::Malformed, "{length}");
+            assert_eq!(Request::read(&bytes[..length], SECRET, FROM, NOW).unwrap_err(), Refused::Malformed, "{length}");
         }
         assert_eq!(event_of(&[NAME, SESSION]), Err(Refused::Incomplete));
         assert_eq!(event_of(&[START, NAME]), Err(Refused::Incomplete));
@@ -379,6 +414,6 @@ mod tests {
         assert_eq!(event_of(&[START, SESSION, (97, &[0, 129])]), Err(Refused::Malformed));
         let mut other = bytes;
         other[0] = 1;
-        assert_eq!(Request::read(&other, SECRET, FROM).unwrap_err(), Refused::OtherKind);
+        assert_eq!(Request::read(&other, SECRET, FROM, NOW).unwrap_err(), Refused::OtherKind);
     }
 }

@@ -1,9 +1,14 @@
-//! What the events of sessions change: a subscriber has the prefixes of all its sessions, and goes with the last of them
+//! Changes that the events of sessions make: a subscriber has the prefixes of all its sessions, and goes with the last of them
 //! unless it was added otherwise.
+//!
+//! Events count by the time at which they happened. A record that is older than what is known of its session only adds what
+//! is missing there, it takes no address from a session with a later record, and a session that has ended stays ended.
 
 use super::addresses::Addresses;
+use super::ended::{Ended, Ends, Moment, Over};
 use super::radius::{Event, Up};
-use super::{Change, Subscriber};
+use super::session::{Session, SessionState, Sessions};
+use super::{Change, ChangeError, Subscriber};
 use crate::config::Prefix;
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,9 +19,24 @@ pub trait Before {
     /// All.
     fn subscribers(&self) -> impl Iterator<Item = &Subscriber>;
     /// Who has a session.
-    fn holder(&self, session: &str) -> Option<&str>;
+    fn holder(&self, session: &Session) -> Option<&str>;
     /// Who has a prefix.
     fn owner(&self, prefix: Prefix) -> Option<&str>;
+    /// Checks what can be judged of a subscriber without the others.
+    ///
+    /// # Errors
+    /// It cannot be metered.
+    fn check(&self, subscriber: &Subscriber) -> Result<(), ChangeError>;
+}
+
+/// What events ask for.
+pub struct Judged {
+    /// The changes of all events that are possible.
+    pub changes: Vec<Change>,
+    /// For each event, why it is not possible.
+    pub refused: Vec<Option<ChangeError>>,
+    /// What is over, to be remembered once the changes are kept.
+    pub ends: HashMap<Over, Moment>,
 }
 
 /// Subscribers as they are after some events.
@@ -25,93 +45,157 @@ struct After<'a, B> {
     /// Those that differ; `None` is gone.
     changed: BTreeMap<String, Option<Subscriber>>,
     /// Who has a session, as far as it differs.
-    sessions: HashMap<String, Option<String>>,
+    sessions: HashMap<Session, Option<String>>,
     /// Who has a prefix, as far as it differs.
     owners: HashMap<Prefix, Option<String>>,
+    ends: Ends<'a>,
 }
 
-/// The changes that events ask for, in their order.
+/// The changes that events ask for, in the order of their arrival. An event that is not possible changes nothing, so that it
+/// does not stand in the way of others.
 #[must_use]
-pub fn changes<B: Before>(before: &B, events: &[&Event]) -> Vec<Change> {
-    let mut after = After { before, changed: BTreeMap::new(), sessions: HashMap::new(), owners: HashMap::new() };
-    for event in events {
-        match event {
-            Event::Up(up) => after.up(up),
-            Event::Down(session) => after.down(&session.key()),
-            Event::AllDown { server } => after.all_down(server),
-            Event::Other => {}
-        }
-    }
+pub fn judge<B: Before>(before: &B, ended: &Ended, events: &[&Event]) -> Judged {
+    let (changed, sessions, owners) = (BTreeMap::new(), HashMap::new(), HashMap::new());
+    let ends = Ends { before: ended, new: HashMap::new() };
+    let mut after = After { before, changed, sessions, owners, ends };
+    let refused = events.iter().map(|event| after.apply(event).err()).collect();
     let change = |(name, subscriber): (String, Option<Subscriber>)| match subscriber {
         Some(subscriber) => (before.subscriber(&name) != Some(&subscriber)).then_some(Change::Put(subscriber)),
         None => before.subscriber(&name).is_some().then_some(Change::Remove(name)),
     };
-    after.changed.into_iter().filter_map(change).collect()
+    Judged { changes: after.changed.into_iter().filter_map(change).collect(), refused, ends: after.ends.new }
 }
 
 impl<B: Before> After<'_, B> {
+    fn apply(&mut self, event: &Event) -> Result<(), ChangeError> {
+        match event {
+            Event::Up(up) => return self.up(up),
+            Event::Down(session, when) => {
+                self.down(session);
+                self.ends.new.insert(Over::Session(session.clone()), *when);
+            }
+            Event::AllDown { server, when } => self.all_down(server, *when),
+            Event::Other => {}
+        }
+        Ok(())
+    }
+
     fn get(&self, name: &str) -> Option<&Subscriber> {
         self.changed.get(name).map_or_else(|| self.before.subscriber(name), Option::as_ref)
     }
 
+    fn state(&self, session: &Session) -> Option<&SessionState> {
+        self.get(&self.holder(session)?)?.sessions.get(session)
+    }
+
     /// The session has these addresses, those that an interim update left out as before; nobody else has them.
-    fn up(&mut self, up: &Up) {
-        let session = &up.session.key();
-        let holder = self.holder(session);
-        // An interim update need not repeat the name either.
+    fn up(&mut self, up: &Up) -> Result<(), ChangeError> {
+        let (session, at) = (&up.session, up.when.at());
+        if self.ends.has_ended(session, up.when) {
+            return Ok(());
+        }
+        let (holder, before) = (self.holder(session), self.state(session).cloned());
+        let is_older = before.as_ref().is_some_and(|before| at < before.at);
+        // A start of the same second has come before, or was overtaken.
+        let is_first = before.as_ref().is_some_and(|before| at == before.at && up.is_start);
+        let before = before.unwrap_or_default();
+        // An interim update need not repeat the name either; an older record renames only a session without a name.
         let user = match (&up.user, &holder) {
+            (Some(_), Some(holder)) if is_older && *holder != session.name() => holder.clone(),
             (Some(user), _) => user.clone(),
-            (None, Some(holder)) if !up.is_start => holder.clone(),
-            (None, _) => session.clone(),
+            (None, Some(holder)) if is_older || !up.is_start => holder.clone(),
+            (None, _) => session.name(),
         };
-        let addresses = self.addresses_after(up, session, holder.as_deref());
-        if holder.is_some_and(|holder| holder != user) {
+        let addresses = match (is_older || is_first, up.is_start) {
+            (true, _) => up.addresses.merged(&before.addresses),
+            (false, true) => up.addresses.clone(),
+            (false, false) => before.addresses.merged(&up.addresses),
+        };
+        self.check(&user, session, &addresses)?;
+        let is_renamed = holder.is_some_and(|holder| holder != user);
+        if is_renamed {
             self.down(session);
         }
-        for prefix in addresses.prefixes() {
-            // An address that was given to somebody else, whose end was not heard of.
-            if let Some(other) = self.owner(prefix).filter(|other| *other != user) {
-                self.take_from(&other, prefix);
-            }
-        }
+        let addresses = self.take(&user, &addresses, at);
         if addresses.is_empty() && self.get(&user).is_none() {
             // Nothing to meter yet; a later interim update has the addresses.
-            return;
+            return Ok(());
         }
-        let mut subscriber =
-            self.get(&user).cloned().unwrap_or_else(|| Subscriber { name: user.clone(), ..Subscriber::default() });
-        subscriber.sessions.insert(session.into(), addresses);
-        self.sessions.insert(session.into(), Some(user));
+        // A record that says nothing new is not written.
+        let is_news = is_renamed || addresses != before.addresses;
+        let at = if is_news { at.max(before.at) } else { before.at };
+        let mut subscriber = self.subscriber(&user);
+        subscriber.sessions.insert(session.clone(), SessionState { at, addresses });
+        self.sessions.insert(session.clone(), Some(user));
         self.set(subscriber);
+        Ok(())
     }
 
-    fn addresses_after(&self, up: &Up, session: &str, holder: Option<&str>) -> Addresses {
-        let before = holder.and_then(|holder| self.get(holder)?.sessions.get(session));
-        let mut addresses = before.filter(|_| !up.is_start).cloned().unwrap_or_default();
-        addresses.merge(&up.addresses);
-        addresses
+    /// The one of a name, new if there is none.
+    fn subscriber(&self, name: &str) -> Subscriber {
+        self.get(name).cloned().unwrap_or_else(|| Subscriber { name: name.into(), ..Subscriber::default() })
     }
 
-    fn down(&mut self, session: &str) {
+    /// Whether a user can have a session: nobody else was given one of its addresses, and the user can be metered.
+    fn check(&self, user: &str, session: &Session, addresses: &Addresses) -> Result<(), ChangeError> {
+        for prefix in addresses.prefixes() {
+            let Some(other) = self.owner(prefix).filter(|other| other != user) else { continue };
+            // Users of the configuration are no subscribers.
+            if self.get(&other).is_none_or(|other| other.given_prefixes().any(|given| given == prefix)) {
+                return Err(ChangeError::Taken { name: user.into(), who: prefix.to_string(), other });
+            }
+        }
+        let mut subscriber = self.subscriber(user);
+        let state = SessionState { addresses: addresses.clone(), ..SessionState::default() };
+        subscriber.sessions.insert(session.clone(), state);
+        if subscriber.sessions.have_addresses() { self.before.check(&subscriber) } else { Ok(()) }
+    }
+
+    /// Takes addresses from sessions whose end was not reported. Returns those that no session with a later record has.
+    fn take(&mut self, user: &str, addresses: &Addresses, at: u64) -> Addresses {
+        let mut taken = addresses.clone();
+        for prefix in addresses.prefixes() {
+            let Some(other) = self.owner(prefix).filter(|other| other != user) else { continue };
+            let states = self.get(&other).into_iter().flat_map(|other| other.sessions.states());
+            let of_prefix = states.filter(|state| state.addresses.prefixes().any(|has| has == prefix));
+            match of_prefix.map(|state| state.at).max() {
+                Some(latest) if latest > at => taken.remove(prefix),
+                _ => self.take_from(&other, prefix),
+            }
+        }
+        taken
+    }
+
+    fn down(&mut self, session: &Session) {
         let Some(holder) = self.holder(session) else { return };
-        self.sessions.insert(session.into(), None);
+        self.sessions.insert(session.clone(), None);
         let Some(mut subscriber) = self.get(&holder).cloned() else { return };
         subscriber.sessions.remove(session);
         self.set(subscriber);
     }
 
-    fn all_down(&mut self, server: &str) {
-        let of_server = |session: &&String| session.strip_prefix(server).is_some_and(|rest| rest.starts_with(' '));
-        let kept = self.before.subscribers().flat_map(|subscriber| subscriber.sessions.keys());
-        let here = self.sessions.keys();
-        let sessions: Vec<String> = kept.chain(here).filter(of_server).cloned().collect();
-        sessions.iter().for_each(|session| self.down(session));
+    /// The sessions end that a server had when it started or stopped.
+    fn all_down(&mut self, server: &str, when: Moment) {
+        if self.ends.is_repeated(server, when) {
+            return;
+        }
+        let kept = self.before.subscribers().flat_map(|subscriber| subscriber.sessions.of_server(server));
+        let here = self.sessions.keys().filter(|session| session.server == server).cloned();
+        let sessions: Vec<Session> = kept.chain(here).collect();
+        for session in sessions {
+            let Some(at) = self.state(&session).map(|state| state.at) else { continue };
+            if at <= when.by_arrival() {
+                self.down(&session);
+                self.ends.new.insert(Over::Session(session), when.or_stamped(at));
+            }
+        }
+        self.ends.new.insert(Over::Server(server.into()), when);
     }
 
     /// Takes a prefix from all sessions of a subscriber.
     fn take_from(&mut self, other: &str, prefix: Prefix) {
         let Some(mut subscriber) = self.get(other).cloned() else { return };
-        subscriber.sessions.values_mut().for_each(|addresses| addresses.remove(prefix));
+        subscriber.sessions.states_mut().for_each(|state| state.addresses.remove(prefix));
         self.set(subscriber);
     }
 
@@ -123,16 +207,15 @@ impl<B: Before> After<'_, B> {
         let owned = before.into_iter().filter(|prefix| self.owner(*prefix).as_ref() == Some(&name));
         let released: Vec<Prefix> = owned.collect();
         self.owners.extend(released.into_iter().map(|prefix| (prefix, None)));
-        let has_address = subscriber.sessions.values().any(|addresses| !addresses.is_empty());
-        if !has_address {
-            subscriber.sessions.clear();
+        if !subscriber.sessions.have_addresses() {
+            subscriber.sessions = Sessions::default();
         }
         self.owners.extend(subscriber.prefixes().into_iter().map(|prefix| (prefix, Some(name.clone()))));
-        let is_there = has_address || !subscriber.user.is_empty();
+        let is_there = !subscriber.sessions.is_empty() || subscriber.is_given();
         self.changed.insert(name, is_there.then_some(subscriber));
     }
 
-    fn holder(&self, session: &str) -> Option<String> {
+    fn holder(&self, session: &Session) -> Option<String> {
         match self.sessions.get(session) {
             Some(holder) => holder.clone(),
             None => self.before.holder(session).map(String::from),
@@ -150,12 +233,11 @@ impl<B: Before> After<'_, B> {
 #[cfg(test)]
 mod tests {
     use super::super::addresses::Kind;
-    use super::super::radius::Session;
     use super::*;
 
-    /// Subscribers as a node keeps them, without one.
+    /// Subscribers as a node keeps them, without one; and what is over.
     #[derive(Default)]
-    struct Kept(BTreeMap<String, Subscriber>);
+    struct Kept(BTreeMap<String, Subscriber>, Ended);
 
     impl Before for Kept {
         fn subscriber(&self, name: &str) -> Option<&Subscriber> {
@@ -164,13 +246,16 @@ mod tests {
         fn subscribers(&self) -> impl Iterator<Item = &Subscriber> {
             self.0.values()
         }
-        fn holder(&self, session: &str) -> Option<&str> {
+        fn holder(&self, session: &Session) -> Option<&str> {
             let mut all = self.0.values();
-            all.find(|subscriber| subscriber.sessions.contains_key(session)).map(|subscriber| subscriber.name.as_str())
+            all.find(|subscriber| subscriber.sessions.get(session).is_some()).map(|subscriber| subscriber.name.as_str())
         }
         fn owner(&self, prefix: Prefix) -> Option<&str> {
             let mut all = self.0.values();
             all.find(|subscriber| subscriber.prefixes().contains(&prefix)).map(|subscriber| subscriber.name.as_str())
+        }
+        fn check(&self, subscriber: &Subscriber) -> Result<(), ChangeError> {
+            subscriber.user().map(drop).map_err(|source| ChangeError::User { name: subscriber.name.clone(), source })
         }
     }
 
@@ -179,7 +264,9 @@ mod tests {
 
     impl Kept {
         fn after(&mut self, events: &[Event]) -> Has {
-            for change in changes(self, &events.iter().collect::<Vec<_>>()) {
+            let judged = judge(self, &self.1, &events.iter().collect::<Vec<_>>());
+            self.1.extend(judged.ends);
+            for change in judged.changes {
                 match change {
                     Change::Put(subscriber) => drop(self.0.insert(subscriber.name.clone(), subscriber)),
                     Change::Remove(name) => assert!(self.0.remove(&name).is_some(), "{name}"),
@@ -203,11 +290,33 @@ mod tests {
         Session { server: "bng".into(), id: id.into() }
     }
 
+    /// So many seconds after the first event of a test, by the clock of the server.
+    fn at(second: u64) -> Moment {
+        Moment::new(1_800_001_000, 0, Some(1_800_000_000 + second))
+    }
+
+    /// The same, by the time of arrival alone.
+    fn arrived_at(second: u64) -> Moment {
+        Moment::new(1_800_000_000 + second, 0, None)
+    }
+
+    fn down(id: &str, when: Moment) -> Event {
+        Event::Down(session(id), when)
+    }
+
+    /// The same event at another time.
+    fn when_at(event: &Event, when: Moment) -> Event {
+        match event {
+            Event::Up(up) => Event::Up(Up { when, ..up.clone() }),
+            _ => panic!("{event:?}"),
+        }
+    }
+
     fn up(is_start: bool, user: &str, id: &str, addresses: &[(Kind, &str)]) -> Event {
         let user = Some(user).filter(|user| !user.is_empty()).map(String::from);
         let mut all = Addresses::default();
         addresses.iter().for_each(|(kind, text)| all.push(*kind, text.parse().unwrap()));
-        Event::Up(Up { session: session(id), user, addresses: all, is_start })
+        Event::Up(Up { session: session(id), user, addresses: all, is_start, when: at(0) })
     }
 
     fn start(user: &str, id: &str, address: &str) -> Event {
@@ -223,6 +332,9 @@ mod tests {
         let all = has(&[("anna", &["10.0.0.1/32", "2001:db8::/56"])]);
         assert_eq!(kept.after(&[up(true, "anna", "s1", &[V4, V6])]), all);
         assert_eq!(kept.after(&[up(false, "anna", "s1", &[V4])]), all);
+        // Nor is anything written.
+        let same = when_at(&up(false, "anna", "s1", &[V4]), at(9));
+        assert_eq!(judge(&kept, &Ended::default(), &[&same]).changes, []);
         assert_eq!(kept.after(&[up(false, "anna", "s1", &[])]), all);
         // Nor the name.
         assert_eq!(kept.after(&[up(false, "", "s1", &[])]), all);
@@ -233,8 +345,9 @@ mod tests {
         let renamed = kept.after(&[up(false, "anna@example", "s1", &[])]);
         assert_eq!(renamed, has(&[("anna@example", &["10.0.0.2/32", "2001:db8::/56"])]));
         // A start begins anew.
-        assert_eq!(kept.after(&[up(true, "anna", "s1", &[V6])]), has(&[("anna", &["2001:db8::/56"])]));
-        assert_eq!(kept.after(&[up(true, "anna", "s1", &[])]), has(&[]));
+        let again = [[V6].as_slice(), &[]].map(|addresses| up(true, "anna", "s1", addresses));
+        assert_eq!(kept.after(&[when_at(&again[0], at(1))]), has(&[("anna", &["2001:db8::/56"])]));
+        assert_eq!(kept.after(&[when_at(&again[1], at(2))]), has(&[]));
     }
 
     #[test]
@@ -251,18 +364,118 @@ mod tests {
         // One of two sessions with an address ends, and somebody else gets it.
         let anna = has(&[("anna", &["10.0.0.1/32"])]);
         let mut kept = Kept::default();
-        assert_eq!(kept.after(&[events[0].clone(), events[1].clone(), Event::Down(session("s2"))]), anna);
-        let both = [Event::Down(session("s9")), start("carl", "s3", "10.0.0.1"), Event::Down(session("s1"))];
+        assert_eq!(kept.after(&[events[0].clone(), events[1].clone(), down("s2", at(1))]), anna);
+        let both = [down("s9", at(1)), start("carl", "s3", "10.0.0.1"), down("s1", at(1))];
         assert_eq!(kept.after(&both), has(&[("carl", &["10.0.0.1/32"])]));
     }
 
+    fn with_keys(name: &str, keys: serde_json::Value) -> Kept {
+        let user = keys.as_object().unwrap().clone();
+        Kept(
+            BTreeMap::from([(name.into(), Subscriber { name: name.into(), user, ..Subscriber::default() })]),
+            Ended::default(),
+        )
+    }
+
     #[test]
-    fn what_an_operator_gave_is_not_taken_by_a_session() {
-        let user = serde_json::json!({"prefix": ["10.0.0.1"]}).as_object().unwrap().clone();
-        let fixed = Subscriber { name: "fixed".into(), user, ..Subscriber::default() };
-        let mut kept = Kept(BTreeMap::from([("fixed".into(), fixed)]));
-        // The change asks for it, and is refused where changes are checked.
-        kept.after(&[start("anna", "s1", "10.0.0.1")]);
-        assert_eq!(kept.0["fixed"].prefixes(), ["10.0.0.1".parse().unwrap()]);
+    fn what_an_operator_gave_is_not_taken_and_the_request_alone_is_refused() {
+        let mut kept = with_keys("fixed", serde_json::json!({"prefix": ["10.0.0.1"]}));
+        let events = [
+            start("carl", "s1", "10.0.0.2"),
+            up(true, "anna", "s2", &[V6, V4]),
+            up(true, "default", "s3", &[V6]),
+            start("dora", "s4", "10.0.0.4"),
+        ];
+        let judged = judge(&kept, &Ended::default(), &events.iter().collect::<Vec<_>>());
+        let refused: Vec<String> = judged.refused.iter().flatten().map(ToString::to_string).collect();
+        assert_eq!(refused[0], "user \"anna\": 10.0.0.1/32 belongs to \"fixed\" already");
+        assert!(refused[1].contains("name: \"default\""), "{refused:?}");
+        assert_eq!(judged.refused.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, true, false]);
+        let all = has(&[("carl", &["10.0.0.2/32"]), ("dora", &["10.0.0.4/32"]), ("fixed", &["10.0.0.1/32"])]);
+        assert_eq!(kept.after(&events), all);
+    }
+
+    #[test]
+    fn keys_wait_for_a_session_and_outlive_it() {
+        let mut kept = with_keys("anna", serde_json::json!({"reference_rate": "20 kbit/s"}));
+        assert_eq!(kept.after(&[start("anna", "s1", "10.0.0.1")]), has(&[("anna", &["10.0.0.1/32"])]));
+        assert_eq!(kept.after(&[down("s1", at(1))]), has(&[("anna", &[])]));
+        assert_eq!(kept.0["anna"].user["reference_rate"], "20 kbit/s");
+        kept.after(&[start("anna", "s2", "10.0.0.1"), start("bert", "s3", "10.0.0.3")]);
+        let off = Event::AllDown { server: "bng".into(), when: at(2) };
+        assert_eq!(kept.after(&[off]), has(&[("anna", &[])]));
+    }
+
+    #[test]
+    fn accounting_off_ends_the_sessions_of_one_server() {
+        let of = |server: &str, id: &str, user: &str, address: &str| {
+            let Event::Up(up) = start(user, id, address) else { unreachable!() };
+            Event::Up(Up { session: Session { server: server.into(), id: id.into() }, ..up })
+        };
+        let mut kept = Kept::default();
+        kept.after(&[of("bng 1", "x", "anna", "10.0.0.1"), of("bng", "1 x", "bert", "10.0.0.2")]);
+        let off = |server: &str, second| Event::AllDown { server: server.into(), when: at(second) };
+        assert_eq!(kept.after(&[off("bng", 1)]), has(&[("anna", &["10.0.0.1/32"])]));
+        // One that arrives again does not end what has started since, whatever the time between.
+        kept.after(&[when_at(&of("bng", "2", "bert", "10.0.0.2"), at(2))]);
+        assert_eq!(kept.after(&[off("bng", 1)]).len(), 2);
+        assert_eq!(kept.after(&[off("bng", 3), off("bng 1", 3)]), has(&[]));
+        // Without a stamp the time that it waited counts.
+        kept.after(&[when_at(&of("nas", "1", "carl", "10.0.0.3"), arrived_at(10))]);
+        let late = |delay| Event::AllDown { server: "nas".into(), when: Moment::new(1_800_000_020, delay, None) };
+        assert_eq!(kept.after(&[late(15)]), has(&[("carl", &["10.0.0.3/32"])]));
+        assert_eq!(kept.after(&[late(5)]), has(&[]));
+    }
+
+    #[test]
+    fn a_start_that_arrives_after_its_stop_starts_nothing() {
+        let begin = start("anna", "s1", "10.0.0.1");
+        for (start_at, stop_at, again, is_late) in [
+            (at(0), at(5), at(0), true),
+            (at(0), at(5), at(5), true),
+            // The server gave the identifier to a new session.
+            (at(0), at(5), at(6), false),
+            // Without a stamp: a retransmission, also one that says how long it waited.
+            (arrived_at(0), arrived_at(5), arrived_at(9), true),
+            (arrived_at(0), arrived_at(5), Moment::new(1_800_002_000, 2000, None), true),
+            (arrived_at(0), arrived_at(5), arrived_at(306), false),
+        ] {
+            let expected = if is_late { has(&[]) } else { has(&[("anna", &["10.0.0.1/32"])]) };
+            let events = [when_at(&begin, start_at), down("s1", stop_at), when_at(&begin, again)];
+            let mut kept = Kept::default();
+            events.iter().take(2).for_each(|event| drop(kept.after(std::slice::from_ref(event))));
+            assert_eq!(kept.after(&events[2..]), expected, "{again:?}");
+            // All at once, and without the first one.
+            assert_eq!(Kept::default().after(&events), expected, "{again:?}");
+            assert_eq!(Kept::default().after(&events[1..]), expected, "{again:?}");
+        }
+        // Accounting-On ended it: the identifier may come again, but not the record of before.
+        let on = |when| Event::AllDown { server: "bng".into(), when };
+        let mut kept = Kept::default();
+        assert_eq!(kept.after(&[begin.clone(), on(at(5)), begin.clone()]), has(&[]));
+        assert_eq!(kept.after(&[when_at(&begin, at(6))]).len(), 1);
+        let begin = when_at(&begin, arrived_at(1001));
+        assert_eq!(kept.after(&[begin.clone(), on(arrived_at(1002)), when_at(&begin, arrived_at(1003))]).len(), 1);
+    }
+
+    #[test]
+    fn an_older_record_takes_no_address_and_adds_what_is_missing_only() {
+        let mut kept = Kept::default();
+        let old = up(true, "anna", "s1", &[V4, V6]);
+        let all = has(&[("bert", &["10.0.0.1/32"])]);
+        assert_eq!(kept.after(&[when_at(&start("bert", "s2", "10.0.0.1"), at(5))]), all);
+        // Of the two addresses one has a present owner.
+        let both = has(&[("anna", &["2001:db8::/56"]), ("bert", &["10.0.0.1/32"])]);
+        assert_eq!(kept.after(std::slice::from_ref(&old)), both);
+        assert_eq!(kept.after(&[when_at(&up(false, "anna", "s1", &[V4]), at(4))]), both);
+        assert_eq!(kept.after(&[when_at(&up(false, "anna", "s1", &[V4]), at(6))])[1..], has(&[]));
+        // An interim update overtook the start: the start has the name and what was left out.
+        let mut kept = Kept::default();
+        assert_eq!(kept.after(&[when_at(&up(false, "", "s1", &[V4]), at(3))]), has(&[("bng s1", &["10.0.0.1/32"])]));
+        let started = when_at(&up(true, "anna", "s1", &[(V4.0, "10.0.0.9"), V6]), at(0));
+        let all = has(&[("anna", &["10.0.0.1/32", "2001:db8::/56"])]);
+        assert_eq!(kept.after(std::slice::from_ref(&started)), all);
+        // What arrives again changes nothing.
+        assert_eq!(kept.after(&[started, when_at(&up(false, "old", "s1", &[(V4.0, "10.0.0.8")]), at(2))]), all);
     }
 }

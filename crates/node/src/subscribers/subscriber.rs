@@ -1,11 +1,12 @@
 //! A subscriber, and a change of one.
 
 use super::addresses::Addresses;
+use super::session::Sessions;
 use crate::config::{Prefix, User, shown_name};
 use fairlane_schemes::base::config::ConfigError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 /// A subscriber, as it is kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -16,9 +17,9 @@ pub struct Subscriber {
     /// Where it is attached, from the root of the network: names of sites with `/` in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
-    /// Addresses of each of its sessions (RADIUS accounting), besides those of `user`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub sessions: BTreeMap<String, Addresses>,
+    /// Its sessions (RADIUS accounting), whose addresses it has besides those of `user`.
+    #[serde(default, skip_serializing_if = "Sessions::is_empty")]
+    pub sessions: Sessions,
     /// Keys of a table of `[[users]]`, without the name.
     #[serde(default)]
     pub user: Map<String, Json>,
@@ -37,7 +38,7 @@ impl Subscriber {
         };
         let mut seen: HashSet<String> =
             prefixes.iter().filter_map(|prefix| prefix.as_str().map(String::from)).collect();
-        let of_sessions = self.sessions.values().flat_map(Addresses::texts);
+        let of_sessions = self.addresses().flat_map(Addresses::texts);
         prefixes.extend(of_sessions.filter(|prefix| seen.insert((*prefix).to_string())).map(Json::from));
         if !prefixes.is_empty() {
             table.insert("prefix".into(), prefixes.into());
@@ -45,18 +46,24 @@ impl Subscriber {
         table.into()
     }
 
-    /// The user that the node meters.
+    /// The user that the node meters; `None` if keys are given, but a session has yet to say what it is known by.
     ///
     /// # Errors
-    /// A key is unknown, missing, of the wrong kind or out of range.
-    pub fn user(&self) -> Result<User, ConfigError> {
-        let mut user = User::of_table(&self.table()).map_err(|error| {
+    /// A key is unknown, of the wrong kind or out of range, or nothing is given at all.
+    pub fn user(&self) -> Result<Option<User>, ConfigError> {
+        let table = self.table();
+        let user = if self.is_given() { User::of_keys(&table) } else { User::of_table(&table).map(Some) };
+        let mut user = user.map_err(|error| {
             ConfigError::new(format!("user \"{}\": {}", shown_name(&self.name), error.key), error.problem)
         })?;
         // An address that two sessions have, or that is written in two ways, is one.
         let mut seen = HashSet::new();
-        user.who.retain(|who| seen.insert(*who));
+        user.iter_mut().for_each(|user| user.who.retain(|who| seen.insert(*who)));
         Ok(user)
+    }
+
+    fn addresses(&self) -> impl Iterator<Item = &Addresses> {
+        self.sessions.states().map(|state| &state.addresses)
     }
 
     /// Whether an operator or a list gave anything of it, as opposed to sessions only.
@@ -68,21 +75,24 @@ impl Subscriber {
     /// What is left without all that an operator or a list gave; nobody if it has no addresses then.
     #[must_use]
     pub fn sessions_alone(&self) -> Option<Self> {
-        let has_addresses = self.sessions.values().any(|addresses| !addresses.is_empty());
         let (name, sessions) = (self.name.clone(), self.sessions.clone());
-        has_addresses.then(|| Self { name, sessions, ..Self::default() })
+        self.sessions.have_addresses().then(|| Self { name, sessions, ..Self::default() })
     }
 
     /// All its prefixes, those of its sessions as well.
     #[must_use]
     pub fn prefixes(&self) -> Vec<Prefix> {
+        self.given_prefixes().chain(self.addresses().flat_map(Addresses::prefixes)).collect()
+    }
+
+    /// The prefixes that an operator or a list gave it.
+    pub fn given_prefixes(&self) -> impl Iterator<Item = Prefix> {
         let of_user = match self.user.get("prefix") {
             Some(Json::Array(prefixes)) => prefixes.as_slice(),
             Some(prefix) => std::slice::from_ref(prefix),
             None => &[],
         };
-        let of_user = of_user.iter().filter_map(|prefix| prefix.as_str()?.parse().ok());
-        of_user.chain(self.sessions.values().flat_map(Addresses::prefixes)).collect()
+        of_user.iter().filter_map(|prefix| prefix.as_str()?.parse().ok())
     }
 }
 

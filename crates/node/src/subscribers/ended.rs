@@ -1,0 +1,148 @@
+//! Memory of sessions that are over, so that a record of one that arrives late starts nothing.
+
+use super::session::Session;
+use std::collections::HashMap;
+
+/// Ends in each of two generations; the older one is forgotten when the newer one is full.
+const MOST_ENDS: usize = 1 << 15;
+
+/// Records without an Event-Timestamp that arrive for so many seconds after the end of their session repeat what was sent
+/// before it: a server retransmits for less than that (RFC 5080, 2.2.1), or counts the time in Acct-Delay-Time.
+const REPEATED_FOR_S: u64 = 300;
+
+/// Stamps before 2020 are those of a clock that was never set.
+const CLOCK_IS_SET_S: u64 = 1_577_836_800;
+
+/// When an event happened, in seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Arrival of its record less its Acct-Delay-Time (RFC 2866, 5.2).
+    by_arrival: u64,
+    /// Its Event-Timestamp (RFC 2869, 5.3).
+    stamp: Option<u64>,
+}
+
+impl Moment {
+    /// From the time of arrival and the attributes of a record.
+    #[must_use]
+    pub fn new(arrival: u64, delay: u64, stamp: Option<u64>) -> Self {
+        Self { by_arrival: arrival.saturating_sub(delay), stamp: stamp.filter(|stamp| *stamp >= CLOCK_IS_SET_S) }
+    }
+
+    /// The time of the event. A clock that is ahead of ours makes no record newer than its arrival.
+    #[must_use]
+    pub fn at(self) -> u64 {
+        self.stamp.map_or(self.by_arrival, |stamp| stamp.min(self.by_arrival))
+    }
+
+    /// The time of the event by our clock alone: that of a server which has just started may be wrong.
+    #[must_use]
+    pub fn by_arrival(self) -> u64 {
+        self.by_arrival
+    }
+
+    /// The same, with a stamp if it has none.
+    #[must_use]
+    pub fn or_stamped(self, stamp: u64) -> Self {
+        Self { stamp: self.stamp.or(Some(stamp)), ..self }
+    }
+
+    /// Both by the clock of the server, if both have a stamp.
+    fn stamps(self, other: Self) -> Option<(u64, u64)> {
+        Some((self.stamp.map(|_| self.at())?, other.stamp.map(|_| other.at())?))
+    }
+}
+
+/// What is over.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Over {
+    /// A session.
+    Session(Session),
+    /// All sessions that a server had.
+    Server(String),
+}
+
+/// The latest ends.
+#[derive(Debug, Default)]
+pub struct Ended {
+    newer: HashMap<Over, Moment>,
+    older: HashMap<Over, Moment>,
+}
+
+impl Ended {
+    /// Remembers ends.
+    pub fn extend(&mut self, ends: HashMap<Over, Moment>) {
+        for (over, when) in ends {
+            if self.newer.len() >= MOST_ENDS {
+                self.older = std::mem::take(&mut self.newer);
+            }
+            self.newer.insert(over, when);
+        }
+    }
+
+    fn get(&self, over: &Over) -> Option<Moment> {
+        self.newer.get(over).or_else(|| self.older.get(over)).copied()
+    }
+}
+
+/// What is remembered, and the ends that have come since and may yet be refused.
+pub struct Ends<'a> {
+    /// What is remembered.
+    pub before: &'a Ended,
+    /// Since then.
+    pub new: HashMap<Over, Moment>,
+}
+
+impl Ends<'_> {
+    fn get(&self, over: &Over) -> Option<Moment> {
+        self.new.get(over).copied().or_else(|| self.before.get(over))
+    }
+
+    /// Whether a session had ended before a record of it from `when`.
+    #[must_use]
+    pub fn has_ended(&self, session: &Session, when: Moment) -> bool {
+        let Some(end) = self.get(&Over::Session(session.clone())) else { return false };
+        if let Some((record, end)) = when.stamps(end) {
+            return record <= end;
+        }
+        // A server that started anew may give its sessions the same identifiers again.
+        let restart = self.get(&Over::Server(session.server.clone())).map_or(0, Moment::by_arrival);
+        end.by_arrival > restart && when.by_arrival <= end.by_arrival + REPEATED_FOR_S
+    }
+
+    /// Whether a record of a server that starts or stops has come before, or a later one.
+    #[must_use]
+    pub fn is_repeated(&self, server: &str, when: Moment) -> bool {
+        let last = self.get(&Over::Server(server.into()));
+        last.and_then(|last| when.stamps(last)).is_some_and(|(record, last)| record <= last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_as_old_as_its_server_says_and_no_newer_than_its_arrival() {
+        const NOW: u64 = 1_800_000_000;
+        assert_eq!(Moment::new(NOW, 7, None).at(), NOW - 7);
+        assert_eq!(Moment::new(NOW, 7, Some(NOW - 60)).at(), NOW - 60);
+        assert_eq!(Moment::new(NOW, 7, Some(NOW + 60)).at(), NOW - 7);
+        // Clocks that were never set start in 1970 or 2000.
+        assert_eq!(Moment::new(NOW, 7, Some(40)).at(), NOW - 7);
+        assert_eq!(Moment::new(NOW, 7, Some(946_684_800)).at(), NOW - 7);
+        assert_eq!(Moment::new(5, u64::MAX, None).at(), 0);
+    }
+
+    #[test]
+    fn the_latest_ends_are_remembered_and_no_more_than_there_is_room_for() {
+        let over = |i: usize| Over::Session(Session { server: "bng".into(), id: i.to_string() });
+        let mut ended = Ended::default();
+        for i in 0..5 * MOST_ENDS {
+            ended.extend(HashMap::from([(over(i), Moment::new(9, 0, None))]));
+            assert!(ended.newer.len() + ended.older.len() <= 2 * MOST_ENDS);
+        }
+        assert!((4 * MOST_ENDS..5 * MOST_ENDS).all(|i| ended.get(&over(i)).is_some()));
+        assert_eq!(ended.get(&over(0)), None);
+    }
+}
