@@ -24,7 +24,7 @@ pub(super) fn open_pinned(folder: &Path, name: &str) -> Result<MapHandle, Kernel
 }
 
 /// Maps that outlive the tool.
-pub(super) const PINNED: [&str; 14] = [
+pub(super) const PINNED: [&str; 16] = [
     "config",
     "rules",
     "number_rules",
@@ -37,9 +37,22 @@ pub(super) const PINNED: [&str; 14] = [
     "port_addresses",
     "ports",
     "port_states",
+    "link_states",
+    "neighbours",
     "stats",
     "sweepers",
 ];
+
+/// Whether anything is attached with the pins in a folder.
+pub(super) fn is_there(folder: &Path) -> bool {
+    folder.join("ports").exists() && !is_half_removed(folder)
+}
+
+/// Whether a detach was killed when the programs and the first of the pins were gone.
+pub(super) fn is_half_removed(folder: &Path) -> bool {
+    let [first, rest @ ..] = PINNED;
+    !folder.join(first).exists() && rest.iter().any(|name| folder.join(name).exists())
+}
 
 /// The maps that are pinned in `folder` have keys and records of the lengths that this build has.
 pub(super) fn check_pinned(folder: &Path) -> Result<(), KernelError> {
