@@ -8,7 +8,7 @@ use super::far_end::{fall_silent, now_ns};
 use super::links::{Framing, links};
 use super::lock::Lock;
 use super::programs::{
-    Mode, PINNED, Programs, ZERO, check_pinned, is_half_removed, is_there, open_pinned, read, read_ports,
+    Mode, PINNED, Programs, ZERO, check_pinned, is_half_there, is_there, open_pinned, read, read_ports,
 };
 use super::tcx::{self, Side};
 use super::users::{UserTable, unfit};
@@ -57,7 +57,7 @@ pub fn attach(config: &NodeConfig) -> Result<Attached, KernelError> {
     // It may be there already; if it cannot be made, the lock says so.
     let _ = fs::create_dir(folder);
     let _lock = Lock::take(folder)?;
-    if is_half_removed(folder) {
+    if is_half_there(folder) {
         remove_pins(folder)?;
     }
     let was_attached = is_there(folder);

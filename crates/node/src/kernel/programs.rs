@@ -1,6 +1,6 @@
 //! The programs and maps of `bpf/node.bpf.c`, loaded.
 
-use super::{KernelError, messages};
+use super::{KernelError, hook, messages};
 use crate::records::{
     IngressStats, NodeRecord, Places, PoolRecord, PortRecord, PortState, Record, ReplayInput, UserKey, UserState,
 };
@@ -45,13 +45,13 @@ pub(super) const PINNED: [&str; 16] = [
 
 /// Whether anything is attached with the pins in a folder.
 pub(super) fn is_there(folder: &Path) -> bool {
-    folder.join("ports").exists() && !is_half_removed(folder)
+    folder.join("ports").exists() && !is_half_there(folder)
 }
 
-/// Whether a detach was killed when the programs and the first of the pins were gone.
-pub(super) fn is_half_removed(folder: &Path) -> bool {
-    let [first, rest @ ..] = PINNED;
-    !folder.join(first).exists() && rest.iter().any(|name| folder.join(name).exists())
+/// Whether only some of the pins are there and no program: an attach was killed that loaded them, or a detach.
+pub(super) fn is_half_there(folder: &Path) -> bool {
+    let there = PINNED.iter().filter(|name| folder.join(name).exists()).count();
+    (1..PINNED.len()).contains(&there) && !hook::has_links(folder)
 }
 
 /// The maps that are pinned in `folder` have keys and records of the lengths that this build has.
