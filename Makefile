@@ -82,6 +82,7 @@ test-long: setup ## Run the tests that are too long for every change: once a nig
 	$(if $(EBPF),FAIRLANE_KILLS=120 cargo test --package fairlane-node $(EBPF) --test integration kills --quiet)
 	$(if $(EBPF),FAIRLANE_SOAK_SECONDS=600 cargo test --package fairlane-node $(EBPF) --test live soak --quiet)
 	$(if $(EBPF),cargo test --package fairlane-node $(EBPF) --test live pop -- --ignored --nocapture)
+	$(if $(EBPF),cargo test --package fairlane-node $(EBPF) --test live live_labels --quiet -- --ignored --test-threads 1)
 	cargo test --package fairlane-sim --lib --quiet -- --ignored
 	$(BIN)/pytest --quiet -m long
 	@$(MAKE) --no-print-directory site $(if $(shell command -v npm),,PLAYGROUND=0)

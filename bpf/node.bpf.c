@@ -9,7 +9,7 @@
  * Functions that are neither static nor inlined are verified once for all their arguments, not anew for each way that
  * leads to them.
  */
-#include "carriers.h"
+#include "far_end.h"
 #include "lock.h"
 #include "places.h"
 #include "recent.h"
@@ -209,8 +209,14 @@ int fairlane_ingress(struct __sk_buff *skb)
 
 	if (!port || port->ifindex != skb->ifindex || !stats)
 		return TC_ACT_UNSPEC;
+	if (is_far_end(skb)) {
+		int verdict = hear(skb);
+
+		if (verdict != TC_ACT_UNSPEC)
+			return verdict;
+	}
 	if (port->ingress == INGRESS_TRUSTED)
-		return take_label(skb, port->carrier, stats);
+		return take_label_of(skb, port, place, stats);
 	if (port->ingress != INGRESS_METER)
 		return TC_ACT_UNSPEC;
 	return meter(skb, port, stats);
@@ -512,6 +518,10 @@ int fairlane_egress(struct __sk_buff *skb)
 
 	if (!port || port->ifindex != skb->ifindex)
 		return TC_ACT_UNSPEC;
+	if (is_clone(skb))
+		return write_ask(skb);
+	if (is_far_end(skb) && is_frame(skb))
+		return TC_ACT_UNSPEC;
 	if (port->aqm == AQM_ABC) {
 		state = bpf_map_lookup_elem(&port_states, &place);
 		if (state)
@@ -525,9 +535,9 @@ int fairlane_egress(struct __sk_buff *skb)
 	}
 	mark = skb->mark;
 	if (!is_label(mark))
-		return port->carrier ? put_none(skb, port->carrier) : TC_ACT_UNSPEC;
+		return port->carrier ? carry(skb, port, 0) : TC_ACT_UNSPEC;
 	class = mark & MARK_EF ? CLASS_EF : CLASS_BE;
 	if (port->qdisc_class[class])
 		skb->priority = port->qdisc_class[class];
-	return port->carrier ? put_label(skb, port->carrier) : TC_ACT_UNSPEC;
+	return port->carrier ? carry(skb, port, 1) : TC_ACT_UNSPEC;
 }

@@ -10,6 +10,9 @@
 /* What the search for silent users does at a time: places looked at, users expired. */
 #define SLICE_LOOKED 256
 #define SLICE_EXPIRED 64
+/* How often a neighbour is asked whether it reads labels, and how long a yes counts from the question on. */
+#define ASK_EVERY_NS 200000000ULL
+#define READ_FOR_NS 2000000000ULL
 
 enum { SCHEME_ABC = 0, SCHEME_CSFQ = 1 };
 enum { RULE_BE = 0, RULE_EF = 1, RULE_DSCP = 2 };
@@ -184,6 +187,9 @@ struct port_config {
 	__u32 is_layer3; /* Whether packets begin with their IP header. */
 	__u32 marks_ecn; /* Whether the AQM marks packets that can be marked, in place of dropping them. */
 	__u32 qdisc_class[2]; /* skb->priority of each class, 0 leaves it. */
+	__u32 asks; /* Whether labels wait until the far end says that it reads them. */
+	__u32 reserved; /* Zero. */
+	__u64 quiet_until_ns; /* Until when a port that reads labels does not say so; 0 if it does. */
 	__s64 q_min; /* Q_min. */
 	__s64 q_base; /* Q_base; of CSFQ the threshold of its queue. */
 	__s64 gamma; /* Gamma. */
@@ -193,7 +199,7 @@ struct port_config {
 	__u64 ns_per_byte_q20; /* What a byte adds to the virtual queue. */
 	struct fair_csfq_params csfq; /* Parameters of CSFQ. */
 } __attribute__((aligned(8)));
-_Static_assert(sizeof(struct port_config) == 160, "port_config");
+_Static_assert(sizeof(struct port_config) == 176, "port_config");
 _Static_assert(__builtin_offsetof(struct port_config, ifindex) == 0, "port_config.ifindex");
 _Static_assert(__builtin_offsetof(struct port_config, ingress) == 4, "port_config.ingress");
 _Static_assert(__builtin_offsetof(struct port_config, aqm) == 8, "port_config.aqm");
@@ -205,14 +211,17 @@ _Static_assert(__builtin_offsetof(struct port_config, address_limit) == 28, "por
 _Static_assert(__builtin_offsetof(struct port_config, is_layer3) == 32, "port_config.is_layer3");
 _Static_assert(__builtin_offsetof(struct port_config, marks_ecn) == 36, "port_config.marks_ecn");
 _Static_assert(__builtin_offsetof(struct port_config, qdisc_class) == 40, "port_config.qdisc_class");
-_Static_assert(__builtin_offsetof(struct port_config, q_min) == 48, "port_config.q_min");
-_Static_assert(__builtin_offsetof(struct port_config, q_base) == 56, "port_config.q_base");
-_Static_assert(__builtin_offsetof(struct port_config, gamma) == 64, "port_config.gamma");
-_Static_assert(__builtin_offsetof(struct port_config, limit) == 72, "port_config.limit");
-_Static_assert(__builtin_offsetof(struct port_config, decay) == 80, "port_config.decay");
-_Static_assert(__builtin_offsetof(struct port_config, packet_weight) == 96, "port_config.packet_weight");
-_Static_assert(__builtin_offsetof(struct port_config, ns_per_byte_q20) == 104, "port_config.ns_per_byte_q20");
-_Static_assert(__builtin_offsetof(struct port_config, csfq) == 112, "port_config.csfq");
+_Static_assert(__builtin_offsetof(struct port_config, asks) == 48, "port_config.asks");
+_Static_assert(__builtin_offsetof(struct port_config, reserved) == 52, "port_config.reserved");
+_Static_assert(__builtin_offsetof(struct port_config, quiet_until_ns) == 56, "port_config.quiet_until_ns");
+_Static_assert(__builtin_offsetof(struct port_config, q_min) == 64, "port_config.q_min");
+_Static_assert(__builtin_offsetof(struct port_config, q_base) == 72, "port_config.q_base");
+_Static_assert(__builtin_offsetof(struct port_config, gamma) == 80, "port_config.gamma");
+_Static_assert(__builtin_offsetof(struct port_config, limit) == 88, "port_config.limit");
+_Static_assert(__builtin_offsetof(struct port_config, decay) == 96, "port_config.decay");
+_Static_assert(__builtin_offsetof(struct port_config, packet_weight) == 112, "port_config.packet_weight");
+_Static_assert(__builtin_offsetof(struct port_config, ns_per_byte_q20) == 120, "port_config.ns_per_byte_q20");
+_Static_assert(__builtin_offsetof(struct port_config, csfq) == 128, "port_config.csfq");
 
 /* What a port has done; under one lock with what it counts. */
 struct port_state {
@@ -244,6 +253,47 @@ _Static_assert(__builtin_offsetof(struct port_state, overlimit) == 80, "port_sta
 _Static_assert(__builtin_offsetof(struct port_state, unlabelled) == 88, "port_state.unlabelled");
 _Static_assert(__builtin_offsetof(struct port_state, marked) == 96, "port_state.marked");
 _Static_assert(__builtin_offsetof(struct port_state, csfq) == 104, "port_state.csfq");
+
+/* A neighbour that packets are sent to. */
+struct neighbour_key {
+	__u32 ifindex; /* Index of the interface. */
+	__u8 mac[6]; /* Its address. */
+	__u8 carrier; /* What carries labels to it. */
+	__u8 reserved; /* Zero. */
+} __attribute__((aligned(4)));
+_Static_assert(sizeof(struct neighbour_key) == 12, "neighbour_key");
+_Static_assert(__builtin_offsetof(struct neighbour_key, ifindex) == 0, "neighbour_key.ifindex");
+_Static_assert(__builtin_offsetof(struct neighbour_key, mac) == 4, "neighbour_key.mac");
+_Static_assert(__builtin_offsetof(struct neighbour_key, carrier) == 10, "neighbour_key.carrier");
+_Static_assert(__builtin_offsetof(struct neighbour_key, reserved) == 11, "neighbour_key.reserved");
+
+/* Whether a neighbour reads labels. */
+struct neighbour {
+	__u64 until_ns; /* Until when labels may be written; of one that never answered, when it was met. */
+	__u64 asked_ns; /* When it was asked last. */
+	__u32 nonce; /* What its answer must repeat. */
+	__u32 reserved; /* Zero. */
+} __attribute__((aligned(8)));
+_Static_assert(sizeof(struct neighbour) == 24, "neighbour");
+_Static_assert(__builtin_offsetof(struct neighbour, until_ns) == 0, "neighbour.until_ns");
+_Static_assert(__builtin_offsetof(struct neighbour, asked_ns) == 8, "neighbour.asked_ns");
+_Static_assert(__builtin_offsetof(struct neighbour, nonce) == 16, "neighbour.nonce");
+_Static_assert(__builtin_offsetof(struct neighbour, reserved) == 20, "neighbour.reserved");
+
+/* What is known of the far end of the link of a port. */
+struct link_state {
+	__u64 asked_ns; /* When a new neighbour was met last. */
+	__u64 until_ns; /* Until when the last neighbour that answered may be sent labels. */
+	__u64 answered_ns; /* When the port last said that it reads labels. */
+	__u64 late_ns; /* When a label came last while the port did not say so. */
+	__u64 held_back; /* Packets sent without what the carrier would have said. */
+} __attribute__((aligned(8)));
+_Static_assert(sizeof(struct link_state) == 40, "link_state");
+_Static_assert(__builtin_offsetof(struct link_state, asked_ns) == 0, "link_state.asked_ns");
+_Static_assert(__builtin_offsetof(struct link_state, until_ns) == 8, "link_state.until_ns");
+_Static_assert(__builtin_offsetof(struct link_state, answered_ns) == 16, "link_state.answered_ns");
+_Static_assert(__builtin_offsetof(struct link_state, late_ns) == 24, "link_state.late_ns");
+_Static_assert(__builtin_offsetof(struct link_state, held_back) == 32, "link_state.held_back");
 
 /* Counters of what happens to labels, of one processor. */
 struct ingress_stats {

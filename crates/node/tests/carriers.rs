@@ -13,12 +13,18 @@ const CLASS_AND_ACTIVITY: u32 = 0x007f_ffff;
 
 /// A node that is both ends of a link: labels go on where packets leave, and off where they come in.
 fn link(carrier: &str) -> Programs {
-    replayed(&config(&json!({"arrivals": "trusted", "queue": {"scheme": "droptail"}, "carrier": carrier}), &json!({})))
+    replayed(&config(
+        &json!({"arrivals": "trusted", "queue": {"scheme": "droptail"}, "carrier": carrier, "far_end": "reads"}),
+        &json!({}),
+    ))
 }
 
 /// A node that meters what comes in; what leaves without a label must bring none.
 fn edge(carrier: &str) -> Programs {
-    replayed_later(&config(&json!({"carrier": carrier}), &json!({"default_user": {"meter_of": "address"}})))
+    replayed_later(&config(
+        &json!({"carrier": carrier, "far_end": "reads"}),
+        &json!({"default_user": {"meter_of": "address"}}),
+    ))
 }
 
 fn egress(programs: &Programs, frame: &[u8], mark: u32) -> (i32, Vec<u8>) {

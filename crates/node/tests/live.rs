@@ -325,7 +325,7 @@ fn labels_travel_in_a_tag_and_forged_ones_are_none() {
     let edge = lab.config(
         "a",
         "[default_user]\ntraffic_class = \"dscp\"\n[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n\
-         [[ports]]\ninterface = \"mid0\"\nqueue = { scheme = \"abc\" }\ncarrier = \"802.1ad\"\n",
+         [[ports]]\ninterface = \"mid0\"\nqueue = { scheme = \"abc\" }\ncarrier = \"802.1ad\"\nfar_end = \"reads\"\n",
     );
     let core = lab.config(
         "b",

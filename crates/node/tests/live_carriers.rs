@@ -26,7 +26,7 @@ impl Domain {
             "a",
             &format!(
                 "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n\
-                 [[ports]]\ninterface = \"mid0\"\nqueue = {{ scheme = \"abc\" }}\ncarrier = \"{carrier}\"\n"
+                 [[ports]]\ninterface = \"mid0\"\nqueue = {{ scheme = \"abc\" }}\ncarrier = \"{carrier}\"\nfar_end = \"reads\"\n"
             ),
         );
         let core = lab.config(
@@ -290,7 +290,7 @@ fn tags_beside_frames_stay_with_them_in_a_forwarder_on_af_xdp() {
     let edge = lab.config(
         "a",
         "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n\
-         [[ports]]\ninterface = \"mid0\"\nqueue = { scheme = \"abc\" }\ncarrier = \"802.1ad\"\n",
+         [[ports]]\ninterface = \"mid0\"\nqueue = { scheme = \"abc\" }\ncarrier = \"802.1ad\"\nfar_end = \"reads\"\n",
     );
     let host = lab.config("s", "[[ports]]\ninterface = \"s0\"\narrivals = \"trusted\"\ncarrier = \"802.1ad\"\n");
     lab.node_ok("a", "attach", &edge);

@@ -8,6 +8,7 @@ mod mutate;
 
 mod carriers;
 mod ecn;
+mod far_end;
 mod golden;
 mod hostile;
 mod kills;

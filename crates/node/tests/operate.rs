@@ -455,7 +455,13 @@ fn names_of_interfaces_do_nothing_to_a_terminal() {
 }
 
 /// Starts the exporter and gives what it serves, `scrapes` times, the last time only.
-fn scrape((lab, at): (&Lab, &str), config: &Path, arguments: &[&str], between: impl Fn(), scrapes: usize) -> String {
+pub fn scrape(
+    (lab, at): (&Lab, &str),
+    config: &Path,
+    arguments: &[&str],
+    between: impl Fn(),
+    scrapes: usize,
+) -> String {
     let mut command = lab.command(at, NODE);
     let mut export = command.arg("export").args(arguments).arg(config).stdout(Stdio::piped()).spawn().unwrap();
     let mut announced = String::new();

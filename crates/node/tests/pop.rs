@@ -246,7 +246,7 @@ impl Pop {
 
     fn configure(&mut self) {
         let table = |subscribers: usize| format!("[users_table]\nconfigured = {subscribers}\nlimit = 1024\n");
-        let carried = "arrivals = \"trusted\"\ncarrier = \"802.1ad\"\n";
+        let carried = "arrivals = \"trusted\"\ncarrier = \"802.1ad\"\nfar_end = \"reads\"\n";
         let of = |name: &str, rest: &str| format!("[[ports]]\ninterface = \"{name}\"\n{rest}");
         let meter = |user_is: &str| format!("arrivals = \"meter\"\nuser_is = \"{user_is}\"\n");
         let tables = |who: &mut dyn Iterator<Item = &Subscriber>| who.map(Subscriber::table).collect::<String>();

@@ -204,7 +204,7 @@ fn a_port_takes_no_more_places_than_it_may() {
 fn tags_of_others_stay_where_they_are() {
     skip_unless_possible!();
     for carrier in ["none", "802.1ad"] {
-        let programs = node(&json!({"carrier": carrier}), &json!({}));
+        let programs = node(&json!({"carrier": carrier, "far_end": "reads"}), &json!({}));
         let frame = behind(&ipv4([10, 0, 0, 1], 0, 100), &[&[0x88, 0xa8, 0, 100], &[0x81, 0, 0, 7], &[8, 0]]);
         let (metered, after) = programs.pass("fairlane_ingress", &frame, LOOPBACK, 0).unwrap();
         assert_eq!((metered.verdict, &after), (PASS, &frame));

@@ -1,23 +1,40 @@
 //! `detach`: the machine is as it was before `attach`.
 
-use super::{Outcome, counted, print_out};
+use super::{Outcome, complain, counted, print_out, warn};
 use clap::Args;
 use fairlane_node::config::NodeConfig;
-use fairlane_node::kernel;
+use fairlane_node::kernel::{self, KernelError, Leaving};
 use std::path::{Path, PathBuf};
+
+/// Exit code where a detach would lose packets with labels; the package then refuses its removal.
+const LABELS_COME_IN: i32 = 3;
 
 /// Arguments of `detach`.
 #[derive(Args)]
 pub struct Detach {
     /// The configuration, of which only `node.pin_path` is used
     config: PathBuf,
+    /// Do not wait until the far ends of links have stopped writing labels, and do not refuse (exit code 3) if they go on:
+    /// packets with labels are lost
+    #[arg(long)]
+    now: bool,
 }
 
 impl Detach {
     /// Detaches.
     pub fn run(self) -> Outcome {
         let config = NodeConfig::load(&self.config)?;
-        let ports = kernel::detach(Path::new(&config.node.pin_path))?;
+        let tell = |port: &str| {
+            warn(&format!("{port}: the far end writes labels, and is told to stop before this end goes: some seconds"));
+        };
+        let leaving = if self.now { Leaving::AtOnce } else { Leaving::Quietly(&tell) };
+        let ports = match kernel::detach(Path::new(&config.node.pin_path), leaving) {
+            Err(error @ KernelError::LabelsComeIn(_)) => {
+                complain("error", &error);
+                std::process::exit(LABELS_COME_IN);
+            }
+            detached => detached?,
+        };
         Ok(print_out(&format!("detached: {}\n", counted(ports, "port")))?)
     }
 }

@@ -6,7 +6,7 @@
 use super::{Outcome, absent, attached, http, print_out};
 use clap::Args;
 use fairlane_node::config::escaped;
-use fairlane_node::kernel::{PortView, Snapshot, UserView};
+use fairlane_node::kernel::{Labels, PortView, Snapshot, UserView};
 use fairlane_node::names::Names;
 use fairlane_node::records::UserKey;
 use fairlane_node::subscribers;
@@ -109,7 +109,7 @@ const QUEUES: [Gauge; 6] = [
     }),
 ];
 
-const OF_PORTS: [Metric<PortView>; 5] = [
+const OF_PORTS: [Metric<PortView>; 6] = [
     ("port_accepted_packets_total", "counter", "Packets accepted.", |port| port.state.accepted as f64),
     ("port_accepted_bytes_total", "counter", "Bytes accepted, Ethernet header included.", |port| {
         port.state.accepted_bytes as f64
@@ -118,6 +118,12 @@ const OF_PORTS: [Metric<PortView>; 5] = [
     ("port_fair_rate", "gauge", "Fair rate of CSFQ in reference rates, 0 without an estimate.", |port| {
         if port.record.scheme() == "csfq" { port.state.fair_rate().unwrap_or(0.0) } else { 0.0 }
     }),
+    (
+        "port_labels_held_back_packets_total",
+        "counter",
+        "Packets sent without a label, since the far end did not say that it reads them.",
+        |port| port.held_back as f64,
+    ),
     ("port_marked_packets_total", "counter", "Accepted packets that were marked (ECN) in place of dropped.", |port| {
         port.state.marked as f64
     }),
@@ -129,6 +135,7 @@ type Drops = (&'static str, fn(&PortView) -> f64);
 const DROPS: [Drops; 2] = [("aqm", |port| port.state.dropped as f64), ("limit", |port| port.state.overlimit as f64)];
 const DROPS_NAME: &str = "port_dropped_packets_total";
 const ATTACHED_NAME: &str = "port_attached";
+const LABELS_NAME: &str = "port_labels";
 
 const OF_USERS: [Metric<UserView>; 4] = [
     ("user_packets_total", "counter", "Packets metered.", |user| user.state.packets as f64),
@@ -154,6 +161,18 @@ fn text(snapshot: &Snapshot, shown: &[&UserView], absent: &[&str], names: &Names
     }
     for interface in absent {
         line(&mut text, ATTACHED_NAME, &[("port", interface)], 0.0);
+    }
+    head(
+        &mut text,
+        LABELS_NAME,
+        "gauge",
+        "What ports do with labels for the far ends of their links: 1 of one state, 0 of others.",
+    );
+    for port in snapshot.ports.iter().filter(|port| port.labels != Labels::None) {
+        for state in Labels::ALL {
+            let labels = [("port", port.interface.as_str()), ("state", state.name())];
+            line(&mut text, LABELS_NAME, &labels, u8::from(state == port.labels).into());
+        }
     }
     for (name, kind, help, value) in OF_PORTS {
         head(&mut text, name, kind, help);
@@ -241,7 +260,7 @@ mod tests {
 
     /// All that a scrape can have.
     fn metrics() -> BTreeSet<String> {
-        let fixed = [DROPS_NAME, ATTACHED_NAME, USERS_NAME, SHOWN_NAME, QUANTILES_NAME].into_iter();
+        let fixed = [DROPS_NAME, ATTACHED_NAME, LABELS_NAME, USERS_NAME, SHOWN_NAME, QUANTILES_NAME].into_iter();
         let fixed = fixed.chain(PLACES_NAMES).chain(QUEUES.iter().map(|queue| queue.0));
         let of = OF_PORTS.iter().map(|metric| metric.0).chain(OF_USERS.iter().map(|metric| metric.0)).chain(fixed);
         let ingress = IngressStats::default().named().map(|(name, ..)| format!("ingress_{name}_total"));

@@ -2,7 +2,7 @@
 
 use super::{Outcome, absent, attached, attached_without_users, counted, label, marked, marked_title, print_out};
 use clap::Args;
-use fairlane_node::kernel::Snapshot;
+use fairlane_node::kernel::{Neighbour, SILENT, Snapshot};
 use fairlane_node::names::Names;
 use fairlane_node::subscribers;
 use serde_json::{Value as Json, json};
@@ -41,7 +41,7 @@ impl Status {
             format!("{}\n", to_json(&snapshot, &absent, reads_users.then_some(all), &names))
         } else {
             let of_users = if reads_users { users_table(&snapshot, all, &names) } else { String::new() };
-            ports_table(&snapshot, &absent) + &of_users + &counters(&snapshot)
+            ports_table(&snapshot, &absent) + &labels(&snapshot) + &of_users + &counters(&snapshot)
         };
         Ok(print_out(&text)?)
     }
@@ -71,6 +71,10 @@ fn to_json(snapshot: &Snapshot, absent: &[&str], all_users: Option<usize>, names
                 "overlimit": port.state.overlimit,
                 "marked": port.state.marked,
                 "unlabelled": port.state.unlabelled,
+                "labels": port.labels.name(),
+                "labels_held_back": port.held_back,
+                "neighbours": port.neighbours.iter().map(neighbour).collect::<Vec<_>>(),
+                "is_silent": port.is_silent,
             })
         })
         .collect();
@@ -92,6 +96,21 @@ fn to_json(snapshot: &Snapshot, absent: &[&str], all_users: Option<usize>, names
     let ingress: serde_json::Map<String, Json> =
         snapshot.ingress.named().map(|(name, _, value)| (name.into(), value.into())).collect();
     json!({"start_ns": snapshot.node.start_ns, "ports": ports, "absent": absent, "user_count": all_users, "users": users, "ingress": ingress})
+}
+
+fn neighbour(neighbour: &Neighbour) -> Json {
+    json!({"mac": neighbour.to_string(), "reads": neighbour.waits_s.is_none(), "waits_seconds": neighbour.waits_s})
+}
+
+/// A line for each port that writes labels, or takes them off without saying so.
+fn labels(snapshot: &Snapshot) -> String {
+    let lines = snapshot.ports.iter().flat_map(|port| {
+        let silent = port.is_silent.then(|| SILENT.to_string());
+        let texts = port.labels_in_words().into_iter().chain(silent);
+        texts.map(|text| format!("{}: {text}\n", port.interface)).collect::<Vec<_>>()
+    });
+    let lines: String = lines.collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 
 fn ports_table(snapshot: &Snapshot, absent: &[&str]) -> String {

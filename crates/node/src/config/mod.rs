@@ -15,7 +15,7 @@ mod user;
 pub use file::{LoadError, TomlFile};
 pub use mark::MarkMatch;
 pub use name::{check_name, escaped, printable, shown_name};
-pub use port::{Arrivals, BacklogSource, Carrier, Port, PortParams, QueueParams, QueueScheme, UserIs};
+pub use port::{Arrivals, BacklogSource, Carrier, FarEnd, Port, PortParams, QueueParams, QueueScheme, UserIs};
 pub use prefix::{Prefix, PrefixError};
 pub(crate) use renamed::refuse_renamed;
 pub use user::{ClassRule, MeterOf, User, UserParams, UserTableParams, Who};

@@ -57,6 +57,16 @@ choices! {
 }
 
 choices! {
+    /// How a port knows that the far end of its link takes labels off.
+    pub enum FarEnd {
+        /// The far end says so on the link; until then, labels wait.
+        Announced = "announced",
+        /// The operator says so: labels are always written.
+        Reads = "reads",
+    }
+}
+
+choices! {
     /// Which queue the AQM reads.
     pub enum BacklogSource {
         /// The root qdisc of the port.
@@ -77,6 +87,8 @@ params! {
         address_limit: Option<u32> = null, in 1..=1048576, source "our choice";
         /// What carries the label on the link of the port.
         carrier: Carrier = "none", source "our choice";
+        /// How the port knows that the far end takes labels off; of no effect with carrier "none" or "ipv6_option".
+        far_end: FarEnd = "announced", source "our choice";
         /// Rate of the link; thresholds in time and the virtual queue need it.
         rate: Option<BitRate> = null, in "1 kbit/s"..="1 Tbit/s", symbol "C_b", source "our choice";
         /// Class of the qdisc for best effort, such as "1:20".

@@ -4,17 +4,19 @@
 //! there, an earlier configuration, or what a killed tool left behind. Maps are changed entry by entry and a filter is
 //! replaced in one step, so that packets pass all the time and meters go on.
 
+use super::far_end::{fall_silent, now_ns};
 use super::links::{Framing, links};
 use super::lock::Lock;
-use super::programs::{Mode, PINNED, Programs, ZERO, check_pinned, open_pinned, read, read_ports};
+use super::programs::{
+    Mode, PINNED, Programs, ZERO, check_pinned, is_half_there, is_there, open_pinned, read, read_ports,
+};
 use super::tcx::{self, Side};
 use super::users::{UserTable, unfit};
 use super::{KernelError, clsact, hook};
-use crate::config::{Carrier, Hook, NodeConfig, NodeScheme, Port, UserIs};
+use crate::config::{Arrivals, Carrier, Hook, NodeConfig, NodeScheme, Port, UserIs};
 use crate::records::{NodeRecord, Places, PortRecord, PortState, RuleRecord, UserKey, UserState};
 use libbpf_rs::MapCore;
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
-use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -55,12 +57,17 @@ pub fn attach(config: &NodeConfig) -> Result<Attached, KernelError> {
     // It may be there already; if it cannot be made, the lock says so.
     let _ = fs::create_dir(folder);
     let _lock = Lock::take(folder)?;
-    let was_attached = folder.join("ports").exists();
+    if is_half_there(folder) {
+        remove_pins(folder)?;
+    }
+    let was_attached = is_there(folder);
     let places = if was_attached { places_there(config, folder)? } else { Places::of(config) };
     let has_tcx = config.node.hook == Hook::Auto && tcx::is_there();
     let outcome = Programs::load(Mode::Pinned(folder), places).and_then(|programs| {
-        let records = fill(&programs, config, &interfaces, has_tcx)?;
+        fall_silent(folder, &going(&programs.ports()?, config, &interfaces), &|_| ())?;
+        let mut records = fill(&programs, config, &interfaces, has_tcx)?;
         hook_all(&programs, &records, folder, has_tcx)?;
+        announce(&programs, &mut records)?;
         // What an earlier attach used that had another hook.
         records.iter().try_for_each(|record| leave_other_hook(&programs, record, folder, has_tcx))
     });
@@ -77,23 +84,65 @@ pub fn attach(config: &NodeConfig) -> Result<Attached, KernelError> {
 /// Whether anything is attached with the pins of this configuration.
 #[must_use]
 pub fn is_attached(config: &NodeConfig) -> bool {
-    Path::new(&config.node.pin_path).join("ports").exists()
+    is_there(Path::new(&config.node.pin_path))
+}
+
+/// Whether a detach waits until the far ends have stopped writing labels.
+#[derive(Clone, Copy)]
+pub enum Leaving<'a> {
+    /// It does, and names each port whose far end writes labels.
+    Quietly(&'a dyn Fn(&str)),
+    /// It does not: packets with labels are lost.
+    AtOnce,
 }
 
 /// Takes programs, the qdiscs that the tool made and nobody else uses, and pins away. Returns the number of ports that
 /// had any.
 ///
 /// # Errors
-/// Another attach or detach is at work, or the kernel refuses. Nothing attached is no error.
-pub fn detach(folder: &Path) -> Result<usize, KernelError> {
+/// Another attach or detach is at work, labels still come in, or the kernel refuses. Nothing attached is no error.
+pub fn detach(folder: &Path, leaving: Leaving<'_>) -> Result<usize, KernelError> {
     if !folder.exists() {
         return Ok(0);
     }
     let _lock = Lock::take(folder)?;
+    if let Leaving::Quietly(tell) = leaving
+        && folder.join("ports").exists()
+    {
+        let readers: Vec<_> =
+            read_ports(&open_pinned(folder, "ports")?)?.into_iter().filter(PortRecord::reads).collect();
+        fall_silent(folder, &readers, tell)?;
+    }
     remove_all(folder)
 }
 
+/// Ports that read labels and will not after a reload, or others.
+fn going(before: &[PortRecord], config: &NodeConfig, interfaces: &[u32]) -> Vec<PortRecord> {
+    let stays = |record: &PortRecord| {
+        let of = config.ports.iter().zip(interfaces).find(|(_, index)| **index == record.ifindex);
+        of.is_some_and(|(port, _)| {
+            port.params.arrivals == Arrivals::Trusted && port.params.carrier as u32 == record.carrier
+        })
+    };
+    before.iter().filter(|record| record.reads() && !stays(record)).copied().collect()
+}
+
+/// From now on the ports say that they read labels: all is there that takes them off.
+fn announce(programs: &Programs, records: &mut [PortRecord]) -> Result<(), KernelError> {
+    records.iter_mut().try_for_each(|record| {
+        record.quiet_until_ns = 0;
+        programs.write("ports", &PortRecord::place(record.ifindex), record)
+    })
+}
+
 fn remove_all(folder: &Path) -> Result<usize, KernelError> {
+    let ports = remove_pins(folder)?;
+    // Only if it is empty; others may keep something there.
+    let _ = fs::remove_dir(folder);
+    Ok(ports)
+}
+
+fn remove_pins(folder: &Path) -> Result<usize, KernelError> {
     let mut ports = 0;
     hook::unlink_all(folder)?;
     if folder.join("ports").exists() {
@@ -106,8 +155,6 @@ fn remove_all(folder: &Path) -> Result<usize, KernelError> {
     for name in PINNED {
         hook::remove(&folder.join(name))?;
     }
-    // Only if it is empty; others may keep something there.
-    let _ = fs::remove_dir(folder);
     Ok(ports)
 }
 
@@ -216,8 +263,8 @@ pub fn configure(
 ) -> Result<(), KernelError> {
     let is_new = fill_node(programs, config, start_ns)?;
     fill_users(programs, config, is_new)?;
-    fill_ports(programs, config, interfaces, |_, _| Ok(false))?;
-    Ok(())
+    let mut records = fill_ports(programs, config, interfaces, |_, _| Ok(false))?;
+    announce(programs, &mut records)
 }
 
 /// Writes the configuration into the maps. Returns the records of the ports that are to be hooked.
@@ -227,10 +274,8 @@ fn fill(
     interfaces: &[u32],
     has_tcx: bool,
 ) -> Result<Vec<PortRecord>, KernelError> {
-    let now = clock_gettime(ClockId::Monotonic);
-    let now_ns = now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs();
     // First, since it refuses what belongs to others, such as ports of another network namespace.
-    let is_new = fill_node(programs, config, now_ns)?;
+    let is_new = fill_node(programs, config, now_ns())?;
     let folder = Path::new(&config.node.pin_path);
     for record in programs.ports()?.iter().filter(|record| !interfaces.contains(&record.ifindex)) {
         for side in [Side::Ingress, Side::Egress, Side::Unwrap] {
@@ -335,7 +380,11 @@ fn fill_ports(
         let made = make_clsact(&port.interface, *index)?;
         let made_clsact = made || known.is_some_and(|record| record.made_clsact != 0);
         let framing = links.iter().find(|link| link.index == *index).map_or(Framing::Ethernet, |link| link.framing);
-        let record = record_of(config, port, *index, framing, made_clsact)?;
+        let mut record = record_of(config, port, *index, framing, made_clsact)?;
+        // One that reads labels goes on saying so; a new one says so when its programs are there.
+        if let Some(known) = known.filter(|known| (known.ingress, known.carrier) == (record.ingress, record.carrier)) {
+            record.quiet_until_ns = known.quiet_until_ns;
+        }
         let place = PortRecord::place(*index);
         if !known.is_some_and(|known| record.keeps_state_of(known)) {
             programs.write("port_states", &place, &PortState::initial())?;
@@ -388,7 +437,7 @@ fn hook_port(programs: &Programs, record: &PortRecord, folder: &Path, has_tcx: b
     // First what takes shims off: ingress refuses packets that have one.
     let sides = [
         ("fairlane_unwrap", Side::Unwrap, record.has_unwrap()),
-        ("fairlane_ingress", Side::Ingress, record.ingress != 0),
+        ("fairlane_ingress", Side::Ingress, record.has_ingress()),
         ("fairlane_egress", Side::Egress, record.has_egress()),
     ];
     for (program, side, wanted) in sides {

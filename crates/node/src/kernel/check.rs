@@ -2,10 +2,10 @@
 
 use super::attach::{check_node, check_pin_path, default_rule, places_there, record_of, same_place};
 use super::links::{Link, links, root_qdiscs};
-use super::programs::{Mode, Programs};
+use super::programs::{Mode, Programs, is_there};
 use super::tcx::{self, Side};
 use super::users::unfit;
-use super::{KernelError, hook};
+use super::{KernelError, Labels, PortView, SILENT, Snapshot, hook};
 use crate::config::{Arrivals, BacklogSource, Carrier, MeterOf, NodeConfig, Port, QueueScheme, User, Who};
 use crate::io::aggregating_offloads;
 use crate::records::{Places, RuleRecord};
@@ -78,9 +78,22 @@ pub fn check(config: Option<&NodeConfig>) -> Vec<Finding> {
             }
             findings.push(users_table(config, folder));
             findings.extend(ports(config));
+            findings.extend(labels(folder));
         }
     }
     findings
+}
+
+/// Ports that hold labels back, or take them off without saying so; nothing if nothing is attached.
+fn labels(folder: &Path) -> Vec<Finding> {
+    // What is wrong with the pins has been said.
+    let ports = Snapshot::without_users(folder).ok().flatten().map_or_else(Vec::new, |snapshot| snapshot.ports);
+    let of = |port: &PortView| {
+        let waits = (port.labels == Labels::Waiting).then(|| port.labels_in_words()).flatten();
+        waits.or_else(|| port.is_silent.then(|| SILENT.into()))
+    };
+    let texts = ports.iter().filter_map(|port| Some((format!("port {}", port.interface), of(port)?)));
+    texts.map(|(what, text)| Finding::new(what, State::Warning, text)).collect()
 }
 
 /// Places of configured users, in percent of all, above which there is a warning.
@@ -95,7 +108,7 @@ fn has_bpf_file_system() -> Option<String> {
 fn users_table(config: &NodeConfig, folder: &Path) -> Finding {
     let what = "users table";
     let mut places = Places::of(config);
-    if folder.join("users").exists() {
+    if is_there(folder) {
         match places_there(config, folder) {
             Ok(there) => places = there,
             Err(error) => return Finding::new(what, State::Missing, error.to_string()),

@@ -48,12 +48,19 @@ pub(super) fn unlink(folder: &Path, index: u32, side: Side) -> Result<(), Kernel
 
 /// Takes our programs from all ports.
 pub(super) fn unlink_all(folder: &Path) -> Result<(), KernelError> {
-    for entry in fs::read_dir(folder).map_err(KernelError::system(format!("reading {}", folder.display())))?.flatten() {
-        if entry.file_name().to_string_lossy().starts_with(LINK) {
-            remove(&entry.path())?;
-        }
-    }
-    Ok(())
+    links(folder)
+        .map_err(KernelError::system(format!("reading {}", folder.display())))?
+        .try_for_each(|pin| remove(&pin))
+}
+
+/// Whether any port has a program of ours through a link.
+pub(super) fn has_links(folder: &Path) -> bool {
+    links(folder).is_ok_and(|mut pins| pins.next().is_some())
+}
+
+fn links(folder: &Path) -> io::Result<impl Iterator<Item = PathBuf>> {
+    let entries = fs::read_dir(folder)?.flatten();
+    Ok(entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(LINK)).map(|entry| entry.path()))
 }
 
 /// Removes a pin. Absent is what is wanted.

@@ -91,6 +91,12 @@ pub fn links() -> io::Result<Vec<Link>> {
     Ok(links)
 }
 
+/// The name of an interface, if it is there.
+pub(super) fn name_of(index: u32) -> Option<String> {
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None).ok()?;
+    rustix::net::netdevice::index_to_name(&socket, index).ok()
+}
+
 /// The kind of the root qdisc of each interface, by its index.
 ///
 /// # Errors

@@ -7,6 +7,7 @@ mod attach;
 mod batches;
 mod check;
 mod clsact;
+mod far_end;
 mod flood;
 mod hook;
 mod links;
@@ -19,8 +20,9 @@ mod snapshot;
 mod tcx;
 mod users;
 
-pub use attach::{Attached, Ports, attach, configure, detach, is_attached, ports_of};
+pub use attach::{Attached, Leaving, Ports, attach, configure, detach, is_attached, ports_of};
 pub use check::{Finding, State, check, warnings};
+pub use far_end::{Labels, Neighbour, SILENT};
 pub use flood::Flood;
 pub use links::{Link, LinkEvent, LinkEvents, links, root_qdiscs};
 pub use pin_watch::PinWatch;
@@ -70,6 +72,12 @@ pub enum KernelError {
         /// What is wrong with it.
         problem: String,
     },
+    /// Labels still come in that nobody would take off.
+    #[error(
+        "ports: labels still come in at \"{0}\", and packets with labels are lost where nobody takes them off; detach the node at \
+         the far end first, or end this one all the same with detach --now"
+    )]
+    LabelsComeIn(String),
     /// A change that needs a detach first.
     #[error("{key}: changed from {from} to {to}, which needs a detach first")]
     NeedsDetach {

@@ -1,6 +1,6 @@
 //! The programs and maps of `bpf/node.bpf.c`, loaded.
 
-use super::{KernelError, messages};
+use super::{KernelError, hook, messages};
 use crate::records::{
     IngressStats, NodeRecord, Places, PoolRecord, PortRecord, PortState, Record, ReplayInput, UserKey, UserState,
 };
@@ -24,7 +24,7 @@ pub(super) fn open_pinned(folder: &Path, name: &str) -> Result<MapHandle, Kernel
 }
 
 /// Maps that outlive the tool.
-pub(super) const PINNED: [&str; 14] = [
+pub(super) const PINNED: [&str; 16] = [
     "config",
     "rules",
     "number_rules",
@@ -37,9 +37,22 @@ pub(super) const PINNED: [&str; 14] = [
     "port_addresses",
     "ports",
     "port_states",
+    "link_states",
+    "neighbours",
     "stats",
     "sweepers",
 ];
+
+/// Whether anything is attached with the pins in a folder.
+pub(super) fn is_there(folder: &Path) -> bool {
+    folder.join("ports").exists() && !is_half_there(folder)
+}
+
+/// Whether only some of the pins are there and no program: an attach was killed that loaded them, or a detach.
+pub(super) fn is_half_there(folder: &Path) -> bool {
+    let there = PINNED.iter().filter(|name| folder.join(name).exists()).count();
+    (1..PINNED.len()).contains(&there) && !hook::has_links(folder)
+}
 
 /// The maps that are pinned in `folder` have keys and records of the lengths that this build has.
 pub(super) fn check_pinned(folder: &Path) -> Result<(), KernelError> {

@@ -3,8 +3,11 @@
 use super::KernelError;
 use super::attach::netns;
 use super::batches::read_all;
-use super::programs::{ZERO, open_pinned, read, read_ingress_stats, read_ports};
-use crate::records::{IngressStats, Kind, NodeRecord, Places, PoolRecord, PortRecord, PortState, UserKey, UserState};
+use super::far_end::{Labels, Neighbour, neighbours, now_ns};
+use super::programs::{ZERO, is_there, open_pinned, read, read_ingress_stats, read_ports};
+use crate::records::{
+    IngressStats, Kind, LinkState, NodeRecord, Places, PoolRecord, PortRecord, PortState, UserKey, UserState,
+};
 use libbpf_rs::{MapCore, MapHandle};
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 use std::ops::ControlFlow;
@@ -41,6 +44,14 @@ pub struct PortView {
     pub record: PortRecord,
     /// What it has done.
     pub state: PortState,
+    /// What it does with labels for the far end of its link.
+    pub labels: Labels,
+    /// The neighbours that it has packets for, if they are asked whether they read labels.
+    pub neighbours: Vec<Neighbour>,
+    /// Packets that were sent without what the carrier would have said.
+    pub held_back: u64,
+    /// Whether it takes labels off and does not say so, since a detach is under way or was interrupted.
+    pub is_silent: bool,
 }
 
 /// One user.
@@ -50,6 +61,30 @@ pub struct UserView {
     pub key: UserKey,
     /// Its state.
     pub state: UserState,
+}
+
+impl PortView {
+    /// What the port does with labels for the far end of its link, for people; nothing without a carrier.
+    #[must_use]
+    pub fn labels_in_words(&self) -> Option<String> {
+        let carrier = self.record.carrier();
+        Some(match self.labels {
+            Labels::None => return None,
+            Labels::Harmless => {
+                format!("labels ({carrier}) are written; neighbours that do not read them pass them over")
+            }
+            Labels::Asserted => {
+                format!("labels ({carrier}) are written; far_end = \"reads\" says that the far end reads them")
+            }
+            Labels::Idle => format!("labels ({carrier}): no packets lately"),
+            Labels::Written => format!("labels ({carrier}) are written; the far end says that it reads them"),
+            Labels::Waiting => format!(
+                "labels ({carrier}) are held back, {} packets so far: {}",
+                self.held_back,
+                self.neighbours.iter().filter_map(Neighbour::waits_in_words).collect::<Vec<_>>().join(", ")
+            ),
+        })
+    }
 }
 
 impl Snapshot {
@@ -68,7 +103,7 @@ impl Snapshot {
     /// # Errors
     /// As for [`Self::read`].
     pub fn without_users(folder: &Path) -> Result<Option<Self>, KernelError> {
-        if !folder.join("ports").exists() {
+        if !is_there(folder) {
             return Ok(None);
         }
         let node: NodeRecord = read(&open_pinned(folder, "config")?, "config", ZERO.as_bytes())?.unwrap_or_default();
@@ -82,12 +117,26 @@ impl Snapshot {
         let names = socket(AddressFamily::INET, SocketType::DGRAM, None).ok();
         let map = open_pinned(folder, "ports")?;
         let states = open_pinned(folder, "port_states")?;
+        let links = open_pinned(folder, "link_states")?;
+        let (all_neighbours, now) = (neighbours(folder)?, now_ns());
         let mut ports = Vec::new();
         for record in read_ports(&map)? {
             let index = record.ifindex;
             let state = read(&states, "port_states", PortRecord::place(index).as_bytes())?.unwrap_or_default();
             let name = names.as_ref().and_then(|socket| netdevice::index_to_name(socket, index).ok());
-            ports.push(PortView { index, interface: name.unwrap_or_else(|| format!("#{index}")), record, state });
+            let link: LinkState = read(&links, "link_states", PortRecord::place(index).as_bytes())?.unwrap_or_default();
+            let neighbours: Vec<_> =
+                all_neighbours.iter().filter(|(port, _)| *port == index).map(|(_, neighbour)| *neighbour).collect();
+            ports.push(PortView {
+                index,
+                interface: name.unwrap_or_else(|| format!("#{index}")),
+                record,
+                state,
+                labels: Labels::of(&record, &neighbours),
+                neighbours,
+                held_back: link.held_back,
+                is_silent: record.reads() && record.quiet_until_ns > now,
+            });
         }
         ports.sort_by_key(|port| port.index);
         let ingress = read_ingress_stats(&open_pinned(folder, "stats")?)?;

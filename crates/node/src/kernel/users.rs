@@ -6,7 +6,7 @@
 
 use super::KernelError;
 use super::batches::{read_all, write_all};
-use super::programs::{Programs, ZERO, open_pinned, read};
+use super::programs::{Programs, ZERO, is_there, open_pinned, read};
 use crate::config::{MarkMatch, NodeConfig, User, UserIs, Who};
 use crate::records::{Kind, MarkRuleRecord, NodeRecord, NumberKey, Places, PrefixKey, RuleRecord, UserKey, UserState};
 use fairlane_schemes::fixed::OutOfRange;
@@ -44,7 +44,7 @@ impl UserTable {
     /// # Errors
     /// The kernel refuses, or the maps are of another version.
     pub fn open(folder: &Path) -> Result<Option<Self>, KernelError> {
-        if !folder.join("ports").exists() {
+        if !is_there(folder) {
             return Ok(None);
         }
         let mut table = Self::of_maps(|name| open_pinned(folder, name))?;

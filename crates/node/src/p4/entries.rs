@@ -17,7 +17,7 @@
 //! addresses of one hash share a meter.
 
 use crate::config::{
-    Arrivals, BacklogSource, Carrier, ClassRule, MeterOf, NodeConfig, NodeScheme, Port, QueueScheme, UserIs,
+    Arrivals, BacklogSource, Carrier, ClassRule, FarEnd, MeterOf, NodeConfig, NodeScheme, Port, QueueScheme, UserIs,
     UserParams, Who,
 };
 use fairlane_schemes::base::config::ConfigError;
@@ -153,6 +153,11 @@ impl Switch {
             entries.extend(aqm(number, port, config.default_user.reference_rate)?);
             match port.params.carrier {
                 Carrier::None => {}
+                Carrier::Tag if port.params.far_end == FarEnd::Announced => {
+                    let problem = "\"announced\" is not there on a P4 switch, which cannot ask the far end: \"reads\" \
+                                   asserts that it takes labels off";
+                    return Err(ConfigError::new(format!("ports[{number}].far_end"), problem));
+                }
                 Carrier::Tag => entries.push(carry_label(number)),
                 other => {
                     let problem = format!("\"{}\" is not there on a P4 switch, it has \"802.1ad\"", other.name());

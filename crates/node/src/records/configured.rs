@@ -2,17 +2,18 @@
 
 use super::fixed::{CsfqParamsRecord, CsfqRecord, DecayRecord};
 use super::maps::{
-    Kind, MarkRuleRecord, NodeRecord, NumberKey, Place, PoolRecord, PortRecord, PortState, PrefixKey, RuleRecord, Unit,
-    UserKey,
+    Kind, MarkRuleRecord, NeighbourState, NodeRecord, NumberKey, Place, PoolRecord, PortRecord, PortState, PrefixKey,
+    RuleRecord, Unit, UserKey,
 };
 use crate::config::{
-    Arrivals, BacklogSource, MarkMatch, MeterOf, NodeConfig, NodeScheme, Port, Prefix, QueueScheme, UserIs, UserParams,
-    Who,
+    Arrivals, BacklogSource, FarEnd, MarkMatch, MeterOf, NodeConfig, NodeScheme, Port, Prefix, QueueScheme, UserIs,
+    UserParams, Who,
 };
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Threshold, Time};
 use fairlane_schemes::fixed::csfq::{FixedCsfqParams, RateConstants};
 use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, FixedThreshold, OutOfRange, PACKET, PACKET_WEIGHT};
 use fairlane_schemes::label::abc::AverageOver;
+use std::time::Duration;
 
 impl NodeRecord {
     /// The record of a configuration.
@@ -263,7 +264,7 @@ impl PortRecord {
             )?),
             _ => CsfqParamsRecord::default(),
         };
-        Ok(Self {
+        let record = Self {
             ifindex,
             ingress: port.params.arrivals as u32,
             aqm: port.queue.scheme as u32,
@@ -275,6 +276,9 @@ impl PortRecord {
             is_layer3: 0,
             marks_ecn: (port.abc.ecn == Some(true)).into(),
             qdisc_class: port.qdisc_classes(),
+            asks: 0,
+            reserved: 0,
+            quiet_until_ns: u64::MAX,
             q_min,
             q_base,
             gamma,
@@ -286,7 +290,9 @@ impl PortRecord {
             },
             ns_per_byte_q20: Self::ns_per_byte_q20(rate),
             csfq,
-        })
+        };
+        let asks = record.needs_reader() && port.params.far_end == FarEnd::Announced;
+        Ok(Self { asks: asks.into(), ..record })
     }
 
     /// How long a byte takes.
@@ -318,6 +324,13 @@ fn units_of(threshold: Threshold, is_virtual: bool, rate: BitRate) -> i64 {
         Threshold::Packets(packets) => packets * PACKET as f64,
     };
     units.round() as i64
+}
+
+impl NeighbourState {
+    /// How often a neighbour is asked.
+    pub const ASK_EVERY: Duration = Duration::from_millis(200);
+    /// How long labels are written after a question that was answered.
+    pub const READ_FOR: Duration = Duration::from_secs(2);
 }
 
 impl PoolRecord {

@@ -245,6 +245,12 @@ records! {
         marks_ecn: u32,
         /// skb->priority of each class, 0 leaves it.
         qdisc_class: [u32; 2],
+        /// Whether labels wait until the far end says that it reads them.
+        asks: u32,
+        /// Zero.
+        reserved: u32,
+        /// Until when a port that reads labels does not say so; 0 if it does.
+        quiet_until_ns: u64,
         /// Q_min.
         q_min: i64,
         /// Q_base; of CSFQ the threshold of its queue.
@@ -291,6 +297,44 @@ records! {
         marked: u64,
         /// State of CSFQ.
         csfq: CsfqRecord,
+    }
+
+    /// A neighbour that packets are sent to.
+    struct NeighbourKey = neighbour_key {
+        /// Index of the interface.
+        ifindex: u32,
+        /// Its address.
+        mac: [u8; 6],
+        /// What carries labels to it.
+        carrier: u8,
+        /// Zero.
+        reserved: u8,
+    }
+
+    /// Whether a neighbour reads labels.
+    struct NeighbourState = neighbour {
+        /// Until when labels may be written; of one that never answered, when it was met.
+        until_ns: u64,
+        /// When it was asked last.
+        asked_ns: u64,
+        /// What its answer must repeat.
+        nonce: u32,
+        /// Zero.
+        reserved: u32,
+    }
+
+    /// What is known of the far end of the link of a port.
+    struct LinkState = link_state {
+        /// When a new neighbour was met last.
+        asked_ns: u64,
+        /// Until when the last neighbour that answered may be sent labels.
+        until_ns: u64,
+        /// When the port last said that it reads labels.
+        answered_ns: u64,
+        /// When a label came last while the port did not say so.
+        late_ns: u64,
+        /// Packets sent without what the carrier would have said.
+        held_back: u64,
     }
 
     /// Counters of what happens to labels, of one processor.

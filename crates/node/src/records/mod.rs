@@ -11,8 +11,8 @@ pub use configured::Places;
 pub use declare::{CType, Field, Layout, Record};
 pub use fixed::{AveragerRecord, CsfqParamsRecord, CsfqRecord, DecayRecord, MeterRecord};
 pub use maps::{
-    IngressStats, Kind, MarkRuleRecord, NodeRecord, NumberKey, PoolRecord, PortRecord, PortState, PrefixKey,
-    RedirectStats, ReplayInput, RuleRecord, UserKey, UserState,
+    IngressStats, Kind, LinkState, MarkRuleRecord, NeighbourKey, NeighbourState, NodeRecord, NumberKey, PoolRecord,
+    PortRecord, PortState, PrefixKey, RedirectStats, ReplayInput, RuleRecord, UserKey, UserState,
 };
 
 use crate::config::{Arrivals, Carrier, ClassRule, NodeScheme, QueueScheme, User, UserIs};
@@ -32,11 +32,15 @@ pub fn headers() -> [(&'static str, String); 2] {
          /* A port has the place of its ifindex modulo this; the tool refuses two ports of one place. */\n\
          #define PORT_PLACES {}\n\
          /* What the search for silent users does at a time: places looked at, users expired. */\n\
-         #define SLICE_LOOKED {}\n#define SLICE_EXPIRED {}\n\n",
+         #define SLICE_LOOKED {}\n#define SLICE_EXPIRED {}\n\
+         /* How often a neighbour is asked whether it reads labels, and how long a yes counts from the question on. */\n\
+         #define ASK_EVERY_NS {}ULL\n#define READ_FOR_NS {}ULL\n\n",
         User::MOST_MARKS,
         PortRecord::PLACES,
         PoolRecord::SLICE_LOOKED,
-        PoolRecord::SLICE_EXPIRED
+        PoolRecord::SLICE_EXPIRED,
+        NeighbourState::ASK_EVERY.as_nanos(),
+        NeighbourState::READ_FOR.as_nanos()
     );
     let numbers = declare::enumerations! {
         SCHEME_ABC = NodeScheme::Abc, SCHEME_CSFQ = NodeScheme::Csfq;

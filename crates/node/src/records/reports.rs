@@ -22,6 +22,24 @@ impl NodeRecord {
 }
 
 impl PortRecord {
+    /// Whether a packet with a label is lost on the link of the port if nobody takes it off.
+    #[must_use]
+    pub fn needs_reader(&self) -> bool {
+        [Carrier::Tag, Carrier::Shim].iter().any(|carrier| *carrier as u32 == self.carrier)
+    }
+
+    /// Whether the port takes such labels off.
+    #[must_use]
+    pub fn reads(&self) -> bool {
+        self.ingress == Arrivals::Trusted as u32 && self.needs_reader()
+    }
+
+    /// Whether anything happens to packets that come in: answers of the far end do, too.
+    #[must_use]
+    pub fn has_ingress(&self) -> bool {
+        self.ingress != 0 || self.asks != 0
+    }
+
     /// Whether shims are taken off before the packets come in.
     #[must_use]
     pub fn has_unwrap(&self) -> bool {

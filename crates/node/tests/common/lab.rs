@@ -150,6 +150,13 @@ impl Lab {
         path
     }
 
+    /// A folder that goes with the laboratory.
+    pub fn folder(&self, name: &str) -> PathBuf {
+        let path = self.folder.join(name);
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
     /// The folder of the pins of the configuration of a name.
     pub fn pins_of(&self, name: &str) -> PathBuf {
         self.bpf_folder().join(name)
@@ -257,6 +264,12 @@ impl Drop for Lab {
         let _ = Command::new("umount").arg(self.bpf_folder()).output();
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// The monotonic clock, which Python has as `time.monotonic()`.
+pub fn now_s() -> f64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 
 /// A port of a status.
