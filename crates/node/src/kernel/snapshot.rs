@@ -4,7 +4,9 @@ use super::KernelError;
 use super::attach::netns;
 use super::batches::read_all;
 use super::programs::{ZERO, open_pinned, read, read_ingress_stats, read_ports};
-use crate::records::{IngressStats, Kind, NodeRecord, Places, PoolRecord, PortRecord, PortState, UserKey, UserState};
+use crate::records::{
+    IngressStats, Kind, NodeRecord, Places, PoolRecord, PortCounts, PortRecord, PortState, UserKey, UserState,
+};
 use libbpf_rs::{MapCore, MapHandle};
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 use std::ops::ControlFlow;
@@ -41,6 +43,8 @@ pub struct PortView {
     pub record: PortRecord,
     /// What it has done.
     pub state: PortState,
+    /// Packets that it has counted.
+    pub counts: PortCounts,
 }
 
 /// One user.
@@ -53,6 +57,18 @@ pub struct UserView {
 }
 
 impl Snapshot {
+    /// Packets that the ports dropped.
+    #[must_use]
+    pub fn dropped_by_ports(&self) -> u64 {
+        self.ports.iter().map(|port| port.counts.drops()).sum()
+    }
+
+    /// Packets that users lost; the same number while neither ports nor users are taken away.
+    #[must_use]
+    pub fn dropped_of_users(&self) -> u64 {
+        self.users.iter().map(|user| user.state.dropped).sum()
+    }
+
     /// Reads the maps that are pinned in `folder`; nothing if nothing is attached.
     ///
     /// # Errors
@@ -85,9 +101,11 @@ impl Snapshot {
         let mut ports = Vec::new();
         for record in read_ports(&map)? {
             let index = record.ifindex;
-            let state = read(&states, "port_states", PortRecord::place(index).as_bytes())?.unwrap_or_default();
+            let state: PortState =
+                read(&states, "port_states", PortRecord::place(index).as_bytes())?.unwrap_or_default();
             let name = names.as_ref().and_then(|socket| netdevice::index_to_name(socket, index).ok());
-            ports.push(PortView { index, interface: name.unwrap_or_else(|| format!("#{index}")), record, state });
+            let interface = name.unwrap_or_else(|| format!("#{index}"));
+            ports.push(PortView { index, interface, record, counts: state.total(), state });
         }
         ports.sort_by_key(|port| port.index);
         let ingress = read_ingress_stats(&open_pinned(folder, "stats")?)?;
@@ -98,7 +116,8 @@ impl Snapshot {
     }
 }
 
-/// Everybody who has sent or received, and the default user; and how many configured users there are.
+/// Everybody who has sent or received, or has lost packets that were metered elsewhere, and the default user; and how many
+/// configured users there are.
 fn read_users(map: &MapHandle, snapshot: &Snapshot) -> Result<(Vec<UserView>, u32), KernelError> {
     let mut configured = 0;
     let end = snapshot.places.first_address() + snapshot.pool.fresh;
@@ -108,9 +127,9 @@ fn read_users(map: &MapHandle, snapshot: &Snapshot) -> Result<(Vec<UserView>, u3
             return ControlFlow::Break(());
         }
         configured += u32::from(snapshot.places.is_of_user(place) && state.key.kind() != Kind::Free);
-        let is_there = state.key.kind() != Kind::Free && state.last_ns != 0;
+        let is_there = state.key.kind() != Kind::Free && (state.last_ns != 0 || state.dropped != 0);
         if is_there || state.key == UserKey::DEFAULT {
-            users.push(UserView { key: state.key, state });
+            users.push(UserView { key: state.key, state: state.settled() });
         }
         ControlFlow::Continue(())
     })?;
