@@ -11,6 +11,7 @@ mod flood;
 mod hook;
 mod links;
 mod lock;
+mod marks;
 mod messages;
 mod pin_watch;
 mod programs;
