@@ -197,7 +197,7 @@ mod tests {
             ),
             (format!(r#"{{"mangle":{{"key":{mark},"value":{{"|":[{mark},1]}}}}}}"#), 1),
             (format!(r#"{{"mangle":{{"key":{mark},"value":{{"ct":{{"key":"mark"}}}}}}}}"#), ALL),
-            (format!(r#"{{"mangle":{{"key":{{"ct":{{"key":"mark"}}}},"value":7}}}}"#), 0),
+            (r#"{"mangle":{"key":{"ct":{"key":"mark"}},"value":7}}"#.into(), 0),
             (format!(r#"{{"match":{{"op":"==","left":{{"&":[{mark},65536]}},"right":65536}}}}"#), 0x10000),
             (format!(r#"{{"match":{{"op":"==","left":{mark},"right":5}}}}"#), ALL),
             (r#"{"counter":{"packets":0,"bytes":0}}"#.into(), 0),
