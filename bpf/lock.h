@@ -13,9 +13,9 @@
  * Why interrupts can stay on: whoever holds it runs with bottom halves off (tc, BPF_PROG_TEST_RUN), so that no other
  * packet comes in between on the same processor, and no interrupt takes it.
  *
- * The word says when the lock was taken, in units of 2^20 ns, and is odd. The tool writes records with the word at zero. A
- * word that is older than a second was written by somebody else, or its holder stood still so long: the lock is taken
- * over.
+ * The word is 1, or since when packets have found the record locked, in units of 2^20 ns. The tool writes records with the
+ * word at zero. A word that is older than a second was written by somebody else, or its holder stands still so long: the
+ * lock is taken over.
  */
 #ifndef FAIRLANE_LOCK_H
 #define FAIRLANE_LOCK_H
@@ -26,17 +26,32 @@
 /* About a second, in units of 2^20 ns. */
 #define LOCK_LASTS 1024
 
+#define LOCKED 1
+
+/* Another packet has the lock: whether it has had it for too long. */
+static __noinline int take_over(__u32 *lock, __u32 there, __u64 now_ns)
+{
+	__u32 now = (__u32)(now_ns >> 20) | 2;
+
+	if (there == LOCKED)
+		there = now;
+	/* Clocks of processors differ a little, hence the sign. */
+	if ((__s32)(now - there) > LOCK_LASTS)
+		return 1;
+	/* Unless it was given back meanwhile. */
+	__sync_val_compare_and_swap(lock, LOCKED, there);
+	return 0;
+}
+
 /* Whether the lock is ours from now on. Exchanges order what comes before and behind them on every processor. */
 static __always_inline __u32 take_lock(__u32 *lock, __u64 now_ns)
 {
-	__u32 word = (__u32)(now_ns >> 20) | 1, there;
+	__u32 there = __sync_lock_test_and_set(lock, LOCKED), is_ours = !there;
 
-	there = __sync_val_compare_and_swap(lock, 0, word);
-	/* Clocks of processors differ a little, hence the sign. */
-	if (there && (__s32)(word - there) > LOCK_LASTS)
-		there = there != __sync_val_compare_and_swap(lock, there, word);
+	if (there)
+		is_ours = take_over(lock, there, now_ns);
 	asm volatile("" ::: "memory");
-	return !there;
+	return is_ours;
 }
 
 static __always_inline void give_lock(__u32 *lock)

@@ -61,10 +61,10 @@ __noinline __u64 aggregated(struct __sk_buff *skb)
 	return (__u64)packets << 32 | header;
 }
 
-/* How many packets a packet is. */
+/* How many packets a packet is that goes out: its length on the wire is computed already. */
 static __always_inline __u32 packets_of(struct __sk_buff *skb)
 {
-	__u32 packets = skb->gso_size ? aggregated(skb) >> 32 : 1;
+	__u32 packets = skb->wire_len == skb->len ? 1 : aggregated(skb) >> 32;
 
 	return packets ? packets : 1;
 }

@@ -183,15 +183,16 @@ fn with_and_without_a_holder(
         })
     };
     both(LOCKED_NS - 1_000_000, 3);
-    // Units of 2^20 ns, odd: bpf/lock.h.
-    write_locks(&nodes[1], (LOCKED_NS >> 20) as u32 | 1);
+    write_locks(&nodes[1], 1);
     let before = states(&nodes[1]);
     let times = (LOCKED_NS..LOCKED_NS + back_ns).step_by(gap_ns as usize).zip(1..);
     // Queues of 0 to 29 packets: below all thresholds, above them, above the limit.
     let sent = times.map(|(now_ns, i)| check(&both(now_ns, i % 30))).count() as u64;
     let after = states(&nodes[1]);
-    assert_eq!((after.0.lock, after.0.meter, after.0.packets), (before.0.lock, before.0.meter, before.0.packets));
-    assert_eq!((after.1.lock, after.1.averager, after.1.csfq), (before.1.lock, before.1.averager, before.1.csfq));
+    // Since when it has been locked, in units of 2^20 ns (bpf/lock.h).
+    assert_eq!([after.0.lock, after.1.lock], [(LOCKED_NS >> 20) as u32 | 2; 2]);
+    assert_eq!((after.0.meter, after.0.packets), (before.0.meter, before.0.packets));
+    assert_eq!((after.1.averager, after.1.csfq), (before.1.averager, before.1.csfq));
     assert_eq!(after.1.counts, before.1.counts);
     assert_eq!(after.0.settled().packets, sent + 1);
     let total = after.1.total();
@@ -249,7 +250,7 @@ fn a_holder_that_stands_still_for_half_a_second_moves_labels_by_what_did_not_dec
 fn a_lock_that_nobody_gives_back_is_taken_over() {
     skip_unless_possible!();
     let programs = replayed_later(&config(&json!({}), &json!({})));
-    write_locks(&programs, 1);
+    write_locks(&programs, 2);
     through(&programs, &ipv4([10, 0, 0, 1], 0, 100), 0);
     let (user, port) = states(&programs);
     assert_eq!((user.key, user.packets, user.lock), (UserKey::DEFAULT, 1, 0));
