@@ -177,8 +177,8 @@ fn aggregated_packets_count_as_those_on_the_wire() {
             &format!("import socket\ns=socket.create_connection(('{to}',9))\ns.sendall(bytes({BYTES}))\ns.close()"),
         );
         assert!(receiver.wait().unwrap().success());
-        let status = lab.status("n", &config);
         let of = |object: &Json, key: &str| object[key].as_u64().unwrap();
+        let status = lab.status("n", &config);
         let metered = user(&status, who).unwrap();
         let (packets, bytes) = (of(metered, "packets"), of(metered, "bytes"));
         let received: Json = serde_json::from_str(&lab.run("n", "ip -j -s link show in0")).unwrap();
@@ -187,12 +187,13 @@ fn aggregated_packets_count_as_those_on_the_wire() {
         assert!(packets > BYTES / 1448 && packets > 2 * came, "{packets} {came} {status}");
         assert_eq!(bytes - packets * (ip + 32), BYTES + 8, "{status}");
         let out = port(&status, "out0");
-        // What the node itself sends to find its neighbour is there as well, but does not go through TCP.
-        let (accepted, accepted_bytes) = (of(out, "accepted"), of(out, "accepted_bytes"));
-        assert!(accepted >= packets && accepted_bytes - bytes >= 14 * packets, "{packets} {bytes} {status}");
-        if ip == 20 {
-            assert_eq!((accepted, accepted_bytes), (packets, bytes + 14 * packets), "{status}");
-        }
+        // What the node itself sends, such as reports of multicast listeners, has no label. What ends at the node, neighbour
+        // discovery of the client, does not come out; the last acknowledgement may not have yet.
+        let own = of(out, "unlabelled");
+        let (accepted, accepted_bytes) = (of(out, "accepted") - own, of(out, "accepted_bytes"));
+        assert!(accepted <= packets && accepted + 8 >= packets, "{packets} {status}");
+        assert!(accepted_bytes <= bytes + 14 * packets + 1514 * own, "{bytes} {status}");
+        assert!(accepted_bytes + 8 * 100 >= bytes + 14 * packets, "{bytes} {status}");
         lab.node_ok("n", "detach", &config);
     }
 }
