@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
 /*
  * Labels on links: put on where packets leave, taken off where they come in from a trusted neighbour, made void where
- * nobody is to be believed. Inside a node the label is the mark.
+ * nobody is to be believed. Inside a node the label lies in the mark.
  */
 #ifndef FAIRLANE_CARRIERS_H
 #define FAIRLANE_CARRIERS_H
@@ -31,10 +31,20 @@ static __always_inline int refuse(struct ingress_stats *stats)
 /* The bits that a label has. */
 #define LABEL_BITS (MARK_VALID_MASK | MARK_EF | MARK_ACTIVITY)
 
-/* Whether a mark is a label. */
-static __always_inline int is_label(__u32 mark)
+/* Whether what a link brings is a label. */
+static __always_inline int is_label(__u32 label)
 {
-	return (mark & MARK_VALID_MASK) == MARK_VALID;
+	return (label & MARK_VALID_MASK) == MARK_VALID;
+}
+
+/* Writes a label into the mark, or takes it away. */
+static __always_inline void set_label(struct __sk_buff *skb, __u32 label)
+{
+	__u32 place = skb->ifindex % PORT_PLACES;
+	struct port_config *port = bpf_map_lookup_elem(&ports, &place);
+
+	if (port)
+		skb->mark = mark_with(&port->mark_bits, skb->mark, label);
 }
 
 /* Whether a packet has room on its link with its label; of one that is cut up later, each part. */
@@ -65,17 +75,14 @@ static __always_inline int take_tag(struct __sk_buff *skb, struct ingress_stats 
 	__u32 tci = skb->vlan_tci;
 	__u32 upper = (tci >> 13 & 7) << 12 | (tci & 0xfff);
 
-	if (!skb->vlan_present || !has_tag(skb)) {
-		skb->mark = 0;
+	set_label(skb, 0);
+	if (!skb->vlan_present || !has_tag(skb))
 		return TC_ACT_UNSPEC;
-	}
 	if (bpf_skb_vlan_pop(skb))
 		return refuse(stats);
-	if (upper == TAG_NONE) {
-		skb->mark = 0;
+	if (upper == TAG_NONE)
 		return TC_ACT_UNSPEC;
-	}
-	skb->mark = MARK_VALID | (tci & TAG_DEI ? MARK_EF : 0) | upper << TAG_LOST_BITS | 1U << TAG_LOST_BITS >> 1;
+	set_label(skb, MARK_VALID | (tci & TAG_DEI ? MARK_EF : 0) | upper << TAG_LOST_BITS | 1U << TAG_LOST_BITS >> 1);
 	stats->trusted++;
 	return TC_ACT_UNSPEC;
 }
@@ -85,14 +92,18 @@ static __always_inline int push_tag(struct __sk_buff *skb, __u32 upper, __u32 de
 {
 	__u32 tci = upper >> 12 << 13 | dei | (upper & 0xfff);
 
-	return bpf_skb_vlan_push(skb, bpf_htons(TAG_ETHERTYPE), tci) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	struct ingress_stats *stats = stats_of_cpu();
+
+	if (!bpf_skb_vlan_push(skb, bpf_htons(TAG_ETHERTYPE), tci))
+		return TC_ACT_UNSPEC;
+	return stats ? refuse(stats) : TC_ACT_SHOT;
 }
 
-static __always_inline int put_tag(struct __sk_buff *skb)
+static __always_inline int put_tag(struct __sk_buff *skb, __u32 label)
 {
-	__u32 mark = skb->mark, upper = (mark & MARK_ACTIVITY) >> TAG_LOST_BITS;
+	__u32 upper = (label & MARK_ACTIVITY) >> TAG_LOST_BITS;
 
-	return push_tag(skb, upper < TAG_NONE ? upper : TAG_NONE - 1, mark & MARK_EF ? TAG_DEI : 0);
+	return push_tag(skb, upper < TAG_NONE ? upper : TAG_NONE - 1, label & MARK_EF ? TAG_DEI : 0);
 }
 
 /* ---- the IPv6 option ---- */
@@ -177,7 +188,7 @@ __noinline int take_option(struct __sk_buff *skb)
 	struct option option = {};
 	__u32 length, label;
 
-	skb->mark = 0;
+	set_label(skb, 0);
 	if (!stats || !load_ipv6(skb, ETHERTYPE_AT, &head) || head.next != NEXT_HOP_BY_HOP ||
 	    !load_option(skb, IPV6_END, &option))
 		return TC_ACT_UNSPEC;
@@ -195,7 +206,7 @@ __noinline int take_option(struct __sk_buff *skb)
 	}
 	if (store_ipv6(skb, &head) || bpf_skb_adjust_room(skb, -LABEL_BYTES, BPF_ADJ_ROOM_NET, OPTION_ROOM))
 		return refuse(stats);
-	skb->mark = label & LABEL_BITS;
+	set_label(skb, label & LABEL_BITS);
 	stats->trusted++;
 	return TC_ACT_UNSPEC;
 }
@@ -204,9 +215,9 @@ __noinline int take_option(struct __sk_buff *skb)
  * Inserts 8 bytes behind the IPv6 header. If that is followed by a hop-by-hop header, its first two bytes move into
  * them and leave padding without content behind. ICMPv6 stays as it is: neighbours that are no nodes need it.
  */
-__noinline int put_option(struct __sk_buff *skb)
+__noinline int put_option(struct __sk_buff *skb, __u32 label)
 {
-	struct option option = { .type = OPTION_TYPE, .length = 4, .label = bpf_htonl(skb->mark), .pad_type = OPTION_PADN };
+	struct option option = { .type = OPTION_TYPE, .length = 4, .label = bpf_htonl(label), .pad_type = OPTION_PADN };
 	struct ingress_stats *stats = stats_of_cpu();
 	__u32 length, bytes = LABEL_BYTES;
 	struct ipv6_head head = {};
@@ -258,27 +269,26 @@ static __always_inline int take_shim(struct __sk_buff *skb, struct ingress_stats
 {
 	const __u32 *label = (void *)(long)skb->data_meta;
 
-	skb->mark = 0;
+	set_label(skb, 0);
 	if (has_shim(skb))
 		return refuse(stats);
 	if ((void *)(label + 1) > (void *)(long)skb->data || !is_label(*label))
 		return TC_ACT_UNSPEC;
-	skb->mark = *label & LABEL_BITS;
+	set_label(skb, *label & LABEL_BITS);
 	stats->trusted++;
 	return TC_ACT_UNSPEC;
 }
 
 /* A tag that lies apart would come in front of the shim, where the neighbour does not look for it. */
-__noinline int put_shim(struct __sk_buff *skb)
+__noinline int put_shim(struct __sk_buff *skb, __u32 label)
 {
 	struct shim shim = { .ethertype = bpf_htons(SHIM_ETHERTYPE) };
 	struct ingress_stats *stats = stats_of_cpu();
-	__u32 mark = skb->mark;
 
 	if (!stats)
 		return TC_ACT_UNSPEC;
-	shim.label[0] = bpf_htons(mark >> 16);
-	shim.label[1] = bpf_htons(mark);
+	shim.label[0] = bpf_htons(label >> 16);
+	shim.label[1] = bpf_htons(label);
 	if (skb->vlan_present || bpf_skb_load_bytes(skb, 0, shim.addresses, sizeof(shim.addresses)) ||
 	    bpf_skb_change_head(skb, LABEL_BYTES, 0) || bpf_skb_store_bytes(skb, 0, &shim, sizeof(shim), 0))
 		return refuse(stats);
@@ -336,7 +346,7 @@ static __always_inline void hand_over(struct xdp_md *context, __u32 label)
 
 /* ---- any carrier ---- */
 
-/* What a neighbour says, into the mark. */
+/* The label that a neighbour wrote, into the mark. */
 static __always_inline int take_label(struct __sk_buff *skb, __u32 carrier, struct ingress_stats *stats)
 {
 	if (carrier == CARRIER_OPTION)
@@ -344,12 +354,12 @@ static __always_inline int take_label(struct __sk_buff *skb, __u32 carrier, stru
 	return carrier == CARRIER_SHIM ? take_shim(skb, stats) : take_tag(skb, stats);
 }
 
-/* The mark, to a neighbour. */
-static __always_inline int put_label(struct __sk_buff *skb, __u32 carrier)
+/* A label, to a neighbour. */
+static __always_inline int put_label(struct __sk_buff *skb, __u32 carrier, __u32 label)
 {
 	if (carrier == CARRIER_OPTION)
-		return put_option(skb);
-	return carrier == CARRIER_SHIM ? put_shim(skb) : put_tag(skb);
+		return put_option(skb, label);
+	return carrier == CARRIER_SHIM ? put_shim(skb, label) : put_tag(skb, label);
 }
 
 /* What has no label must not bring one of its own to a neighbour that believes it. */

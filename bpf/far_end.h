@@ -240,15 +240,15 @@ __noinline int is_read(struct __sk_buff *skb)
 	return is_read;
 }
 
-/* Puts the label onto the packet, or what says that there is none, where that is taken off again. */
-static __always_inline int carry(struct __sk_buff *skb, const struct port_config *port, int is_labelled)
+/* Puts the label onto the packet, or for 0 what says that there is none, where that is taken off again. */
+static __always_inline int carry(struct __sk_buff *skb, const struct port_config *port, __u32 label)
 {
 	/* Drops what looks like a label and needs nobody to read it; or leaves the packet as it is. */
-	if (!is_labelled && (port->carrier == CARRIER_SHIM || (port->carrier == CARRIER_TAG && !has_tag(skb))))
+	if (!label && (port->carrier == CARRIER_SHIM || (port->carrier == CARRIER_TAG && !has_tag(skb))))
 		return put_none(skb, port->carrier);
 	if (port->asks && !is_known_to_read(skb, port) && !is_read(skb))
 		return TC_ACT_UNSPEC;
-	return is_labelled ? put_label(skb, port->carrier) : put_none(skb, port->carrier);
+	return label ? put_label(skb, port->carrier, label) : put_none(skb, port->carrier);
 }
 
 /* ---- ingress ---- */
@@ -343,7 +343,7 @@ static __always_inline int take_label_of(struct __sk_buff *skb, const struct por
 {
 	int verdict = take_label(skb, port->carrier, stats);
 
-	if (port->quiet_until_ns && port->carrier != CARRIER_OPTION && is_label(skb->mark)) {
+	if (port->quiet_until_ns && port->carrier != CARRIER_OPTION && label_in(&port->mark_bits, skb->mark)) {
 		struct link_state *link = bpf_map_lookup_elem(&link_states, &place);
 
 		if (link)

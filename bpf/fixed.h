@@ -145,15 +145,19 @@ FAIR_INLINE __s64 fair_log2_measured_time(const struct fair_decay *decay, __s64 
 	return log2_memory + fair_log2_q31((1ULL << 32) - fair_scale_down(1ULL << 32, exponent)) - (32LL << 31);
 }
 
-/* Counts a packet into S: eq. (1), (4). Returns S. */
-FAIR_INLINE __u64 fair_meter_count(struct fair_meter *meter, const struct fair_decay *decay, __u32 bytes,
-				   __u32 factor_q20, __u64 age_ns)
+/* What a packet adds to S: bytes in Q16. */
+FAIR_INLINE __u64 fair_meter_amount(__u32 bytes, __u32 factor_q20)
+{
+	return ((__u64)bytes * factor_q20 + (1 << 3)) >> (20 - FAIR_METER_SUM_BITS);
+}
+
+/* Counts packets into S: eq. (1), (4). Returns S. */
+FAIR_INLINE __u64 fair_meter_count(struct fair_meter *meter, const struct fair_decay *decay, __u64 amount, __u64 age_ns)
 {
 	__u64 tick = fair_tick(decay, age_ns);
 	__u64 ticks = tick > meter->last_tick ? tick - meter->last_tick : 0;
 	__u64 left = fair_decay_apply(decay, meter->sum, ticks);
-	__u64 weighed = ((__u64)bytes * factor_q20 + (1 << 3)) >> (20 - FAIR_METER_SUM_BITS);
-	__u64 sum = left + weighed;
+	__u64 sum = left + amount;
 
 	if (sum < left)
 		sum = ~0ULL;
@@ -170,18 +174,27 @@ FAIR_INLINE __s32 fair_meter_activity(__u64 sum, const struct fair_decay *decay,
 	return fair_activity_of_q31(fair_log2_q31(sum) - fair_log2_measured_time(decay, log2_memory, age_ns) + offset);
 }
 
-/* Counts an accepted packet: eq. (6) to (9). It counts for FAIR_PACKET_WEIGHT, or for its bytes. */
-FAIR_INLINE void fair_averager_accept(struct fair_averager *averager, const struct fair_decay *decay, __s32 activity,
-				      __u32 weight, __u64 now_ns)
+/* What an accepted packet adds to S and N. It counts for FAIR_PACKET_WEIGHT, or for its bytes. */
+FAIR_INLINE __u64 fair_averager_sum_of(__s32 activity, __u32 weight)
+{
+	return (__u64)fair_biased(activity) * weight >> (FAIR_WEIGHT_BITS - FAIR_SUM_EXTRA_BITS);
+}
+
+FAIR_INLINE __u64 fair_averager_count_of(__u32 weight)
+{
+	return (__u64)weight << (FAIR_COUNT_BITS - FAIR_WEIGHT_BITS);
+}
+
+/* Counts accepted packets: eq. (6) to (9). */
+FAIR_INLINE void fair_averager_accept(struct fair_averager *averager, const struct fair_decay *decay, __u64 sum,
+				      __u64 count, __u64 now_ns)
 {
 	__u64 tick = fair_tick(decay, now_ns);
 	__u64 ticks = tick > averager->last_tick ? tick - averager->last_tick : 0;
 	__u64 exponent = fair_ticks_exponent(decay, ticks);
 
-	averager->sum = fair_scale_down(averager->sum, exponent) +
-			((__u64)fair_biased(activity) * weight >> (FAIR_WEIGHT_BITS - FAIR_SUM_EXTRA_BITS));
-	averager->count = fair_scale_down(averager->count, exponent) +
-			  ((__u64)weight << (FAIR_COUNT_BITS - FAIR_WEIGHT_BITS));
+	averager->sum = fair_scale_down(averager->sum, exponent) + sum;
+	averager->count = fair_scale_down(averager->count, exponent) + count;
 	if (tick > averager->last_tick)
 		averager->last_tick = tick;
 	if (averager->count >= 1ULL << 63) {
@@ -239,13 +252,13 @@ FAIR_INLINE void fair_rate_apply(__u64 *sum, __u64 *pending, __u64 left, __u64 p
 	*pending = 0;
 }
 
-/* Counts a packet into the rate of a user. Returns log2 of its sum, Q31. */
+/* Counts packets, bytes in Q16, into the rate of a user. Returns log2 of its sum, Q31. */
 FAIR_INLINE __s64 fair_rate_count(struct fair_meter *meter, __u64 *pending, const struct fair_decay *decay,
-				  __s64 log2_tick, __u32 bytes, __u64 age_ns)
+				  __s64 log2_tick, __u64 amount, __u64 age_ns)
 {
 	__u64 tick = fair_tick(decay, age_ns), left, part;
 
-	*pending = fair_saturating_add(*pending, (__u64)bytes << FAIR_METER_SUM_BITS);
+	*pending = fair_saturating_add(*pending, amount);
 	if (tick > meter->last_tick) {
 		fair_rate_gap(decay, log2_tick, tick - meter->last_tick, &left, &part);
 		fair_rate_apply(&meter->sum, pending, left, part);

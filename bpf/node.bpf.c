@@ -5,15 +5,17 @@
  *
  * Deviations: a packet without a label (of the node itself, or from a port that does nothing) is judged by ABC as one
  * of average activity, and does not move the average; CSFQ counts it in the rates of the port and never drops it early.
+ * Control traffic passes both up to a rate (control.h).
  *
  * Functions that are neither static nor inlined are verified once for all their arguments, not anew for each way that
  * leads to them.
  */
+#include "control.h"
 #include "far_end.h"
 #include "lock.h"
 #include "places.h"
 #include "recent.h"
-#include <bpf/bpf_core_read.h>
+#include "wire.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -46,11 +48,8 @@ struct net_device {
 #define QDISC_OF_MANY 8
 #define MOST_QUEUES 64
 
-struct sk_buff {
-	struct net_device *dev;
-} __attribute__((preserve_access_index));
-
-extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
+/* A packet counts for its bytes. */
+#define ONE_Q20 (1U << 20)
 
 /* ---- ingress ---- */
 
@@ -151,6 +150,53 @@ static __always_inline struct user *meter_of(struct __sk_buff *skb, __u32 mark, 
 	return bpf_map_lookup_elem(&users, &place);
 }
 
+/* Counts packets: under the lock, or apart from those that are counted there. */
+static __always_inline void count(__u64 *field, __u64 *late, __u32 is_held, __u64 packets)
+{
+	if (is_held)
+		*field += packets;
+	else
+		__sync_fetch_and_add(late, packets);
+}
+
+/* Bytes of a packet on the wire, from the IP header of each part on. */
+static __always_inline __u32 wire_bytes(struct __sk_buff *skb, const struct source *source, __u32 *packets)
+{
+	__u32 before_ip = skb->len - source->ip_bytes, header;
+	__u64 both;
+
+	*packets = 1;
+	if (!skb->gso_size)
+		return source->ip_bytes;
+	both = aggregated(skb);
+	header = both;
+	if (both >> 32)
+		*packets = both >> 32;
+	return source->ip_bytes + (header > before_ip ? (*packets - 1) * (header - before_ip) : 0);
+}
+
+/*
+ * Counts packets into the meter of a user: S of ABC is what comes back, or log2 of the sum of CSFQ. Without the lock the
+ * meter stays as it is.
+ */
+static __always_inline __u64 count_amount(struct user *user, const struct node_config *node, __u64 amount, __u32 is_held,
+					  __u64 age)
+{
+	struct fair_meter meter = user->meter;
+	__u64 pending = user->pending, value;
+
+	amount += is_held ? take_late(&user->late_amount) : __sync_fetch_and_add(&user->late_amount, amount);
+	if (node->scheme == SCHEME_CSFQ)
+		value = fair_rate_count(&meter, &pending, &node->decay, node->log2_tick, amount, age);
+	else
+		value = fair_meter_count(&meter, &node->decay, amount, age);
+	if (is_held) {
+		user->meter = meter;
+		user->pending = pending;
+	}
+	return value;
+}
+
 /* Counts the packet for its user and writes the label into the mark. */
 static __always_inline int meter(struct __sk_buff *skb, const struct port_config *port, struct ingress_stats *stats)
 {
@@ -158,12 +204,11 @@ static __always_inline int meter(struct __sk_buff *skb, const struct port_config
 	struct terms terms;
 	struct node_config *node;
 	struct user *user;
-	__u64 now, age, sum = 0;
-	__u32 zero = 0, class, mark = skb->mark;
-	__s64 log2_sum = 0;
+	__u64 now, age, value, amount;
+	__u32 zero = 0, class, mark = skb->mark, bytes, packets, is_held;
 	__s32 activity;
 
-	skb->mark = 0;
+	skb->mark = mark & ~port->mark_bits.mask;
 	node = bpf_map_lookup_elem(&config, &zero);
 	if (!node)
 		return TC_ACT_UNSPEC;
@@ -181,22 +226,22 @@ static __always_inline int meter(struct __sk_buff *skb, const struct port_config
 													  CLASS_BE;
 	now = clock_ns();
 	age = now > node->start_ns ? now - node->start_ns : 0;
-	take_lock(&user->lock);
-	if (node->scheme == SCHEME_CSFQ)
-		log2_sum = fair_rate_count(&user->meter, &user->pending, &node->decay, node->log2_tick, source.ip_bytes, age);
-	else
-		sum = fair_meter_count(&user->meter, &node->decay, source.ip_bytes, node->factor_q20[class], age);
-	user->packets++;
-	user->bytes += source.ip_bytes;
+	bytes = wire_bytes(skb, &source, &packets);
+	amount = fair_meter_amount(bytes, node->scheme == SCHEME_CSFQ ? ONE_Q20 : node->factor_q20[class]);
+	is_held = take_lock(&user->lock, now);
+	value = count_amount(user, node, amount, is_held, age);
+	count(&user->packets, &user->late_packets, is_held, packets);
+	count(&user->bytes, &user->late_bytes, is_held, bytes);
 	user->last_ns = now;
-	give_lock(&user->lock);
+	if (is_held)
+		give_lock(&user->lock);
 	if (node->scheme == SCHEME_CSFQ)
-		activity = fair_activity_of_q31(log2_sum + terms.offset);
+		activity = fair_activity_of_q31((__s64)value + terms.offset);
 	else
-		activity = fair_meter_activity(sum, &node->decay, node->log2_memory, terms.offset, age);
+		activity = fair_meter_activity(value, &node->decay, node->log2_memory, terms.offset, age);
 	user->activity = activity;
-	skb->mark = MARK_VALID | (class == CLASS_EF ? MARK_EF : 0) | fair_biased(activity);
-	stats->metered++;
+	skb->mark = mark_with(&port->mark_bits, mark, MARK_VALID | (class == CLASS_EF ? MARK_EF : 0) | fair_biased(activity));
+	stats->metered += packets;
 	return TC_ACT_UNSPEC;
 }
 
@@ -259,7 +304,7 @@ static __always_inline __u32 place_of_dropped(struct __sk_buff *skb, const struc
 	return found ? *found : PLACE_OVERFLOW + user_is;
 }
 
-/* Writes a drop to the account of the user. */
+/* Writes a drop to the account of the user, wherever its packets are metered. */
 __noinline int count_drop(struct __sk_buff *skb)
 {
 	__u32 zero = 0, place = skb->ifindex % PORT_PLACES;
@@ -272,7 +317,7 @@ __noinline int count_drop(struct __sk_buff *skb)
 	place = place_of_dropped(skb, node, port->is_layer3);
 	user = bpf_map_lookup_elem(&users, &place);
 	if (user)
-		__sync_fetch_and_add(&user->dropped, 1);
+		__sync_fetch_and_add(&user->dropped, packets_of(skb));
 	return 0;
 }
 
@@ -347,29 +392,38 @@ static __always_inline __s64 share_of_queue(const struct port_config *port, __u3
 	return port->unit == UNIT_BYTES ? bytes : (bytes * port->ns_per_byte_q20) >> 20;
 }
 
-/* What a packet finds at a port, in the unit of the port; that of a virtual queue needs the lock. */
-static __always_inline __s64 queue_of(struct __sk_buff *skb, const struct port_config *port)
+/* A packet at a port. */
+struct offer {
+	__u32 label; /* 0 without one */
+	__u32 packets; /* that it is on the wire */
+	__u32 bytes; /* of them */
+	__u32 control; /* whether it passes as control traffic */
+	__u32 is_held; /* whether it has the lock */
+	__s64 queue; /* that it finds */
+	__s64 share; /* what it adds to it */
+	__u64 now;
+};
+
+static __always_inline void make_offer(struct __sk_buff *skb, const struct port_config *port, struct offer *offer)
 {
-	return port->unit != UNIT_VIRTUAL ? qdisc_queue(skb, port->unit) : 0;
+	offer->label = label_in(&port->mark_bits, skb->mark);
+	offer->packets = packets_of(skb);
+	offer->bytes = skb->wire_len;
+	offer->control = offer->label ? CONTROL_NONE : control_of(skb);
+	offer->now = clock_ns();
+	/* That of a virtual queue is in the state of the port. */
+	offer->queue = port->unit != UNIT_VIRTUAL ? qdisc_queue(skb, port->unit) : 0;
+	offer->share = share_of_queue(port, offer->bytes);
 }
 
-static __always_inline __s64 virtual_queue(const struct port_config *port, const struct port_state *state, __u64 now,
-					   __s64 queue)
+static __always_inline __s64 virtual_queue(const struct port_config *port, const struct port_state *state,
+					   const struct offer *offer)
 {
-	if (port->unit == UNIT_VIRTUAL && state->free_at_ns > now)
-		return state->free_at_ns - now;
-	return queue;
-}
+	__u64 free_at_ns = state->free_at_ns;
 
-/* Counts a packet that goes on. */
-static __always_inline void accept(const struct port_config *port, struct port_state *state, __u64 now, __s64 queue,
-				   __s64 share, __u32 bytes, __u32 is_labelled)
-{
-	state->accepted++;
-	state->accepted_bytes += bytes;
-	state->unlabelled += !is_labelled;
-	if (port->unit == UNIT_VIRTUAL)
-		state->free_at_ns = now + queue + share;
+	if (port->unit != UNIT_VIRTUAL)
+		return offer->queue;
+	return (free_at_ns > offer->now ? free_at_ns - offer->now : 0) + state->late_ns;
 }
 
 /* ---- ECN (RFC 3168) ---- */
@@ -422,38 +476,100 @@ static __always_inline int is_marked(const struct port_config *port, __u32 place
 	return place && queue < port->q_base + port->gamma;
 }
 
+/* The same for a port. */
+#define COUNT(state, field, is_held, packets) \
+	count(&(state)->counts.field, &(state)->late.field, is_held, packets)
+
+/* Adds what packets left that found the port locked. */
+static __always_inline void settle(const struct port_config *port, struct port_state *state, __u64 now)
+{
+	if (state->late_count) {
+		__u64 sum = take_late(&state->late_sum);
+
+		fair_averager_accept(&state->averager, &port->decay, sum, take_late(&state->late_count), now);
+	}
+	if (state->late_ns)
+		state->free_at_ns = (state->free_at_ns > now ? state->free_at_ns : now) + take_late(&state->late_ns);
+}
+
+/* Counts the label of a packet that goes on into the average. */
+static __always_inline void count_label(const struct port_config *port, struct port_state *state, __s32 activity,
+					const struct offer *offer)
+{
+	__u32 weight = port->packet_weight ? port->packet_weight * offer->packets : offer->bytes;
+	__u64 sum = fair_averager_sum_of(activity, weight), many = fair_averager_count_of(weight);
+
+	if (offer->is_held) {
+		fair_averager_accept(&state->averager, &port->decay, sum, many, offer->now);
+	} else {
+		__sync_fetch_and_add(&state->late_sum, sum);
+		__sync_fetch_and_add(&state->late_count, many);
+	}
+}
+
+static __always_inline void count_control(struct port_state *state, const struct offer *offer)
+{
+	if (offer->control == CONTROL_PASSES)
+		COUNT(state, control, offer->is_held, offer->packets);
+	if (offer->control == CONTROL_EXCESS)
+		COUNT(state, control_excess, offer->is_held, offer->packets);
+}
+
+/* Counts a packet that goes on. */
+static __always_inline void accept(const struct port_config *port, struct port_state *state, const struct offer *offer)
+{
+	COUNT(state, accepted, offer->is_held, offer->packets);
+	COUNT(state, accepted_bytes, offer->is_held, offer->bytes);
+	if (!offer->label)
+		COUNT(state, unlabelled, offer->is_held, offer->packets);
+	if (port->unit != UNIT_VIRTUAL)
+		return;
+	if (offer->is_held)
+		state->free_at_ns = offer->now + offer->queue + offer->share;
+	else
+		__sync_fetch_and_add(&state->late_ns, offer->share);
+}
+
 /* ABC decides on the packet: eq. (10), then whether it fits into the limit; an accepted one moves the average. */
 static __always_inline int admit(struct __sk_buff *skb, const struct port_config *port, struct port_state *state)
 {
-	__u32 mark = skb->mark, bytes = skb->len, is_labelled = is_label(mark);
-	__s32 activity = fair_unbiased(mark & MARK_ACTIVITY), average;
-	__u64 now = clock_ns();
-	__s64 queue = queue_of(skb, port), share = share_of_queue(port, bytes), threshold;
+	struct offer offer;
+	__s32 activity, average;
+	__s64 threshold;
 	__u32 place = port->marks_ecn ? markable(skb, port->is_layer3) : 0;
 	int verdict = TC_ACT_UNSPEC, marks = 0;
 
-	take_lock(&state->lock);
-	queue = virtual_queue(port, state, now, queue);
-	average = fair_averager_average(&state->averager);
-	threshold = fair_drop_threshold(port->q_min, port->q_base, port->gamma, is_labelled ? activity : average, average);
+	make_offer(skb, port, &offer);
+	activity = fair_unbiased(offer.label & MARK_ACTIVITY);
+	offer.is_held = take_lock(&state->lock, offer.now);
+	if (offer.is_held)
+		settle(port, state, offer.now);
+	offer.queue = virtual_queue(port, state, &offer);
+	average = offer.is_held ? fair_averager_average(&state->averager) : state->average;
+	threshold = fair_drop_threshold(port->q_min, port->q_base, port->gamma, offer.label ? activity : average, average);
 	state->average = average;
-	state->queue = queue;
+	state->queue = offer.queue;
 	state->threshold = threshold;
-	marks = queue >= threshold && is_marked(port, place, queue);
-	if (queue >= threshold && !marks) {
-		state->dropped++;
+	marks = offer.queue >= threshold && is_marked(port, place, offer.queue);
+	if (offer.control == CONTROL_PASSES) {
+		marks = 0;
+		accept(port, state, &offer);
+	} else if (offer.queue >= threshold && !marks) {
+		COUNT(state, dropped, offer.is_held, offer.packets);
 		verdict = TC_ACT_SHOT;
-	} else if (port->limit && queue + share > port->limit) {
-		state->overlimit++;
+	} else if (port->limit && offer.queue + offer.share > port->limit) {
+		COUNT(state, overlimit, offer.is_held, offer.packets);
 		verdict = TC_ACT_SHOT;
 	} else {
-		state->marked += marks;
-		if (is_labelled)
-			fair_averager_accept(&state->averager, &port->decay, activity,
-					     port->packet_weight ? port->packet_weight : bytes, now);
-		accept(port, state, now, queue, share, bytes, is_labelled);
+		if (marks)
+			COUNT(state, marked, offer.is_held, offer.packets);
+		if (offer.label)
+			count_label(port, state, activity, &offer);
+		accept(port, state, &offer);
 	}
-	give_lock(&state->lock);
+	count_control(state, &offer);
+	if (offer.is_held)
+		give_lock(&state->lock);
 	return marks && verdict == TC_ACT_UNSPEC ? mark_ce(skb, place) : verdict;
 }
 
@@ -468,50 +584,74 @@ static __always_inline __u32 random_bits(void)
 	return bpf_get_prandom_u32();
 }
 
+/* Adds what packets left that found the port locked. */
+static __always_inline void settle_csfq(struct port_state *state)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		state->csfq.pending[i] = fair_saturating_add(state->csfq.pending[i], take_late(&state->late_pending[i]));
+}
+
 /* CSFQ decides on the packet: eq. (3), then whether it fits into the limit; an accepted one gets a new label. */
 __noinline int admit_csfq(struct __sk_buff *skb)
 {
 	__u32 zero = 0, place = skb->ifindex % PORT_PLACES, random = random_bits();
-	__u32 mark = skb->mark, bytes = skb->len, is_labelled = is_label(mark);
 	struct port_config *port = bpf_map_lookup_elem(&ports, &place);
 	struct port_state *state = bpf_map_lookup_elem(&port_states, &place);
 	struct node_config *node = bpf_map_lookup_elem(&config, &zero);
-	__s32 label = fair_unbiased(mark & MARK_ACTIVITY);
-	__u64 now = clock_ns(), age;
-	__s64 queue, share;
-	int verdict = TC_ACT_UNSPEC;
+	struct fair_csfq csfq;
+	struct offer offer;
+	__s32 label;
+	__u64 age, amount;
+	int verdict = TC_ACT_UNSPEC, drop;
 
 	if (!port || !state || !node)
 		return verdict;
-	age = now > node->start_ns ? now - node->start_ns : 0;
-	queue = queue_of(skb, port);
-	share = share_of_queue(port, bytes);
-	take_lock(&state->lock);
-	queue = virtual_queue(port, state, now, queue);
-	state->average = fair_activity_of_q31(state->csfq.log2_alpha);
-	state->queue = queue;
+	make_offer(skb, port, &offer);
+	label = fair_unbiased(offer.label & MARK_ACTIVITY);
+	age = offer.now > node->start_ns ? offer.now - node->start_ns : 0;
+	offer.is_held = take_lock(&state->lock, offer.now);
+	if (offer.is_held) {
+		settle(port, state, offer.now);
+		settle_csfq(state);
+	}
+	csfq = state->csfq;
+	offer.queue = virtual_queue(port, state, &offer);
+	state->average = fair_activity_of_q31(csfq.log2_alpha);
+	state->queue = offer.queue;
 	state->threshold = port->q_min;
-	if (fair_csfq_admit(&state->csfq, &port->csfq, is_labelled, &label, bytes, queue < port->q_min, queue < port->q_base,
-			    random, age)) {
-		state->dropped++;
+	drop = fair_csfq_admit(&csfq, &port->csfq, !!offer.label, &label, offer.bytes, offer.queue < port->q_min,
+			       offer.queue < port->q_base, random, age);
+	if (drop) {
+		COUNT(state, dropped, offer.is_held, offer.packets);
 		verdict = TC_ACT_SHOT;
-	} else if (port->limit && queue + share > port->limit) {
-		state->overlimit++;
-		fair_csfq_overflow(&state->csfq);
+	} else if (offer.control != CONTROL_PASSES && port->limit && offer.queue + offer.share > port->limit) {
+		COUNT(state, overlimit, offer.is_held, offer.packets);
+		fair_csfq_overflow(&csfq);
 		verdict = TC_ACT_SHOT;
 	} else {
-		accept(port, state, now, queue, share, bytes, is_labelled);
+		accept(port, state, &offer);
 	}
-	give_lock(&state->lock);
-	if (is_labelled)
-		skb->mark = (mark & ~MARK_ACTIVITY) | fair_biased(label);
+	count_control(state, &offer);
+	if (offer.is_held) {
+		state->csfq = csfq;
+		give_lock(&state->lock);
+	} else {
+		amount = (__u64)offer.bytes << FAIR_METER_SUM_BITS;
+		__sync_fetch_and_add(&state->late_pending[0], amount);
+		if (!drop)
+			__sync_fetch_and_add(&state->late_pending[1], amount);
+	}
+	if (offer.label)
+		skb->mark = mark_with(&port->mark_bits, skb->mark, (offer.label & ~MARK_ACTIVITY) | fair_biased(label));
 	return verdict;
 }
 
 SEC("tc")
 int fairlane_egress(struct __sk_buff *skb)
 {
-	__u32 place = skb->ifindex % PORT_PLACES, mark, class;
+	__u32 place = skb->ifindex % PORT_PLACES, label, class;
 	struct port_config *port = bpf_map_lookup_elem(&ports, &place);
 	struct port_state *state;
 	int verdict = TC_ACT_UNSPEC;
@@ -533,11 +673,11 @@ int fairlane_egress(struct __sk_buff *skb)
 		count_drop(skb);
 		return TC_ACT_SHOT;
 	}
-	mark = skb->mark;
-	if (!is_label(mark))
+	label = label_in(&port->mark_bits, skb->mark);
+	if (!label)
 		return port->carrier ? carry(skb, port, 0) : TC_ACT_UNSPEC;
-	class = mark & MARK_EF ? CLASS_EF : CLASS_BE;
+	class = label & MARK_EF ? CLASS_EF : CLASS_BE;
 	if (port->qdisc_class[class])
 		skb->priority = port->qdisc_class[class];
-	return port->carrier ? carry(skb, port, 1) : TC_ACT_UNSPEC;
+	return port->carrier ? carry(skb, port, label) : TC_ACT_UNSPEC;
 }

@@ -11,8 +11,9 @@
 enum { CLASS_BE, CLASS_EF, CLASSES };
 
 /*
- * The label inside a node is the mark of the packet:
- *   31..24 MARK_VALID, 23 zero, 22 class EF, 21..0 biased activity.
+ * A label: 31..24 MARK_VALID, 23 zero, 22 class EF, 21..0 biased activity. Zero is none.
+ *
+ * Inside a node it lies in some bits of the mark of the packet, see struct mark_bits.
  */
 #define MARK_VALID 0xfa000000U
 #define MARK_VALID_MASK 0xff000000U
@@ -34,13 +35,13 @@ enum { CLASS_BE, CLASS_EF, CLASSES };
 
 /*
  * Or an option in the hop-by-hop header of IPv6: type 0x1e (for experiments, RFC 4727; nodes that do not know it pass it
- * over, RFC 8200 4.2), 4 bytes that are the mark in network byte order. It comes first in its header.
+ * over, RFC 8200 4.2), 4 bytes that are the label in network byte order. It comes first in its header.
  */
 #define OPTION_TYPE 0x1e
 #define OPTION_PADN 1
 /*
  * Or a shim of 8 bytes between the addresses and the ethertype, as a tag would lie there: an ethertype for experiments
- * (IEEE 802, Local Experimental 1), the mark in network byte order, zero. It is taken off by XDP, before the kernel
+ * (IEEE 802, Local Experimental 1), the label in network byte order, zero. It is taken off by XDP, before the kernel
  * looks at the packet, and its label goes on in front of the data (data_meta).
  */
 #define SHIM_ETHERTYPE 0x88b5
@@ -48,5 +49,30 @@ enum { CLASS_BE, CLASS_EF, CLASSES };
 #define LABEL_BYTES 8
 
 #define DSCP_EF 46
+
+/* The mark of a packet with a label, its other bits as they were. */
+FAIR_INLINE __u32 mark_with(const struct mark_bits *bits, __u32 mark, __u32 label)
+{
+	__u32 upper = ((label & MARK_ACTIVITY) >> bits->lost) + 1;
+
+	mark &= ~bits->mask;
+	if (!label)
+		return mark;
+	/* The highest activity may be a unit less for it. */
+	if (upper > bits->most)
+		upper = bits->most;
+	return mark | (upper << 1 | !!(label & MARK_EF)) << bits->shift;
+}
+
+/* The label in a mark. Of lost bits the middle. */
+FAIR_INLINE __u32 label_in(const struct mark_bits *bits, __u32 mark)
+{
+	__u32 number = (mark & bits->mask) >> bits->shift, upper = number >> 1;
+
+	if (!upper)
+		return 0;
+	return MARK_VALID | (number & 1 ? MARK_EF : 0) |
+	       (((upper - 1) << bits->lost | 1U << bits->lost >> 1) & MARK_ACTIVITY);
+}
 
 #endif

@@ -59,15 +59,19 @@ struct newcomer {
 /* Enters an address into the table. Returns its place; 0 if somebody else has entered it just now. */
 static __noinline __u32 enter(struct newcomer *new, __u32 place)
 {
-	struct user user = { .last_ns = new->now_ns, .key = new->key, .owner = new->owner, .port = new->port };
-	struct user *entered;
+	struct user *user = bpf_map_lookup_elem(&users, &place);
 
-	bpf_map_update_elem(&users, &place, &user, BPF_ANY);
+	if (!user)
+		return 0;
+	/* In its place: the stack has no room for it. */
+	__builtin_memset(user, 0, sizeof(*user));
+	user->last_ns = new->now_ns;
+	user->key = new->key;
+	user->owner = new->owner;
+	user->port = new->port;
 	if (!bpf_map_update_elem(&addresses, &new->key, &place, BPF_NOEXIST))
 		return place;
-	entered = bpf_map_lookup_elem(&users, &place);
-	if (entered)
-		entered->key.kind = KIND_FREE;
+	user->key.kind = KIND_FREE;
 	bpf_map_push_elem(&free_places, &place, BPF_ANY);
 	return 0;
 }
@@ -130,7 +134,10 @@ struct slice {
 	__u32 expired;
 };
 
-/* Takes its place from an address. What the queue does not take back now is tried again when its turn comes. */
+/*
+ * Takes its place from an address. Its drops go to the user whose address it was, so that those of all users remain those
+ * of all ports. What the queue does not take back now is tried again when its turn comes.
+ */
 static __always_inline void forget(struct slice *slice, struct user *user, __u32 place)
 {
 	struct user_key key = user->key;
@@ -140,8 +147,10 @@ static __always_inline void forget(struct slice *slice, struct user *user, __u32
 	if (!bpf_map_delete_elem(&addresses, &key)) {
 		owner = bpf_map_lookup_elem(&users, &owner_place);
 		at_port = bpf_map_lookup_elem(&port_addresses, &port);
-		if (owner)
+		if (owner) {
 			count_less(&owner->addresses);
+			__sync_fetch_and_add(&owner->dropped, __sync_lock_test_and_set(&user->dropped, 0));
+		}
 		if (at_port)
 			count_less(at_port);
 		slice->expired++;

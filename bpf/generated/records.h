@@ -24,6 +24,19 @@ enum { USER_IS_SOURCE = 0, USER_IS_DESTINATION = 1 };
 enum { KIND_FREE = 0, KIND_ADDRESS = 1, KIND_DEFAULT = 2, KIND_OVERFLOW = 3, KIND_UNPARSED = 4, KIND_VLAN = 5, KIND_MARK = 6, KIND_SERVICE = 7, KIND_TAGS = 8, KIND_SESSION = 9, KIND_TUNNEL = 10 };
 enum { PLACE_DEFAULT = 0, PLACE_OVERFLOW = 2, PLACE_UNPARSED = 4, PLACE_FIRST = 6 };
 
+/* Where a label lies in the mark of a packet: a bit for the class, above it the upper bits of the activity plus 1. The */
+struct mark_bits {
+	__u32 mask; /* Which bits. */
+	__u32 shift; /* Its lowest bit. */
+	__u32 lost; /* Lower bits of the activity that have no room. */
+	__u32 most; /* The highest number above the bit for the class. */
+} __attribute__((aligned(4)));
+_Static_assert(sizeof(struct mark_bits) == 16, "mark_bits");
+_Static_assert(__builtin_offsetof(struct mark_bits, mask) == 0, "mark_bits.mask");
+_Static_assert(__builtin_offsetof(struct mark_bits, shift) == 4, "mark_bits.shift");
+_Static_assert(__builtin_offsetof(struct mark_bits, lost) == 8, "mark_bits.lost");
+_Static_assert(__builtin_offsetof(struct mark_bits, most) == 12, "mark_bits.most");
+
 /* The node. */
 struct node_config {
 	__u64 start_ns; /* t0 of all meters, on the monotonic clock. */
@@ -42,8 +55,9 @@ struct node_config {
 	__u32 carriers; /* What carries labels at the ports of the node, a bit for each carrier. */
 	__u32 generation; /* How often rules have changed, never zero: what programs remember of them holds as long as it is the same. */
 	__u32 reserved; /* Zero. */
+	struct mark_bits mark_bits; /* Where labels lie in marks. */
 } __attribute__((aligned(8)));
-_Static_assert(sizeof(struct node_config) == 104, "node_config");
+_Static_assert(sizeof(struct node_config) == 120, "node_config");
 _Static_assert(__builtin_offsetof(struct node_config, start_ns) == 0, "node_config.start_ns");
 _Static_assert(__builtin_offsetof(struct node_config, netns) == 8, "node_config.netns");
 _Static_assert(__builtin_offsetof(struct node_config, user_timeout_ns) == 16, "node_config.user_timeout_ns");
@@ -60,6 +74,7 @@ _Static_assert(__builtin_offsetof(struct node_config, addresses) == 88, "node_co
 _Static_assert(__builtin_offsetof(struct node_config, carriers) == 92, "node_config.carriers");
 _Static_assert(__builtin_offsetof(struct node_config, generation) == 96, "node_config.generation");
 _Static_assert(__builtin_offsetof(struct node_config, reserved) == 100, "node_config.reserved");
+_Static_assert(__builtin_offsetof(struct node_config, mark_bits) == 104, "node_config.mark_bits");
 
 /* Key of the trie: IPv4 addresses are ::ffff:0:0/96. */
 struct prefix_key {
@@ -122,7 +137,7 @@ _Static_assert(__builtin_offsetof(struct mark_rule, value) == 0, "mark_rule.valu
 _Static_assert(__builtin_offsetof(struct mark_rule, mask) == 4, "mark_rule.mask");
 _Static_assert(__builtin_offsetof(struct mark_rule, rule) == 8, "mark_rule.rule");
 
-/* A user: its meter and counters. */
+/* A user: its meter and counters. What packets that found it locked add is in the fields `late`. */
 struct user {
 	__u32 lock; /* Of the meter; the programs take it, the tool writes zero. */
 	__s32 activity; /* Label of the last packet. */
@@ -137,8 +152,11 @@ struct user {
 	__u32 port; /* Of an address: the place of the port that it first came in at. */
 	__u32 addresses; /* Of a user: its addresses that have meters. */
 	__u32 reserved; /* Zero. */
+	__u64 late_amount; /* What the next packet that takes the lock adds to the meter, in bytes, Q16. */
+	__u64 late_packets; /* Packets metered without the lock. */
+	__u64 late_bytes; /* Their bytes. */
 } __attribute__((aligned(8)));
-_Static_assert(sizeof(struct user) == 104, "user");
+_Static_assert(sizeof(struct user) == 128, "user");
 _Static_assert(__builtin_offsetof(struct user, lock) == 0, "user.lock");
 _Static_assert(__builtin_offsetof(struct user, activity) == 4, "user.activity");
 _Static_assert(__builtin_offsetof(struct user, meter) == 8, "user.meter");
@@ -152,6 +170,9 @@ _Static_assert(__builtin_offsetof(struct user, owner) == 88, "user.owner");
 _Static_assert(__builtin_offsetof(struct user, port) == 92, "user.port");
 _Static_assert(__builtin_offsetof(struct user, addresses) == 96, "user.addresses");
 _Static_assert(__builtin_offsetof(struct user, reserved) == 100, "user.reserved");
+_Static_assert(__builtin_offsetof(struct user, late_amount) == 104, "user.late_amount");
+_Static_assert(__builtin_offsetof(struct user, late_packets) == 112, "user.late_packets");
+_Static_assert(__builtin_offsetof(struct user, late_bytes) == 120, "user.late_bytes");
 
 /* The search for silent users: a slice of the table at a time. */
 struct pool {
@@ -186,6 +207,7 @@ struct port_config {
 	__u32 address_limit; /* Most meters of addresses that come in here at a time. */
 	__u32 is_layer3; /* Whether packets begin with their IP header. */
 	__u32 marks_ecn; /* Whether the AQM marks packets that can be marked, in place of dropping them. */
+	struct mark_bits mark_bits; /* Where labels lie in marks. */
 	__u32 qdisc_class[2]; /* skb->priority of each class, 0 leaves it. */
 	__u32 asks; /* Whether labels wait until the far end says that it reads them. */
 	__u32 reserved; /* Zero. */
@@ -197,9 +219,10 @@ struct port_config {
 	struct fair_decay decay; /* Of M_AA. */
 	__u64 packet_weight; /* What a packet counts for in A_avg, FAIR_PACKET_WEIGHT; 0 for its bytes. */
 	__u64 ns_per_byte_q20; /* What a byte adds to the virtual queue. */
+	__u64 control_ns_per_byte_q20; /* What a byte of control traffic takes of its rate, 0 if none passes. */
 	struct fair_csfq_params csfq; /* Parameters of CSFQ. */
 } __attribute__((aligned(8)));
-_Static_assert(sizeof(struct port_config) == 176, "port_config");
+_Static_assert(sizeof(struct port_config) == 200, "port_config");
 _Static_assert(__builtin_offsetof(struct port_config, ifindex) == 0, "port_config.ifindex");
 _Static_assert(__builtin_offsetof(struct port_config, ingress) == 4, "port_config.ingress");
 _Static_assert(__builtin_offsetof(struct port_config, aqm) == 8, "port_config.aqm");
@@ -210,49 +233,74 @@ _Static_assert(__builtin_offsetof(struct port_config, user_is) == 24, "port_conf
 _Static_assert(__builtin_offsetof(struct port_config, address_limit) == 28, "port_config.address_limit");
 _Static_assert(__builtin_offsetof(struct port_config, is_layer3) == 32, "port_config.is_layer3");
 _Static_assert(__builtin_offsetof(struct port_config, marks_ecn) == 36, "port_config.marks_ecn");
-_Static_assert(__builtin_offsetof(struct port_config, qdisc_class) == 40, "port_config.qdisc_class");
-_Static_assert(__builtin_offsetof(struct port_config, asks) == 48, "port_config.asks");
-_Static_assert(__builtin_offsetof(struct port_config, reserved) == 52, "port_config.reserved");
-_Static_assert(__builtin_offsetof(struct port_config, quiet_until_ns) == 56, "port_config.quiet_until_ns");
-_Static_assert(__builtin_offsetof(struct port_config, q_min) == 64, "port_config.q_min");
-_Static_assert(__builtin_offsetof(struct port_config, q_base) == 72, "port_config.q_base");
-_Static_assert(__builtin_offsetof(struct port_config, gamma) == 80, "port_config.gamma");
-_Static_assert(__builtin_offsetof(struct port_config, limit) == 88, "port_config.limit");
-_Static_assert(__builtin_offsetof(struct port_config, decay) == 96, "port_config.decay");
-_Static_assert(__builtin_offsetof(struct port_config, packet_weight) == 112, "port_config.packet_weight");
-_Static_assert(__builtin_offsetof(struct port_config, ns_per_byte_q20) == 120, "port_config.ns_per_byte_q20");
-_Static_assert(__builtin_offsetof(struct port_config, csfq) == 128, "port_config.csfq");
+_Static_assert(__builtin_offsetof(struct port_config, mark_bits) == 40, "port_config.mark_bits");
+_Static_assert(__builtin_offsetof(struct port_config, qdisc_class) == 56, "port_config.qdisc_class");
+_Static_assert(__builtin_offsetof(struct port_config, asks) == 64, "port_config.asks");
+_Static_assert(__builtin_offsetof(struct port_config, reserved) == 68, "port_config.reserved");
+_Static_assert(__builtin_offsetof(struct port_config, quiet_until_ns) == 72, "port_config.quiet_until_ns");
+_Static_assert(__builtin_offsetof(struct port_config, q_min) == 80, "port_config.q_min");
+_Static_assert(__builtin_offsetof(struct port_config, q_base) == 88, "port_config.q_base");
+_Static_assert(__builtin_offsetof(struct port_config, gamma) == 96, "port_config.gamma");
+_Static_assert(__builtin_offsetof(struct port_config, limit) == 104, "port_config.limit");
+_Static_assert(__builtin_offsetof(struct port_config, decay) == 112, "port_config.decay");
+_Static_assert(__builtin_offsetof(struct port_config, packet_weight) == 128, "port_config.packet_weight");
+_Static_assert(__builtin_offsetof(struct port_config, ns_per_byte_q20) == 136, "port_config.ns_per_byte_q20");
+_Static_assert(__builtin_offsetof(struct port_config, control_ns_per_byte_q20) == 144, "port_config.control_ns_per_byte_q20");
+_Static_assert(__builtin_offsetof(struct port_config, csfq) == 152, "port_config.csfq");
 
-/* What a port has done; under one lock with what it counts. */
-struct port_state {
-	__u32 lock; /* Of all that follows; the programs take it, the tool writes zero. */
-	__s32 average; /* A_avg before the last packet; of CSFQ log2 of the fair rate, the lowest label without an estimate. */
-	struct fair_averager averager; /* A_avg. */
-	__u64 free_at_ns; /* When the virtual queue will be empty. */
-	__s64 queue; /* Queue that the last packet found, in the unit of the port. */
-	__s64 threshold; /* T_drop of the last packet; of CSFQ Q_min. */
+/* Packets of a port, as they are on the wire. */
+struct port_counts {
 	__u64 accepted; /* Packets accepted. */
 	__u64 accepted_bytes; /* Their bytes, Ethernet header included. */
 	__u64 dropped; /* Packets dropped by the AQM. */
 	__u64 overlimit; /* Packets dropped at the limit. */
 	__u64 unlabelled; /* Accepted packets without a label. */
 	__u64 marked; /* Accepted packets that were marked in place of dropped (ECN). */
-	struct fair_csfq csfq; /* State of CSFQ. */
+	__u64 control; /* Control packets that passed the AQM within their rate. */
+	__u64 control_excess; /* Control packets beyond their rate, which the AQM judged as others without a label. */
 } __attribute__((aligned(8)));
-_Static_assert(sizeof(struct port_state) == 176, "port_state");
+_Static_assert(sizeof(struct port_counts) == 64, "port_counts");
+_Static_assert(__builtin_offsetof(struct port_counts, accepted) == 0, "port_counts.accepted");
+_Static_assert(__builtin_offsetof(struct port_counts, accepted_bytes) == 8, "port_counts.accepted_bytes");
+_Static_assert(__builtin_offsetof(struct port_counts, dropped) == 16, "port_counts.dropped");
+_Static_assert(__builtin_offsetof(struct port_counts, overlimit) == 24, "port_counts.overlimit");
+_Static_assert(__builtin_offsetof(struct port_counts, unlabelled) == 32, "port_counts.unlabelled");
+_Static_assert(__builtin_offsetof(struct port_counts, marked) == 40, "port_counts.marked");
+_Static_assert(__builtin_offsetof(struct port_counts, control) == 48, "port_counts.control");
+_Static_assert(__builtin_offsetof(struct port_counts, control_excess) == 56, "port_counts.control_excess");
+
+/* What a port has done. What packets that found it locked add is in the fields `late`. */
+struct port_state {
+	__u32 lock; /* Of all but the fields `late`; the programs take it, the tool writes zero. */
+	__s32 average; /* A_avg before the last packet; of CSFQ log2 of the fair rate, the lowest label without an estimate. */
+	struct fair_averager averager; /* A_avg. */
+	__u64 free_at_ns; /* When the virtual queue will be empty. */
+	__s64 queue; /* Queue that the last packet found, in the unit of the port. */
+	__s64 threshold; /* T_drop of the last packet; of CSFQ Q_min. */
+	struct port_counts counts; /* Packets counted under the lock. */
+	__u64 control_at_ns; /* When control traffic will have used up what it has taken of its rate. */
+	struct fair_csfq csfq; /* State of CSFQ. */
+	struct port_counts late; /* Packets counted without the lock. */
+	__u64 late_sum; /* What the next packet that takes the lock adds to the sum of the averager. */
+	__u64 late_count; /* The same for its count. */
+	__u64 late_ns; /* The same for the virtual queue, in ns. */
+	__u64 late_pending[2]; /* The same for the bytes of CSFQ, Q16: arrived, accepted. */
+} __attribute__((aligned(8)));
+_Static_assert(sizeof(struct port_state) == 304, "port_state");
 _Static_assert(__builtin_offsetof(struct port_state, lock) == 0, "port_state.lock");
 _Static_assert(__builtin_offsetof(struct port_state, average) == 4, "port_state.average");
 _Static_assert(__builtin_offsetof(struct port_state, averager) == 8, "port_state.averager");
 _Static_assert(__builtin_offsetof(struct port_state, free_at_ns) == 32, "port_state.free_at_ns");
 _Static_assert(__builtin_offsetof(struct port_state, queue) == 40, "port_state.queue");
 _Static_assert(__builtin_offsetof(struct port_state, threshold) == 48, "port_state.threshold");
-_Static_assert(__builtin_offsetof(struct port_state, accepted) == 56, "port_state.accepted");
-_Static_assert(__builtin_offsetof(struct port_state, accepted_bytes) == 64, "port_state.accepted_bytes");
-_Static_assert(__builtin_offsetof(struct port_state, dropped) == 72, "port_state.dropped");
-_Static_assert(__builtin_offsetof(struct port_state, overlimit) == 80, "port_state.overlimit");
-_Static_assert(__builtin_offsetof(struct port_state, unlabelled) == 88, "port_state.unlabelled");
-_Static_assert(__builtin_offsetof(struct port_state, marked) == 96, "port_state.marked");
-_Static_assert(__builtin_offsetof(struct port_state, csfq) == 104, "port_state.csfq");
+_Static_assert(__builtin_offsetof(struct port_state, counts) == 56, "port_state.counts");
+_Static_assert(__builtin_offsetof(struct port_state, control_at_ns) == 120, "port_state.control_at_ns");
+_Static_assert(__builtin_offsetof(struct port_state, csfq) == 128, "port_state.csfq");
+_Static_assert(__builtin_offsetof(struct port_state, late) == 200, "port_state.late");
+_Static_assert(__builtin_offsetof(struct port_state, late_sum) == 264, "port_state.late_sum");
+_Static_assert(__builtin_offsetof(struct port_state, late_count) == 272, "port_state.late_count");
+_Static_assert(__builtin_offsetof(struct port_state, late_ns) == 280, "port_state.late_ns");
+_Static_assert(__builtin_offsetof(struct port_state, late_pending) == 288, "port_state.late_pending");
 
 /* A neighbour that packets are sent to. */
 struct neighbour_key {

@@ -1,7 +1,7 @@
 //! Labels on links: put on by the egress program, taken off by that of the next node, made void where a host wrote them.
 #![cfg(feature = "ebpf")]
 
-use crate::common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed, replayed_later};
+use crate::common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, label_of, mark_of, replayed, replayed_later};
 use crate::mutate::mutate;
 use fairlane_node::kernel::Programs;
 use fairlane_node::records::ReplayInput;
@@ -28,15 +28,15 @@ fn edge(carrier: &str) -> Programs {
 }
 
 fn egress(programs: &Programs, frame: &[u8], mark: u32) -> (i32, Vec<u8>) {
-    let (outcome, after) = programs.pass("fairlane_egress", frame, LOOPBACK, mark).unwrap();
+    let (outcome, after) = programs.pass("fairlane_egress", frame, LOOPBACK, mark_of(mark)).unwrap();
     (outcome.verdict, after)
 }
 
 /// Verdict, mark, frame.
 fn ingress(programs: &Programs, frame: &[u8]) -> (i32, u32, Vec<u8>) {
     // A mark that is there already must not outlive the ingress.
-    let (outcome, after) = programs.pass("fairlane_ingress", frame, LOOPBACK, VALID | 7).unwrap();
-    (outcome.verdict, outcome.mark, after)
+    let (outcome, after) = programs.pass("fairlane_ingress", frame, LOOPBACK, mark_of(VALID | 7)).unwrap();
+    (outcome.verdict, label_of(outcome.mark), after)
 }
 
 fn random_mark(rng: &mut Rng) -> u32 {

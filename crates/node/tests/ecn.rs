@@ -64,7 +64,7 @@ fn packets_that_can_be_marked_are_marked_and_their_checksum_stays_right() {
         assert_eq!((verdict, after[15] >> 4 & 3), (PASS, CE));
         assert_eq!((&after[..15], after[15] & 0xcf, &after[16..]), (&frame[..15], frame[15] & 0xcf, &frame[16..]));
     }
-    let state = programs.port_state(LOOPBACK).unwrap();
+    let state = programs.port_state(LOOPBACK).unwrap().total();
     assert_eq!((state.marked, state.accepted, state.dropped), (10, 10, 0));
 }
 
@@ -103,9 +103,9 @@ fn what_cannot_be_marked_or_sends_on_in_spite_of_marks_is_dropped() {
         assert_eq!(send(&programs, &frame, packets).0, verdict, "{packets}");
     }
     // No ECN in other protocols.
-    let mut arp = crate::common::ethernet(0x0806);
-    arp.resize(64, 0xff);
-    assert_eq!(send(&programs, &arp, 20).0, DROP);
+    let mut other = crate::common::ethernet(0x88b6);
+    other.resize(64, 0xff);
+    assert_eq!(send(&programs, &other, 20).0, DROP);
     // Nobody asked for marks.
     assert_eq!(send(&node(false), &v4(ECT_0, 0), 20).0, DROP);
 }
@@ -117,6 +117,6 @@ fn a_mark_is_no_way_around_the_limit() {
     let programs = replayed(&config(&port, &json!({})));
     assert_eq!(send(&programs, &v4(ECT_0, 0), 23).0, PASS);
     assert_eq!(send(&programs, &v4(ECT_0, 0), 24).0, DROP);
-    let state = programs.port_state(LOOPBACK).unwrap();
+    let state = programs.port_state(LOOPBACK).unwrap().total();
     assert_eq!((state.marked, state.overlimit), (1, 1));
 }

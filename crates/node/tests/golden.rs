@@ -2,7 +2,7 @@
 //! real-valued reference does.
 #![cfg(feature = "ebpf")]
 
-use crate::common::{DROP, LOOPBACK, PASS, START_NS};
+use crate::common::{DROP, LOOPBACK, PASS, START_NS, label_of};
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::Programs;
 use fairlane_node::records::ReplayInput;
@@ -359,7 +359,7 @@ fn csfq_labels_and_decides_as_the_library_bit_for_bit() {
         let rate = &mut rates[user as usize];
         rate.update(&constants, [1500], age_ns);
         let label = Activity::from_q31(rate.log2_sums_q31()[0] + constants.offset_q31(unit));
-        assert_eq!(metered.mark, 0xfa00_0000 | label.biased(), "label at {now_ns}");
+        assert_eq!(label_of(metered.mark), 0xfa00_0000 | label.biased(), "label at {now_ns}");
         let alpha = port.log2_alpha_q31().map_or(Activity::MIN, Activity::from_q31);
         let queue = QueueState { spares: false, is_short: queue_packets < 12 };
         let label = is_labelled.then_some(label);
@@ -370,7 +370,7 @@ fn csfq_labels_and_decides_as_the_library_bit_for_bit() {
         }
         let state = programs.port_state(LOOPBACK).unwrap();
         assert_eq!(
-            (state.average(), sent.mark),
+            (state.average(), label_of(sent.mark)),
             (alpha, after.map_or(0, |label| 0xfa00_0000 | label.biased())),
             "at {now_ns}"
         );
@@ -381,6 +381,7 @@ fn csfq_labels_and_decides_as_the_library_bit_for_bit() {
         backlog += f64::from(u8::from(!drops && !is_over));
     }
     let state = programs.port_state(LOOPBACK).unwrap();
+    let state = state.total();
     assert_eq!((state.dropped, state.overlimit), (u64::from(early), u64::from(late)));
     // Three eighths of what comes in overload have no room; both kinds of drops, and packets that pass above alpha.
     assert!(early > 2_000 && late > 10 && relabelled > 500, "{early} {late} {relabelled}");

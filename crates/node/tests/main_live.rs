@@ -17,6 +17,7 @@ mod forward_xdp;
 mod howto;
 mod live;
 mod live_carriers;
+mod live_datapath;
 mod live_labels;
 mod live_radius;
 mod live_subscribers;

@@ -1,7 +1,7 @@
 //! Source addresses that are not the sender's: whom they harm, whom they do not, and what they gain.
 #![cfg(feature = "ebpf")]
 
-use crate::common::{LOOPBACK, config, ipv4, replayed_later};
+use crate::common::{LOOPBACK, config, ipv4, label_of, replayed_later};
 use crate::lab::{Lab, port, user};
 use fairlane_node::config::Who;
 use fairlane_node::kernel::Programs;
@@ -22,7 +22,7 @@ fn behind_tags(frame: &[u8], service: u8, customer: u8) -> Vec<u8> {
 }
 
 fn meter(programs: &Programs, frame: &[u8]) -> u32 {
-    programs.run("fairlane_ingress", frame, LOOPBACK, 0, 1).unwrap().mark
+    label_of(programs.run("fairlane_ingress", frame, LOOPBACK, 0, 1).unwrap().mark)
 }
 
 fn packets(programs: &Programs, who: Who) -> u64 {

@@ -1,7 +1,7 @@
 //! Subscribers as they are: several prefixes, tags, sessions; as sources and as destinations; with places of their own.
 #![cfg(feature = "ebpf")]
 
-use crate::common::{LOOPBACK, PASS, START_NS, config, ethernet, ipv4, ipv6, replayed, replayed_later};
+use crate::common::{LOOPBACK, PASS, START_NS, config, ethernet, ipv4, ipv6, label_of, replayed, replayed_later};
 use fairlane_node::config::{UserIs, Who};
 use fairlane_node::kernel::Programs;
 use fairlane_node::records::{ReplayInput, UserKey};
@@ -23,7 +23,7 @@ fn node(port: &Json, changes: &Json) -> Programs {
 fn meter(programs: &Programs, frame: &[u8]) -> u32 {
     let metered = programs.run("fairlane_ingress", frame, LOOPBACK, 0, 1).unwrap();
     assert_eq!(metered.verdict, PASS);
-    metered.mark
+    label_of(metered.mark)
 }
 
 /// What a frame is behind other headers: its Ethernet addresses, `between`, its IP packet.
@@ -230,7 +230,7 @@ fn drops_count_for_the_user_that_was_metered() {
     assert_eq!(programs.run("fairlane_egress", &frame, LOOPBACK, label, 1).unwrap().verdict, crate::common::DROP);
     assert_eq!(programs.user_state(&prefix("10.0.0.0/24")).unwrap().unwrap().dropped, 1);
     // Nobody's: the meter for that.
-    let mut other = ethernet(0x0806);
+    let mut other = ethernet(0x88b6);
     other.resize(64, 0);
     programs.run("fairlane_egress", &other, LOOPBACK, 0, 1).unwrap();
     assert_eq!(programs.user_state(&UserKey::UNPARSED).unwrap().unwrap().dropped, 1);

@@ -60,7 +60,7 @@ int main(void)
 			params.log2_capacity = c;
 			params.log2_full = d;
 			break;
-		case 'r': result = fair_rate_count(&rate, &pending, &decay, params.log2_tick, c, a); break;
+		case 'r': result = fair_rate_count(&rate, &pending, &decay, params.log2_tick, (__u64)c << FAIR_METER_SUM_BITS, a); break;
 		case 'q': /* random bits in b, then bits for the queue; whether there is a label in e, which one in d */
 			label = d;
 			result = fair_csfq_admit(&csfq, &params, e, &label, c, b >> 32 & 1, b >> 33 & 1, b, a);
@@ -69,10 +69,11 @@ int main(void)
 				fair_csfq_overflow(&csfq);
 			break;
 		case 'm':
-			result = fair_meter_activity(fair_meter_count(&meter, &decay, c, d, a), &decay, log2_memory, offset, a);
+			result = fair_meter_activity(fair_meter_count(&meter, &decay, fair_meter_amount(c, d), a), &decay, log2_memory,
+						     offset, a);
 			break;
 		case 'a':
-			fair_averager_accept(&averager, &decay, c, d, a);
+			fair_averager_accept(&averager, &decay, fair_averager_sum_of(c, d), fair_averager_count_of(d), a);
 			result = fair_averager_average(&averager);
 			break;
 		}

@@ -109,10 +109,10 @@ const QUEUES: [Gauge; 6] = [
     }),
 ];
 
-const OF_PORTS: [Metric<PortView>; 6] = [
-    ("port_accepted_packets_total", "counter", "Packets accepted.", |port| port.state.accepted as f64),
+const OF_PORTS: [Metric<PortView>; 8] = [
+    ("port_accepted_packets_total", "counter", "Packets accepted.", |port| port.counts.accepted as f64),
     ("port_accepted_bytes_total", "counter", "Bytes accepted, Ethernet header included.", |port| {
-        port.state.accepted_bytes as f64
+        port.counts.accepted_bytes as f64
     }),
     ("port_average_activity", "gauge", "Average activity of accepted packets.", |port| port.state.average().to_f64()),
     ("port_fair_rate", "gauge", "Fair rate of CSFQ in reference rates, 0 without an estimate.", |port| {
@@ -125,14 +125,23 @@ const OF_PORTS: [Metric<PortView>; 6] = [
         |port| port.held_back as f64,
     ),
     ("port_marked_packets_total", "counter", "Accepted packets that were marked (ECN) in place of dropped.", |port| {
-        port.state.marked as f64
+        port.counts.marked as f64
     }),
+    ("port_control_packets_total", "counter", "Control packets that passed the AQM within their rate.", |port| {
+        port.counts.control as f64
+    }),
+    (
+        "port_control_excess_packets_total",
+        "counter",
+        "Control packets beyond their rate, which the AQM judged as others without a label.",
+        |port| port.counts.control_excess as f64,
+    ),
 ];
 
 /// Why a port drops, and how often it did.
 type Drops = (&'static str, fn(&PortView) -> f64);
 
-const DROPS: [Drops; 2] = [("aqm", |port| port.state.dropped as f64), ("limit", |port| port.state.overlimit as f64)];
+const DROPS: [Drops; 2] = [("aqm", |port| port.counts.dropped as f64), ("limit", |port| port.counts.overlimit as f64)];
 const DROPS_NAME: &str = "port_dropped_packets_total";
 const ATTACHED_NAME: &str = "port_attached";
 const LABELS_NAME: &str = "port_labels";
@@ -148,6 +157,7 @@ const OF_USERS: [Metric<UserView>; 4] = [
 
 /// About all users, whether they have lines or not.
 const USERS_NAME: &str = "users";
+const DROPPED_NAME: &str = "users_dropped_packets_total";
 const SHOWN_NAME: &str = "users_shown";
 const PLACES_NAMES: [&str; 2] = ["users_configured", "users_configured_limit"];
 const QUANTILES_NAME: &str = "users_activity";
@@ -210,6 +220,8 @@ fn of_users(text: &mut String, snapshot: &Snapshot, shown: &[&UserView], names: 
     line(text, PLACES_NAMES[0], &[], snapshot.configured.into());
     head(text, PLACES_NAMES[1], "gauge", "Places that there are for them until the next detach.");
     line(text, PLACES_NAMES[1], &[], snapshot.places.configured.into());
+    head(text, DROPPED_NAME, "counter", "Packets that an AQM of this node dropped, of all users.");
+    line(text, DROPPED_NAME, &[], snapshot.dropped_of_users() as f64);
     head(text, SHOWN_NAME, "gauge", "Users that have lines of their own in this scrape.");
     line(text, SHOWN_NAME, &[], shown.len() as f64);
     head(text, QUANTILES_NAME, "gauge", "Activity at the last packet, quantiles over all users that have sent.");
@@ -260,7 +272,8 @@ mod tests {
 
     /// All that a scrape can have.
     fn metrics() -> BTreeSet<String> {
-        let fixed = [DROPS_NAME, ATTACHED_NAME, LABELS_NAME, USERS_NAME, SHOWN_NAME, QUANTILES_NAME].into_iter();
+        let fixed = [DROPS_NAME, ATTACHED_NAME, LABELS_NAME, USERS_NAME, DROPPED_NAME, SHOWN_NAME, QUANTILES_NAME];
+        let fixed = fixed.into_iter();
         let fixed = fixed.chain(PLACES_NAMES).chain(QUEUES.iter().map(|queue| queue.0));
         let of = OF_PORTS.iter().map(|metric| metric.0).chain(OF_USERS.iter().map(|metric| metric.0)).chain(fixed);
         let ingress = IngressStats::default().named().map(|(name, ..)| format!("ingress_{name}_total"));

@@ -72,7 +72,7 @@ fn marked_title(snapshot: &fairlane_node::kernel::Snapshot) -> String {
 /// Packets that a port marked in place of dropping them, in that column.
 #[cfg(feature = "ebpf")]
 fn marked(snapshot: &fairlane_node::kernel::Snapshot, port: &fairlane_node::kernel::PortView) -> String {
-    if marks(snapshot) { format!(" {:>9}", port.state.marked) } else { String::new() }
+    if marks(snapshot) { format!(" {:>9}", port.counts.marked) } else { String::new() }
 }
 
 #[cfg(feature = "ebpf")]

@@ -2,7 +2,7 @@
 
 use super::{Outcome, absent, attached, attached_without_users, counted, label, marked, marked_title, print_out};
 use clap::Args;
-use fairlane_node::kernel::{Neighbour, SILENT, Snapshot};
+use fairlane_node::kernel::{Neighbour, SILENT, Snapshot, UserView};
 use fairlane_node::names::Names;
 use fairlane_node::subscribers;
 use serde_json::{Value as Json, json};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub struct Status {
     /// The configuration; names of users and absent ports are from here
     config: PathBuf,
-    /// Most users shown, those with most bytes; all of them in JSON if left out. With 0 they are not even read
+    /// Most users shown, those with most bytes, then drops; all of them in JSON if left out. With 0 they are not even read
     #[arg(long)]
     users: Option<usize>,
     /// Print JSON
@@ -30,18 +30,21 @@ impl Status {
         let pins = Path::new(&config.node.pin_path);
         let mut snapshot = if reads_users { attached(pins)? } else { attached_without_users(pins)? };
         let all = snapshot.users.len();
+        let drops =
+            Drops { ports: snapshot.dropped_by_ports(), users: reads_users.then(|| snapshot.dropped_of_users()) };
         let most = self.users.unwrap_or(if self.json { all } else { MOST_USERS });
         if all > most {
-            snapshot.users.sort_by_key(|user| (std::cmp::Reverse(user.state.bytes), user.key));
+            let most_first = |user: &UserView| std::cmp::Reverse((user.state.bytes, user.state.dropped));
+            snapshot.users.sort_by_key(|user| (most_first(user), user.key));
             snapshot.users.truncate(most);
         }
         let names = Names::of(&config);
         let absent = absent(&config, &snapshot);
         let text = if self.json {
-            format!("{}\n", to_json(&snapshot, &absent, reads_users.then_some(all), &names))
+            format!("{}\n", to_json(&snapshot, &absent, reads_users.then_some(all), &drops, &names))
         } else {
             let of_users = if reads_users { users_table(&snapshot, all, &names) } else { String::new() };
-            ports_table(&snapshot, &absent) + &labels(&snapshot) + &of_users + &counters(&snapshot)
+            ports_table(&snapshot, &absent) + &labels(&snapshot) + &of_users + &drops.in_words() + &counters(&snapshot)
         };
         Ok(print_out(&text)?)
     }
@@ -50,7 +53,22 @@ impl Status {
 /// Users in a table for people, unless they ask for more.
 const MOST_USERS: usize = 20;
 
-fn to_json(snapshot: &Snapshot, absent: &[&str], all_users: Option<usize>, names: &Names) -> Json {
+/// Packets that an AQM dropped, counted in two ways.
+struct Drops {
+    /// By the ports that dropped them.
+    ports: u64,
+    /// By the users whose they were, if those were read.
+    users: Option<u64>,
+}
+
+impl Drops {
+    fn in_words(&self) -> String {
+        let users = self.users.map_or(String::new(), |users| format!(", users {users}"));
+        format!("\ndropped: ports {}{users}\n", self.ports)
+    }
+}
+
+fn to_json(snapshot: &Snapshot, absent: &[&str], all_users: Option<usize>, drops: &Drops, names: &Names) -> Json {
     let ports: Vec<Json> = snapshot
         .ports
         .iter()
@@ -65,12 +83,14 @@ fn to_json(snapshot: &Snapshot, absent: &[&str], all_users: Option<usize>, names
                 "drop_threshold_units": port.state.threshold,
                 "queue": port.record.queue_in_words(port.state.queue),
                 "queue_seconds": port.record.delay_s(port.state.queue),
-                "accepted": port.state.accepted,
-                "accepted_bytes": port.state.accepted_bytes,
-                "dropped": port.state.dropped,
-                "overlimit": port.state.overlimit,
-                "marked": port.state.marked,
-                "unlabelled": port.state.unlabelled,
+                "accepted": port.counts.accepted,
+                "accepted_bytes": port.counts.accepted_bytes,
+                "dropped": port.counts.dropped,
+                "overlimit": port.counts.overlimit,
+                "marked": port.counts.marked,
+                "unlabelled": port.counts.unlabelled,
+                "control": port.counts.control,
+                "control_excess": port.counts.control_excess,
                 "labels": port.labels.name(),
                 "labels_held_back": port.held_back,
                 "neighbours": port.neighbours.iter().map(neighbour).collect::<Vec<_>>(),
@@ -95,7 +115,15 @@ fn to_json(snapshot: &Snapshot, absent: &[&str], all_users: Option<usize>, names
         .collect();
     let ingress: serde_json::Map<String, Json> =
         snapshot.ingress.named().map(|(name, _, value)| (name.into(), value.into())).collect();
-    json!({"start_ns": snapshot.node.start_ns, "ports": ports, "absent": absent, "user_count": all_users, "users": users, "ingress": ingress})
+    json!({
+        "start_ns": snapshot.node.start_ns,
+        "ports": ports,
+        "absent": absent,
+        "dropped": {"ports": drops.ports, "users": drops.users},
+        "user_count": all_users,
+        "users": users,
+        "ingress": ingress,
+    })
 }
 
 fn neighbour(neighbour: &Neighbour) -> Json {
@@ -126,16 +154,17 @@ fn ports_table(snapshot: &Snapshot, absent: &[&str]) -> String {
         marked_title(snapshot)
     );
     for port in &snapshot.ports {
-        let (state, words) = (&port.state, |units| port.record.queue_in_words(units));
+        let (state, counts) = (&port.state, &port.counts);
+        let words = |units| port.record.queue_in_words(units);
         text += &format!(
             "{:<16} {:>10.3} {:>16} {:>16} {:>12} {:>10} {:>10}{}\n",
             port.interface,
             state.average().to_f64(),
             words(state.queue),
             words(state.threshold),
-            state.accepted,
-            state.dropped,
-            state.overlimit,
+            counts.accepted,
+            counts.dropped,
+            counts.overlimit,
             marked(snapshot, port)
         );
     }

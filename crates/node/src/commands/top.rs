@@ -80,9 +80,9 @@ fn view(before: &Snapshot, now: &Snapshot, elapsed: Duration, most_users: usize,
             port.record.queue_in_words(port.state.queue),
             port.record.queue_in_words(port.state.threshold),
             port.state.average().to_f64(),
-            port.state.accepted,
-            port.state.dropped,
-            port.state.overlimit,
+            port.counts.accepted,
+            port.counts.dropped,
+            port.counts.overlimit,
             marked(now, port)
         );
     }

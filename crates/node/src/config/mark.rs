@@ -37,11 +37,50 @@ impl fmt::Display for MarkMatch {
     }
 }
 
+/// The bits of a mark that labels use: adjacent, as many as a label needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarkMask(pub u32);
+
+impl MarkMask {
+    /// One for the class, 15 for the activity as in a tag, to all 22 of it and one that says that there is a label.
+    const BITS: std::ops::RangeInclusive<u32> = 16..=24;
+}
+
+impl FromStr for MarkMask {
+    type Err = ();
+
+    /// `0xffff0000`.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let digits = text.trim().strip_prefix("0x").ok_or(())?;
+        let mask = u32::from_str_radix(digits, 16).map_err(|_| ())?;
+        let are_adjacent = mask != 0 && (mask >> mask.trailing_zeros()).trailing_ones() == mask.count_ones();
+        if are_adjacent && Self::BITS.contains(&mask.count_ones()) { Ok(Self(mask)) } else { Err(()) }
+    }
+}
+
+impl fmt::Display for MarkMask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#010x}", self.0)
+    }
+}
+
+text_value!(MarkMask, "mask of 16 to 24 adjacent bits", "0xffff0000");
 text_value!(MarkMatch, "mark with its mask, no bit outside of it", "0x10/0xff");
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn masks_of_labels_are_adjacent_bits() {
+        let of = |text: &str| text.parse::<MarkMask>().map(|mask| mask.0);
+        for mask in ["0xffff0000", "0x0000ffff", "0xffffff00", "0x00fffff0"] {
+            assert_eq!(of(mask).map(|mask| format!("{mask:#010x}")), Ok(mask.into()));
+        }
+        for text in ["", "ffff0000", "0x0", "0xff00", "0x7fff0000", "0xffffffff", "0xfffe0001", "0xff00ff00"] {
+            assert_eq!(of(text), Err(()), "{text}");
+        }
+    }
 
     #[test]
     fn marks_are_read_with_and_without_a_mask() {

@@ -13,7 +13,7 @@ mod text_value;
 mod user;
 
 pub use file::{LoadError, TomlFile};
-pub use mark::MarkMatch;
+pub use mark::{MarkMask, MarkMatch};
 pub use name::{check_name, escaped, printable, shown_name};
 pub use port::{Arrivals, BacklogSource, Carrier, FarEnd, Port, PortParams, QueueParams, QueueScheme, UserIs};
 pub use prefix::{Prefix, PrefixError};
@@ -56,6 +56,8 @@ params! {
         pin_path: String = "/sys/fs/bpf/fairlane", source "our choice";
         /// Where the programs are attached.
         hook: Hook = "auto", source "our choice";
+        /// Bits of the mark of a packet that labels use within the node; the others are left to other programs.
+        mark_mask: MarkMask = "0xffff0000", source "our choice";
         /// Folder where subscribers are kept that come and go while the node runs.
         state_path: String = "/var/lib/fairlane", source "our choice";
     }

@@ -91,6 +91,8 @@ params! {
         far_end: FarEnd = "announced", source "our choice";
         /// Rate of the link; thresholds in time and the virtual queue need it.
         rate: Option<BitRate> = null, in "1 kbit/s"..="1 Tbit/s", symbol "C_b", source "our choice";
+        /// Rate up to which control traffic passes the AQM; "0 bit/s": none does.
+        control_rate: BitRate = "1 Mbit/s", in "0 bit/s"..="1 Tbit/s", source "our choice";
         /// Class of the qdisc for best effort, such as "1:20".
         qdisc_class_be: Option<String> = null, source "our choice";
         /// Class of the qdisc for expedited packets, such as "1:10".

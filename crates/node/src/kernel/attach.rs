@@ -13,7 +13,7 @@ use super::programs::{
 use super::tcx::{self, Side};
 use super::users::{UserTable, unfit};
 use super::{KernelError, clsact, hook};
-use crate::config::{Arrivals, Carrier, Hook, NodeConfig, NodeScheme, Port, UserIs};
+use crate::config::{Arrivals, Carrier, Hook, MarkMask, NodeConfig, NodeScheme, Port, UserIs};
 use crate::records::{NodeRecord, Places, PortRecord, PortState, RuleRecord, UserKey, UserState};
 use libbpf_rs::MapCore;
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
@@ -326,6 +326,10 @@ fn keeps_node(config: &NodeConfig, before: &NodeRecord, record: &NodeRecord) -> 
     if before.scheme != record.scheme {
         let (from, to) = (before.scheme().into(), record.scheme().into());
         return Err(KernelError::NeedsDetach { key: "marker.scheme", from, to });
+    }
+    if before.mark_bits != record.mark_bits {
+        let [from, to] = [before, record].map(|node| MarkMask(node.mark_bits.mask).to_string());
+        return Err(KernelError::NeedsDetach { key: "node.mark_mask", from, to });
     }
     if before.log2_memory != record.log2_memory {
         let from = memory_in_words(before.log2_memory);

@@ -2,6 +2,7 @@
 
 use super::attach::{check_node, check_pin_path, default_rule, places_there, record_of, same_place};
 use super::links::{Link, links, root_qdiscs};
+use super::marks;
 use super::programs::{Mode, Programs, is_there};
 use super::tcx::{self, Side};
 use super::users::unfit;
@@ -79,6 +80,8 @@ pub fn check(config: Option<&NodeConfig>) -> Vec<Finding> {
             findings.push(users_table(config, folder));
             findings.extend(ports(config));
             findings.extend(labels(folder));
+            let interfaces: Vec<&str> = config.ports.iter().map(|port| port.interface.as_str()).collect();
+            findings.extend(marks::overlapping(config.node.mark_mask, &interfaces));
         }
     }
     findings

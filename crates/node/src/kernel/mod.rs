@@ -12,6 +12,7 @@ mod flood;
 mod hook;
 mod links;
 mod lock;
+mod marks;
 mod messages;
 mod pin_watch;
 mod programs;

@@ -157,13 +157,13 @@ impl Programs {
     /// The kernel refuses.
     pub fn user_state(&self, key: &UserKey) -> Result<Option<UserState>, KernelError> {
         if let Some(place) = self.read::<u32>("addresses", key)? {
-            return self.read("users", &place);
+            return Ok(self.read("users", &place)?.map(UserState::settled));
         }
         let first_address = self.read::<NodeRecord>("config", &ZERO)?.unwrap_or_default().first_address;
         for place in 0..first_address {
             let user: Option<UserState> = self.read("users", &place)?;
             if user.is_some_and(|user| user.key == *key) {
-                return Ok(user);
+                return Ok(user.map(UserState::settled));
             }
         }
         Ok(None)
@@ -319,9 +319,11 @@ fn run(
     mark: u32,
     repeat: u32,
 ) -> Result<Outcome, KernelError> {
-    // struct __sk_buff: mark at 8, priority at 32, ifindex at 40 (linux/bpf.h).
+    // struct __sk_buff: mark at 8, priority at 32, ingress_ifindex at 36, ifindex at 40 (linux/bpf.h).
     let mut context = [0u8; 192];
     context[8..12].copy_from_slice(&mark.to_ne_bytes());
+    // A packet that came in nowhere is one of the node itself.
+    context[36..40].copy_from_slice(&ifindex.to_ne_bytes());
     context[40..44].copy_from_slice(&ifindex.to_ne_bytes());
     let mut after = [0u8; 192];
     let input = ProgramInput {

@@ -6,7 +6,8 @@ use super::batches::read_all;
 use super::far_end::{Labels, Neighbour, neighbours, now_ns};
 use super::programs::{ZERO, is_there, open_pinned, read, read_ingress_stats, read_ports};
 use crate::records::{
-    IngressStats, Kind, LinkState, NodeRecord, Places, PoolRecord, PortRecord, PortState, UserKey, UserState,
+    IngressStats, Kind, LinkState, NodeRecord, Places, PoolRecord, PortCounts, PortRecord, PortState, UserKey,
+    UserState,
 };
 use libbpf_rs::{MapCore, MapHandle};
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
@@ -44,6 +45,8 @@ pub struct PortView {
     pub record: PortRecord,
     /// What it has done.
     pub state: PortState,
+    /// Packets that it has counted.
+    pub counts: PortCounts,
     /// What it does with labels for the far end of its link.
     pub labels: Labels,
     /// The neighbours that it has packets for, if they are asked whether they read labels.
@@ -88,6 +91,18 @@ impl PortView {
 }
 
 impl Snapshot {
+    /// Packets that the ports dropped.
+    #[must_use]
+    pub fn dropped_by_ports(&self) -> u64 {
+        self.ports.iter().map(|port| port.counts.drops()).sum()
+    }
+
+    /// Packets that users lost; the same number while neither ports nor users are taken away.
+    #[must_use]
+    pub fn dropped_of_users(&self) -> u64 {
+        self.users.iter().map(|user| user.state.dropped).sum()
+    }
+
     /// Reads the maps that are pinned in `folder`; nothing if nothing is attached.
     ///
     /// # Errors
@@ -122,7 +137,8 @@ impl Snapshot {
         let mut ports = Vec::new();
         for record in read_ports(&map)? {
             let index = record.ifindex;
-            let state = read(&states, "port_states", PortRecord::place(index).as_bytes())?.unwrap_or_default();
+            let state: PortState =
+                read(&states, "port_states", PortRecord::place(index).as_bytes())?.unwrap_or_default();
             let name = names.as_ref().and_then(|socket| netdevice::index_to_name(socket, index).ok());
             let link: LinkState = read(&links, "link_states", PortRecord::place(index).as_bytes())?.unwrap_or_default();
             let neighbours: Vec<_> =
@@ -131,6 +147,7 @@ impl Snapshot {
                 index,
                 interface: name.unwrap_or_else(|| format!("#{index}")),
                 record,
+                counts: state.total(),
                 state,
                 labels: Labels::of(&record, &neighbours),
                 neighbours,
@@ -147,7 +164,8 @@ impl Snapshot {
     }
 }
 
-/// Everybody who has sent or received, and the default user; and how many configured users there are.
+/// Everybody who has sent or received, or has lost packets that were metered elsewhere, and the default user; and how many
+/// configured users there are.
 fn read_users(map: &MapHandle, snapshot: &Snapshot) -> Result<(Vec<UserView>, u32), KernelError> {
     let mut configured = 0;
     let end = snapshot.places.first_address() + snapshot.pool.fresh;
@@ -157,9 +175,9 @@ fn read_users(map: &MapHandle, snapshot: &Snapshot) -> Result<(Vec<UserView>, u3
             return ControlFlow::Break(());
         }
         configured += u32::from(snapshot.places.is_of_user(place) && state.key.kind() != Kind::Free);
-        let is_there = state.key.kind() != Kind::Free && state.last_ns != 0;
+        let is_there = state.key.kind() != Kind::Free && (state.last_ns != 0 || state.dropped != 0);
         if is_there || state.key == UserKey::DEFAULT {
-            users.push(UserView { key: state.key, state });
+            users.push(UserView { key: state.key, state: state.settled() });
         }
         ControlFlow::Continue(())
     })?;

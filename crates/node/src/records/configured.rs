@@ -2,16 +2,18 @@
 
 use super::fixed::{CsfqParamsRecord, CsfqRecord, DecayRecord};
 use super::maps::{
-    Kind, MarkRuleRecord, NeighbourState, NodeRecord, NumberKey, Place, PoolRecord, PortRecord, PortState, PrefixKey,
-    RuleRecord, Unit, UserKey,
+    Kind, MarkBits, MarkRuleRecord, NeighbourState, NodeRecord, NumberKey, Place, PoolRecord, PortRecord, PortState,
+    PrefixKey, RuleRecord, Unit, UserKey,
 };
 use crate::config::{
-    Arrivals, BacklogSource, FarEnd, MarkMatch, MeterOf, NodeConfig, NodeScheme, Port, Prefix, QueueScheme, UserIs,
-    UserParams, Who,
+    Arrivals, BacklogSource, FarEnd, MarkMask, MarkMatch, MeterOf, NodeConfig, NodeScheme, Port, Prefix, QueueScheme,
+    UserIs, UserParams, Who,
 };
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Threshold, Time};
 use fairlane_schemes::fixed::csfq::{FixedCsfqParams, RateConstants};
-use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, FixedThreshold, OutOfRange, PACKET, PACKET_WEIGHT};
+use fairlane_schemes::fixed::{
+    Accounting, Activity, Decay, FixedMeterParams, FixedThreshold, OutOfRange, PACKET, PACKET_WEIGHT,
+};
 use fairlane_schemes::label::abc::AverageOver;
 use std::time::Duration;
 
@@ -48,7 +50,19 @@ impl NodeRecord {
             carriers: config.ports.iter().fold(0, |all, port| all | 1 << port.params.carrier as u32),
             generation: 1,
             reserved: 0,
+            mark_bits: MarkBits::new(config.node.mark_mask),
         })
+    }
+}
+
+impl MarkBits {
+    /// Labels lie in the bits of `mask`.
+    #[must_use]
+    pub fn new(MarkMask(mask): MarkMask) -> Self {
+        // One is for the class.
+        let bits = mask.count_ones() - 1;
+        let lost = Activity::BITS.saturating_sub(bits);
+        Self { mask, shift: mask.trailing_zeros(), lost, most: (1 << bits) - 1 }
     }
 }
 
@@ -275,6 +289,7 @@ impl PortRecord {
             address_limit,
             is_layer3: 0,
             marks_ecn: (port.abc.ecn == Some(true)).into(),
+            mark_bits: MarkBits::new(config.node.mark_mask),
             qdisc_class: port.qdisc_classes(),
             asks: 0,
             reserved: 0,
@@ -289,6 +304,11 @@ impl PortRecord {
                 Some(AverageOver::Packets) | None => PACKET_WEIGHT.into(),
             },
             ns_per_byte_q20: Self::ns_per_byte_q20(rate),
+            control_ns_per_byte_q20: match port.params.control_rate {
+                BitRate(0) => 0,
+                // Above 0 also where it is less than the last digit.
+                rate => Self::ns_per_byte_q20(rate).max(1),
+            },
             csfq,
         };
         let asks = record.needs_reader() && port.params.far_end == FarEnd::Announced;

@@ -75,6 +75,19 @@ records! {
     /// The layouts of all of them.
     fn layouts;
 
+    /// Where a label lies in the mark of a packet: a bit for the class, above it the upper bits of the activity plus 1. The
+    /// other bits of the mark are not the node's.
+    struct MarkBits = mark_bits {
+        /// Which bits.
+        mask: u32,
+        /// Its lowest bit.
+        shift: u32,
+        /// Lower bits of the activity that have no room.
+        lost: u32,
+        /// The highest number above the bit for the class.
+        most: u32,
+    }
+
     /// The node.
     struct NodeRecord = node_config {
         /// t0 of all meters, on the monotonic clock.
@@ -109,6 +122,8 @@ records! {
         generation: u32,
         /// Zero.
         reserved: u32,
+        /// Where labels lie in marks.
+        mark_bits: MarkBits,
     }
 
     /// Key of the trie: IPv4 addresses are ::ffff:0:0/96.
@@ -171,7 +186,7 @@ records! {
         rule: RuleRecord,
     }
 
-    /// A user: its meter and counters.
+    /// A user: its meter and counters. What packets that found it locked add is in the fields `late`.
     struct UserState = user {
         /// Of the meter; the programs take it, the tool writes zero.
         lock: u32,
@@ -199,6 +214,12 @@ records! {
         addresses: u32,
         /// Zero.
         reserved: u32,
+        /// What the next packet that takes the lock adds to the meter, in bytes, Q16.
+        late_amount: u64,
+        /// Packets metered without the lock.
+        late_packets: u64,
+        /// Their bytes.
+        late_bytes: u64,
     }
 
     /// The search for silent users: a slice of the table at a time.
@@ -243,6 +264,8 @@ records! {
         is_layer3: u32,
         /// Whether the AQM marks packets that can be marked, in place of dropping them.
         marks_ecn: u32,
+        /// Where labels lie in marks.
+        mark_bits: MarkBits,
         /// skb->priority of each class, 0 leaves it.
         qdisc_class: [u32; 2],
         /// Whether labels wait until the far end says that it reads them.
@@ -265,24 +288,14 @@ records! {
         packet_weight: u64,
         /// What a byte adds to the virtual queue.
         ns_per_byte_q20: u64,
+        /// What a byte of control traffic takes of its rate, 0 if none passes.
+        control_ns_per_byte_q20: u64,
         /// Parameters of CSFQ.
         csfq: CsfqParamsRecord,
     }
 
-    /// What a port has done; under one lock with what it counts.
-    struct PortState = port_state {
-        /// Of all that follows; the programs take it, the tool writes zero.
-        lock: u32,
-        /// A_avg before the last packet; of CSFQ log2 of the fair rate, the lowest label without an estimate.
-        average: i32,
-        /// A_avg.
-        averager: AveragerRecord,
-        /// When the virtual queue will be empty.
-        free_at_ns: u64,
-        /// Queue that the last packet found, in the unit of the port.
-        queue: i64,
-        /// T_drop of the last packet; of CSFQ Q_min.
-        threshold: i64,
+    /// Packets of a port, as they are on the wire.
+    struct PortCounts = port_counts {
         /// Packets accepted.
         accepted: u64,
         /// Their bytes, Ethernet header included.
@@ -295,8 +308,42 @@ records! {
         unlabelled: u64,
         /// Accepted packets that were marked in place of dropped (ECN).
         marked: u64,
+        /// Control packets that passed the AQM within their rate.
+        control: u64,
+        /// Control packets beyond their rate, which the AQM judged as others without a label.
+        control_excess: u64,
+    }
+
+    /// What a port has done. What packets that found it locked add is in the fields `late`.
+    struct PortState = port_state {
+        /// Of all but the fields `late`; the programs take it, the tool writes zero.
+        lock: u32,
+        /// A_avg before the last packet; of CSFQ log2 of the fair rate, the lowest label without an estimate.
+        average: i32,
+        /// A_avg.
+        averager: AveragerRecord,
+        /// When the virtual queue will be empty.
+        free_at_ns: u64,
+        /// Queue that the last packet found, in the unit of the port.
+        queue: i64,
+        /// T_drop of the last packet; of CSFQ Q_min.
+        threshold: i64,
+        /// Packets counted under the lock.
+        counts: PortCounts,
+        /// When control traffic will have used up what it has taken of its rate.
+        control_at_ns: u64,
         /// State of CSFQ.
         csfq: CsfqRecord,
+        /// Packets counted without the lock.
+        late: PortCounts,
+        /// What the next packet that takes the lock adds to the sum of the averager.
+        late_sum: u64,
+        /// The same for its count.
+        late_count: u64,
+        /// The same for the virtual queue, in ns.
+        late_ns: u64,
+        /// The same for the bytes of CSFQ, Q16: arrived, accepted.
+        late_pending: [u64; 2],
     }
 
     /// A neighbour that packets are sent to.

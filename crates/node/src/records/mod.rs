@@ -11,8 +11,9 @@ pub use configured::Places;
 pub use declare::{CType, Field, Layout, Record};
 pub use fixed::{AveragerRecord, CsfqParamsRecord, CsfqRecord, DecayRecord, MeterRecord};
 pub use maps::{
-    IngressStats, Kind, LinkState, MarkRuleRecord, NeighbourKey, NeighbourState, NodeRecord, NumberKey, PoolRecord,
-    PortRecord, PortState, PrefixKey, RedirectStats, ReplayInput, RuleRecord, UserKey, UserState,
+    IngressStats, Kind, LinkState, MarkBits, MarkRuleRecord, NeighbourKey, NeighbourState, NodeRecord, NumberKey,
+    PoolRecord, PortCounts, PortRecord, PortState, PrefixKey, RedirectStats, ReplayInput, RuleRecord, UserKey,
+    UserState,
 };
 
 use crate::config::{Arrivals, Carrier, ClassRule, NodeScheme, QueueScheme, User, UserIs};

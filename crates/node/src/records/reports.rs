@@ -1,7 +1,7 @@
 //! What the records say, in words and in physical units.
 
 use super::configured::UNKNOWN_RATE;
-use super::maps::{IngressStats, Kind, NodeRecord, PortRecord, PortState, Unit, UserKey, UserState};
+use super::maps::{IngressStats, Kind, NodeRecord, PortCounts, PortRecord, PortState, Unit, UserKey, UserState};
 use crate::config::{Arrivals, Carrier, NodeScheme, QueueScheme, UserIs};
 use fairlane_schemes::base::config::ConfigValue;
 use fairlane_schemes::fixed::{Activity, PACKET};
@@ -116,6 +116,15 @@ impl PortRecord {
 }
 
 impl PortState {
+    /// All that was counted, with the lock and without.
+    #[must_use]
+    pub fn total(&self) -> PortCounts {
+        let (counts, late): ([u64; PORT_COUNTS], [u64; PORT_COUNTS]) =
+            (zerocopy::transmute!(self.counts), zerocopy::transmute!(self.late));
+        let sums: [u64; PORT_COUNTS] = std::array::from_fn(|i| counts[i] + late[i]);
+        zerocopy::transmute!(sums)
+    }
+
     /// A_avg before the last packet; of CSFQ the logarithm of the fair rate, the lowest label without an estimate.
     #[must_use]
     pub fn average(&self) -> Activity {
@@ -129,7 +138,25 @@ impl PortState {
     }
 }
 
+/// Counters of [`PortCounts`].
+const PORT_COUNTS: usize = size_of::<PortCounts>() / size_of::<u64>();
+
+impl PortCounts {
+    /// Packets dropped, for whatever reason.
+    #[must_use]
+    pub fn drops(&self) -> u64 {
+        self.dropped + self.overlimit
+    }
+}
+
 impl UserState {
+    /// With what was counted without the lock among the rest.
+    #[must_use]
+    pub fn settled(self) -> Self {
+        let (packets, bytes) = (self.packets + self.late_packets, self.bytes + self.late_bytes);
+        Self { packets, bytes, late_packets: 0, late_bytes: 0, ..self }
+    }
+
     /// Label of the last packet.
     #[must_use]
     pub fn activity(&self) -> Activity {

@@ -468,7 +468,7 @@ fn open(path: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::addresses::Addresses;
+    use super::super::session::{Session, SessionState};
     use super::*;
     use serde_json::json;
 
@@ -605,14 +605,15 @@ mod tests {
         let mut store = Store::open(&folder.0).unwrap();
         let Change::Put(mut subscriber) = put("a", "10.0.0.1") else { unreachable!() };
         for session in 0..3000 {
-            subscriber.sessions.insert(format!("bng {session}"), Addresses::default());
+            let key = Session { server: "bng".into(), id: session.to_string() };
+            subscriber.sessions.insert(key, SessionState::default());
             if session > 2900 {
                 change(&mut store, &[Change::Put(subscriber.clone())]);
                 let needed = store.text().unwrap().len() as u64;
                 assert!(store.bytes <= 2 * needed + MOST_STALE, "{} of {needed} bytes", store.bytes);
             }
         }
-        assert_eq!(read(&folder.0).unwrap().0["a"].sessions.len(), 3000);
+        assert_eq!(read(&folder.0).unwrap().0["a"].sessions.keys().count(), 3000);
     }
 
     #[test]

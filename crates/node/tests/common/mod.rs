@@ -44,9 +44,27 @@ macro_rules! skip_unless_possible {
     };
 }
 
+/// The bits of marks that labels have in tests: they keep all bits of an activity.
+pub const MARK_MASK: &str = "0xffffff00";
+
+/// The label in a mark, as the programs have it: 31..24 0xfa, 22 the class, 21..0 the activity. 0 for none.
+pub fn label_of(mark: u32) -> u32 {
+    // The lowest bit is the class; the activity is one more, so that zero is no label.
+    let number = mark >> 8;
+    if number < 2 { 0 } else { 0xfa00_0000 | (number & 1) << 22 | ((number >> 1) - 1) }
+}
+
+/// The mark of a label, the inverse.
+pub fn mark_of(label: u32) -> u32 {
+    if label == 0 { 0 } else { (((label & 0x3f_ffff) + 1) << 1 | label >> 22 & 1) << 8 }
+}
+
 /// A node whose only port, the loopback interface, meters and manages; `changes` are merged into its tables.
 pub fn config(port: &Json, changes: &Json) -> NodeConfig {
-    let mut tables = json!({"ports": [{"interface": "lo", "arrivals": "meter", "queue": {"scheme": "abc"}}]});
+    let mut tables = json!({
+        "node": {"mark_mask": MARK_MASK},
+        "ports": [{"interface": "lo", "arrivals": "meter", "queue": {"scheme": "abc"}}],
+    });
     for (key, value) in port.as_object().expect("a table") {
         tables["ports"][0][key] = value.clone();
     }
@@ -70,11 +88,12 @@ pub fn replayed_later(config: &NodeConfig) -> Programs {
     programs
 }
 
-/// Gives a frame to ingress, then with its label to egress.
+/// Gives a frame to ingress, then with its label to egress. In the outcomes are labels in place of marks.
 pub fn through(programs: &Programs, frame: &[u8], mark: u32) -> (Outcome, Outcome) {
     let metered = programs.run("fairlane_ingress", frame, LOOPBACK, mark, 1).unwrap();
     let sent = programs.run("fairlane_egress", frame, LOOPBACK, metered.mark, 1).unwrap();
-    (metered, sent)
+    let labelled = |outcome: Outcome| Outcome { mark: label_of(outcome.mark), ..outcome };
+    (labelled(metered), labelled(sent))
 }
 
 /// An IPv4 frame of `ip_bytes` (20 at least) behind Ethernet.

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
+/*
+ * Control traffic: what keeps links, neighbours and routes alive. It passes the AQM up to a rate, beyond which it is judged
+ * like other packets without a label.
+ *
+ * What has a label is none, whatever its DSCP: hosts behind ports that meter cannot make any.
+ */
+#ifndef FAIRLANE_CONTROL_H
+#define FAIRLANE_CONTROL_H
+
+#include "source.h"
+
+#define ETHERTYPE_ARP 0x0806
+/* linux/pkt_sched.h: the kernel's own ARP, IGMP, STP. */
+#define TC_PRIO_CONTROL 7
+/* RFC 4594 3.1, 3.2: CS6 is of routing, CS7 of the network's own use. */
+#define DSCP_CS6 48
+#define DSCP_CS7 56
+#define NEXT_ICMPV6_OF_ND 58
+/* RFC 4861: types of neighbour discovery, which no router forwards. */
+#define ND_FIRST 133
+#define ND_LAST 137
+#define ND_HOP_LIMIT 255
+#define IPV6_BYTES 40
+/* Next header, and behind it the hop limit. */
+#define IPV6_NEXT_AT 6
+
+/* What control traffic that was silent may send at once: the node's own has as much again, which nobody can use up. */
+#define CONTROL_BURST_NS 1000000000ULL
+/* Another processor may be faster that often. */
+#define CONTROL_TRIES 4
+
+enum { CONTROL_NONE, CONTROL_PASSES, CONTROL_EXCESS };
+
+static __always_inline int is_neighbour_discovery(struct __sk_buff *skb, const struct source *source)
+{
+	__u8 next_and_limit[2], type;
+
+	return source->version == 6 && !bpf_skb_load_bytes(skb, source->ip_at + IPV6_NEXT_AT, next_and_limit, 2) &&
+	       next_and_limit[0] == NEXT_ICMPV6_OF_ND && next_and_limit[1] == ND_HOP_LIMIT &&
+	       !bpf_skb_load_bytes(skb, source->ip_at + IPV6_BYTES, &type, 1) && type >= ND_FIRST && type <= ND_LAST;
+}
+
+/* Whether packets without a label may be those of hosts: an option is in IPv6 only. */
+static __always_inline int brings_options(__u32 ifindex)
+{
+	__u32 place = ifindex % PORT_PLACES;
+	struct port_config *port = bpf_map_lookup_elem(&ports, &place);
+
+	return port && port->ifindex == ifindex && port->ingress == INGRESS_TRUSTED && port->carrier == CARRIER_OPTION;
+}
+
+/* Whether a packet without a label is control traffic. */
+static __always_inline int is_control(struct __sk_buff *skb, __u32 is_layer3)
+{
+	struct source source;
+
+	if (skb->priority == TC_PRIO_CONTROL || skb->protocol == bpf_htons(ETHERTYPE_ARP))
+		return 1;
+	source.version = 0;
+	parse_source((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, layer3_of(skb, is_layer3), 0,
+		     &source);
+	/* Tunnels take interface and label from what they forward, and it has no socket. */
+	if (!skb->ingress_ifindex)
+		return skb->sk || !source.is_ip;
+	if (!source.is_ip)
+		return 0;
+	if (source.dscp == DSCP_CS6 || source.dscp == DSCP_CS7)
+		return !brings_options(skb->ingress_ifindex);
+	return is_neighbour_discovery(skb, &source);
+}
+
+/* Takes a packet's part of the rate, if it has one left: the time at which it is used up, as in GCRA (ITU-T I.371). */
+static __always_inline int spend(struct port_state *state, __u64 cost_ns, __u64 burst_ns, __u64 now)
+{
+	int i;
+
+#pragma unroll
+	for (i = 0; i < CONTROL_TRIES; i++) {
+		__u64 there = *(volatile __u64 *)&state->control_at_ns, from = there > now ? there : now;
+
+		if (from + cost_ns > now + burst_ns)
+			return 0;
+		if (__sync_val_compare_and_swap(&state->control_at_ns, there, from + cost_ns) == there)
+			return 1;
+	}
+	__sync_fetch_and_add(&state->control_at_ns, cost_ns);
+	return 1;
+}
+
+/* Whether a packet without a label passes the AQM. */
+__noinline int control_of(struct __sk_buff *skb)
+{
+	__u32 place = skb->ifindex % PORT_PLACES;
+	struct port_config *port = bpf_map_lookup_elem(&ports, &place);
+	struct port_state *state = bpf_map_lookup_elem(&port_states, &place);
+	__u64 burst_ns = skb->ingress_ifindex ? CONTROL_BURST_NS : 2 * CONTROL_BURST_NS, cost_ns;
+
+	if (!port || !state || !port->control_ns_per_byte_q20 || !is_control(skb, port->is_layer3))
+		return CONTROL_NONE;
+	cost_ns = skb->wire_len * port->control_ns_per_byte_q20 >> 20;
+	return spend(state, cost_ns, burst_ns, clock_ns()) ? CONTROL_PASSES : CONTROL_EXCESS;
+}
+
+#endif
