@@ -3,7 +3,7 @@
 use super::{Outcome, counted, print_out, warn};
 use clap::{Args, Subcommand};
 use fairlane_libreqos::Network;
-use fairlane_node::config::{NodeConfig, shown_name};
+use fairlane_node::config::{NodeConfig, UserParams, shown_name};
 use fairlane_node::subscribers::csv::{self, List, Options};
 use fairlane_node::subscribers::store::{self, problem_of};
 use fairlane_node::subscribers::{Change, ChangeError, Changed, Live, Subscriber, json_list};
@@ -184,7 +184,7 @@ fn set(named: Named) -> Outcome {
 
 /// What to say of somebody whose keys wait for a session.
 fn metered_when(live: &Live, name: &str) -> &'static str {
-    match live.subscribers().get(name).map(Subscriber::user) {
+    match live.subscribers().get(name).map(|subscriber| subscriber.user(&UserParams::default())) {
         Some(Ok(None)) => "; it has no prefix, and is metered while a RADIUS session gives it one",
         _ => "",
     }
@@ -332,7 +332,9 @@ fn counts_of(changes: &[Change], list: &List) -> String {
     let put = changes.iter().filter(|change| list.lines.contains_key(change.name())).count();
     let left = changes.len() - put - removed;
     let waits = |change: &&Change| match change {
-        Change::Put(subscriber) => subscriber.prefixes().is_empty() && matches!(subscriber.user(), Ok(None)),
+        Change::Put(subscriber) => {
+            subscriber.prefixes().is_empty() && matches!(subscriber.user(&UserParams::default()), Ok(None))
+        }
         Change::Remove(_) => false,
     };
     let text = |count, what: &str| if count == 0 { String::new() } else { format!(", {count} {what}") };

@@ -169,8 +169,10 @@ impl NodeConfig {
         let node = kept(section(&mut root, "node").and_then(|node: NodeParams| node.check().map(|()| node)), errors);
         let users_table = kept(section::<UserTableParams>(&mut root, "users_table"), errors);
         let marker = kept(read_marker(&mut root), errors);
-        let default_user = kept(section(&mut root, "default_user"), errors);
-        let users = root.tables("users")?.iter_mut().filter_map(|user| kept(User::read(user), errors)).collect();
+        let default_user = kept(section::<UserParams>(&mut root, "default_user"), errors);
+        let inherited = default_user.clone().unwrap_or_default();
+        let mut users = root.tables("users")?;
+        let users = users.iter_mut().filter_map(|user| kept(User::read(user, &inherited), errors)).collect();
         let ports = root.tables("ports")?.iter_mut().filter_map(|port| kept(Port::read(port), errors)).collect();
         kept(root.finish(), errors);
         match (node, users_table, marker, default_user) {

@@ -6,7 +6,6 @@ use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::{choices, params};
 use serde_json::Value as Json;
 use std::fmt;
-use std::sync::LazyLock;
 
 choices! {
     /// Which class a user's packets are in.
@@ -53,6 +52,15 @@ params! {
         configured: Option<u32> = null, in 1..=1048576, source "our choice";
         /// A meter that has seen nothing for so long makes room; at least 10 memories, when e^-10 of it is left.
         timeout: Time = "60 s", in "10 ms"..="24 h", source "our choice";
+    }
+}
+
+impl UserParams {
+    /// The keys that a user has if it gives none: rate and class of the default user. The other keys say how addresses of
+    /// nobody are grouped, and a user is one meter unless it says otherwise.
+    fn of_users(&self) -> Self {
+        let (reference_rate, traffic_class) = (self.reference_rate, self.traffic_class);
+        Self { reference_rate, traffic_class, meter_of: MeterOf::Prefix, address_limit: None }
     }
 }
 
@@ -139,10 +147,16 @@ fn prefixes(table: &mut Table<'_>) -> Result<Vec<Prefix>, ConfigError> {
 /// One of them; of a list the message names that one only, and why.
 fn prefix(key: &str, value: &Json) -> Result<Prefix, ConfigError> {
     let Some(text) = value.as_str() else { return read_value(key, value, None) };
-    text.parse().map_err(|error: PrefixError| {
-        let shown = shortened(&value.to_string());
-        ConfigError::new(key, format!("{shown} is not a prefix such as \"10.0.1.0/24\": it {error}"))
-    })
+    let shown = || shortened(&value.to_string());
+    let prefix: Prefix = text.parse().map_err(|error: PrefixError| {
+        ConfigError::new(key, format!("{} is not a prefix such as \"10.0.1.0/24\": it {error}", shown()))
+    })?;
+    if prefix.has_all_ipv4() {
+        let problem = "has all IPv4 addresses in it, which a node keeps as ::ffff:0:0/96; \"2000::/3\" has all unicast \
+                       addresses of IPv6";
+        return Err(ConfigError::new(key, format!("{} {problem}", shown())));
+    }
+    Ok(prefix)
 }
 
 /// As in the configuration, without quotes.
@@ -175,26 +189,26 @@ impl User {
     /// Marks of users, which are tried one after another.
     pub const MOST_MARKS: usize = 16;
 
-    /// A user from a table of its own, as in `[[users]]`.
+    /// A user from a table of its own, as in `[[users]]`, beside a default user.
     ///
     /// # Errors
     /// A key is unknown, missing, of the wrong kind or out of range.
-    pub fn of_table(json: &serde_json::Value) -> Result<Self, ConfigError> {
+    pub fn of_table(json: &serde_json::Value, default: &UserParams) -> Result<Self, ConfigError> {
         refuse_renamed(json, &[("class", "traffic_class")])?;
-        Self::read(&mut Table::new("", json)?)
+        Self::read(&mut Table::new("", json)?, default)
     }
 
     /// The same, or nothing if the keys are right but say nothing that it is known by.
     ///
     /// # Errors
     /// A key is unknown, of the wrong kind or out of range.
-    pub fn of_keys(json: &serde_json::Value) -> Result<Option<Self>, ConfigError> {
+    pub fn of_keys(json: &serde_json::Value, default: &UserParams) -> Result<Option<Self>, ConfigError> {
         refuse_renamed(json, &[("class", "traffic_class")])?;
-        Self::read_keys(&mut Table::new("", json)?)
+        Self::read_keys(&mut Table::new("", json)?, default)
     }
 
-    pub(super) fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
-        Self::read_keys(table)?.ok_or_else(|| {
+    pub(super) fn read(table: &mut Table<'_>, default: &UserParams) -> Result<Self, ConfigError> {
+        Self::read_keys(table, default)?.ok_or_else(|| {
             ConfigError::new(
                 table.key("prefix"),
                 "missing, must be a prefix without bits behind it such as \"10.0.1.0/24\", or a list of them; or give \
@@ -203,13 +217,11 @@ impl User {
         })
     }
 
-    fn read_keys(table: &mut Table<'_>) -> Result<Option<Self>, ConfigError> {
+    fn read_keys(table: &mut Table<'_>, default: &UserParams) -> Result<Option<Self>, ConfigError> {
         let who = Who::read(table)?;
         let name: Option<String> = table.optional("name", None)?;
         name.as_deref().map_or(Ok(()), check_name).map_err(|problem| ConfigError::new(table.key("name"), problem))?;
-        // Made once: there may be a hundred thousand users.
-        static DEFAULTS: LazyLock<UserParams> = LazyLock::new(UserParams::default);
-        let params = UserParams::read_over(DEFAULTS.clone(), table)?;
+        let params = UserParams::read_over(default.of_users(), table)?;
         table.finish()?;
         let Some(first) = who.first() else { return Ok(None) };
         Ok(Some(Self { name: name.unwrap_or_else(|| first.to_string()), who, params }))

@@ -5,6 +5,7 @@
 //! what is refused, stands in the head of `fairlane_libreqos`.
 
 use super::{Subscriber, prefixes_of};
+use crate::config::UserParams;
 use fairlane_libreqos::{Circuit, Circuits, Column, Network, Table, Use, decode, is_shaped_devices};
 use fairlane_schemes::base::units::BitRate;
 use serde_json::{Value as Json, json};
@@ -96,7 +97,7 @@ impl List {
     }
 
     pub(super) fn add(&mut self, subscriber: Result<Subscriber, String>, line: u64) -> Result<(), String> {
-        let checked = subscriber.and_then(|subscriber| match subscriber.user() {
+        let checked = subscriber.and_then(|subscriber| match subscriber.user(&UserParams::default()) {
             Ok(_) => Ok(subscriber),
             Err(error) => Err(error.to_string()),
         });
@@ -184,7 +185,7 @@ mod tests {
         );
         // 1 kbit/s for each of 2.5 Mbit/s.
         assert_eq!(list[1].user["reference_rate"], "2.5 kbit/s");
-        assert_eq!(list[0].user().unwrap().unwrap().who.len(), 3);
+        assert_eq!(list[0].user(&UserParams::default()).unwrap().unwrap().who.len(), 3);
     }
 
     #[test]

@@ -5,9 +5,9 @@
 
 pub mod addresses;
 pub mod csv;
-pub mod json_list;
 #[cfg(feature = "ebpf")]
 pub mod ended;
+pub mod json_list;
 #[cfg(feature = "ebpf")]
 mod live;
 mod load;
