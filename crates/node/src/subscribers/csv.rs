@@ -25,6 +25,8 @@ pub struct Options {
 /// Columns of `ShapedDevices.csv` that are always used, and that may be.
 const REQUIRED: &[&[Column]] = &[&[Column::Ipv4, Column::Ipv6]];
 const WITH_RATES: &[&[Column]] = &[&[Column::Ipv4, Column::Ipv6], &[Column::DownloadMax]];
+/// Its plan, of which [`WITH_RATES`] uses the first: devices with another one are not of the same subscriber.
+const PLAN: &[Column] = &[Column::DownloadMax, Column::UploadMax, Column::DownloadMin, Column::UploadMin];
 const OPTIONAL: &[Column] = &[Column::CircuitName, Column::ParentNode, Column::ParentNodeId, Column::AnchorNodeId];
 
 /// Columns of plain CSV that hold numbers.
@@ -80,8 +82,9 @@ impl List {
     }
 
     fn add_circuits(&mut self, text: &str, options: &Options) -> Result<(), String> {
-        let required = if options.rate_per_mbps.is_some() { WITH_RATES } else { REQUIRED };
-        let read = Circuits::of_text(text, options.network.as_ref(), Use { required, optional: OPTIONAL })?;
+        let has_rates = options.rate_per_mbps.is_some();
+        let (required, compared) = if has_rates { (WITH_RATES, &PLAN[1..]) } else { (REQUIRED, PLAN) };
+        let read = Circuits::of_text(text, options.network.as_ref(), Use { required, optional: OPTIONAL, compared })?;
         self.notes.extend(read.notes);
         match read.without_address.first() {
             Some(line) if !options.skips_without_address => {
