@@ -18,6 +18,7 @@ mod howto;
 mod live;
 mod live_carriers;
 mod live_labels;
+mod live_lists;
 mod live_radius;
 mod live_subscribers;
 mod live_users;
