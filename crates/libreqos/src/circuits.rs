@@ -236,7 +236,8 @@ impl<'a> CircuitReader<'a> {
         let most = [rate(Column::DownloadMax)?, rate(Column::UploadMax)?];
         let least = [rate(Column::DownloadMin)?, rate(Column::UploadMin)?];
         for way in 0..2 {
-            let [more, less] = [[Column::DownloadMax, Column::DownloadMin], [Column::UploadMax, Column::UploadMin]][way];
+            let [more, less] =
+                [[Column::DownloadMax, Column::DownloadMin], [Column::UploadMax, Column::UploadMin]][way];
             if let (Some(most), Some(least)) = (most[way], least[way])
                 && least > most
                 && self.has_effect(less)

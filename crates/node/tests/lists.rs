@@ -62,9 +62,8 @@ fn a_prefix_of_everybody_is_refused_with_its_line() {
 #[test]
 fn a_circuit_has_one_name_one_parent_and_one_plan() {
     let place = Place::new("");
-    let import = |rows: &[String]| {
-        place.refused("import", &[&place.file("list.csv", &format!("{SHAPED}{}", rows.concat()))])
-    };
+    let import =
+        |rows: &[String]| place.refused("import", &[&place.file("list.csv", &format!("{SHAPED}{}", rows.concat()))]);
     let first = device("1", "a", "P", "10.0.0.1", "1,1,10,5");
     let between = device("2", "b", "P", "10.0.0.2", "1,1,10,5");
     for (other, column) in [
@@ -89,7 +88,10 @@ fn a_circuit_has_one_name_one_parent_and_one_plan() {
 fn a_name_that_begins_with_a_hash_is_no_comment_without_a_word() {
     let place = Place::new("");
     // As the import itself names a circuit without a name.
-    place.ok("import", &[&place.file("shaped.csv", &format!("{SHAPED}{}", device("2", "", "", "10.0.0.2", "1,1,10,5")))]);
+    place.ok(
+        "import",
+        &[&place.file("shaped.csv", &format!("{SHAPED}{}", device("2", "", "", "10.0.0.2", "1,1,10,5")))],
+    );
     assert_eq!(place.names(), ["#2"]);
     let list = place.file("list.csv", "name,prefix\na,10.0.0.1\n#2,10.0.0.2\n");
     assert_eq!(
@@ -123,7 +125,8 @@ fn names_that_nobody_sees_are_refused() {
 #[test]
 fn a_user_without_a_rate_or_class_has_those_of_the_default_user() {
     skip_unless_possible!();
-    let default = json!({"reference_rate": "10 Mbit/s", "traffic_class": "EF", "meter_of": "address", "address_limit": 7});
+    let default =
+        json!({"reference_rate": "10 Mbit/s", "traffic_class": "EF", "meter_of": "address", "address_limit": 7});
     let tables = |user| config(&json!({}), &json!({"default_user": default, "users": [user]}));
     let given = tables(json!({"prefix": "10.0.0.1", "reference_rate": "10 Mbit/s", "traffic_class": "EF"}));
     let inherited = tables(json!({"prefix": "10.0.0.1"}));

@@ -117,7 +117,8 @@ fn a_subscriber_without_a_rate_has_that_of_the_default_user() {
     node.send("10.2.0.2", 100);
     // Against 10 kbit/s, 100 datagrams within a memory of 3 s are an activity of 4 to 5.
     let users = node.users();
-    let is_below = |users: &[(String, u64, f64)], packets| users.len() == 1 && users[0].1 == packets && users[0].2 < 0.0;
+    let is_below =
+        |users: &[(String, u64, f64)], packets| users.len() == 1 && users[0].1 == packets && users[0].2 < 0.0;
     assert!(users[0].0 == "a" && is_below(&users, 100), "{users:?}");
     // What an attach loads is the same.
     node.lab.node_ok("n", "attach", &node.config);

@@ -4,6 +4,7 @@
 //! `[[users]]`, `[[ports]]` with `[ports.queue]`.
 
 mod file;
+mod keys;
 mod mark;
 mod name;
 mod port;
@@ -13,6 +14,7 @@ mod text_value;
 mod user;
 
 pub use file::{LoadError, TomlFile};
+pub use keys::{Section, sections};
 pub use mark::MarkMatch;
 pub use name::{check_name, escaped, printable, shown_name};
 pub use port::{Arrivals, BacklogSource, Carrier, FarEnd, Port, PortParams, QueueParams, QueueScheme, UserIs};
@@ -58,6 +60,14 @@ params! {
         hook: Hook = "auto", source "our choice";
         /// Folder where subscribers are kept that come and go while the node runs.
         state_path: String = "/var/lib/fairlane", source "our choice";
+    }
+}
+
+params! {
+    /// What labels say; the other keys of the marker are those of its scheme.
+    pub struct MarkerParams {
+        /// What labels say and ports decide by; the same on all nodes of a domain, as are the other keys of the marker.
+        scheme: NodeScheme = "abc", source "our choice";
     }
 }
 
@@ -262,7 +272,7 @@ fn check_users(users: &[User], table: &UserTableParams) -> Result<(), ConfigErro
 fn read_marker(root: &mut Table<'_>) -> Result<(NodeScheme, AbcMarkerParams, CsfqMarkerParams), ConfigError> {
     let (mut abc, mut csfq) = (AbcMarkerParams::default(), CsfqMarkerParams::default());
     let Some(mut table) = root.table("marker")? else { return Ok((NodeScheme::Abc, abc, csfq)) };
-    let scheme = table.optional("scheme", None)?.unwrap_or(NodeScheme::Abc);
+    let MarkerParams { scheme } = MarkerParams::read(&mut table)?;
     match scheme {
         NodeScheme::Abc => abc = AbcMarkerParams::read(&mut table)?,
         NodeScheme::Csfq => csfq = CsfqMarkerParams::read(&mut table)?,

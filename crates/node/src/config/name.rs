@@ -54,7 +54,8 @@ pub fn shown_name(name: &str) -> String {
 /// How a character that nobody sees is printed, as in JSON; nothing for all others, which are printed as they are.
 #[must_use]
 pub fn escaped(character: char) -> Option<String> {
-    let units = |character: char| character.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+    let units =
+        |character: char| character.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
     is_unseen(character).then(|| units(character))
 }
 
@@ -109,7 +110,10 @@ mod tests {
     #[test]
     fn what_is_printed_does_nothing_to_a_terminal() {
         let name = "a\u{1b}]0;b\u{7}\u{9b}31m\u{202e}\u{e0041}\r";
-        assert_eq!(printable(&format!("{name}\tü\n")), "a\\u001b]0;b\\u0007\\u009b31m\\u202e\\udb40\\udc41\\u000d\tü\n");
+        assert_eq!(
+            printable(&format!("{name}\tü\n")),
+            "a\\u001b]0;b\\u0007\\u009b31m\\u202e\\udb40\\udc41\\u000d\tü\n"
+        );
         assert!(matches!(printable("as it is\n"), Cow::Borrowed(_)));
         // serde_json leaves what is above ASCII as it is.
         let json = serde_json::json!({ name: name });

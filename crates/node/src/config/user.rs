@@ -6,6 +6,7 @@ use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::{choices, params};
 use serde_json::Value as Json;
 use std::fmt;
+use std::sync::LazyLock;
 
 choices! {
     /// Which class a user's packets are in.
@@ -54,6 +55,30 @@ params! {
         timeout: Time = "60 s", in "10 ms"..="24 h", source "our choice";
     }
 }
+
+params! {
+    /// What a user is known by, besides prefixes, and its name.
+    pub struct UserKeys {
+        /// Name in reports; without it the first of what the user is known by.
+        name: Option<String> = null, source "our choice";
+        /// Outermost 802.1Q tag of its packets.
+        vlan: Option<u32> = null, in 1..=4094, source "our choice";
+        /// Outer of two tags, 802.1Q, 802.1ad or 0x9100; without c_vlan also a single tag of 802.1ad.
+        s_vlan: Option<u32> = null, in 1..=4094, source "our choice";
+        /// Inner of two tags; needs s_vlan.
+        c_vlan: Option<u32> = null, in 1..=4094, source "our choice";
+        /// Number of a PPPoE session.
+        pppoe_session: Option<u32> = null, in 1..=65534, source "our choice";
+        /// Number of a tunnel, as the kernel's tunnel interfaces in external mode give it: VNI, GRE key.
+        tunnel: Option<u32> = null, in 0..=4294967295, source "our choice";
+        /// Mark of its packets from an earlier program: value and mask, all bits without a mask. In the configuration only.
+        mark: Option<MarkMatch> = null, source "our choice";
+    }
+}
+
+/// Comment of the key with prefixes, of which there may be a list.
+pub(super) const PREFIX_DOC: &str = "Prefix or address, or a list of them, of both families; they share one meter. Of the \
+    prefixes of several users that have an address, the longest counts.";
 
 impl UserParams {
     /// The keys that a user has if it gives none: rate and class of the default user. The other keys say how addresses of
@@ -111,13 +136,10 @@ impl Who {
     }
 
     /// All that a table says.
-    fn read(table: &mut Table<'_>) -> Result<Vec<Self>, ConfigError> {
-        let vlan = || Some((1.into(), 4094.into()));
+    fn read(table: &mut Table<'_>, keys: &UserKeys) -> Result<Vec<Self>, ConfigError> {
         let mut all: Vec<_> = prefixes(table)?.into_iter().map(Self::Prefix).collect();
-        all.extend(table.optional("vlan", vlan())?.map(Self::Vlan));
-        let service = table.optional("s_vlan", vlan())?;
-        let customer = table.optional("c_vlan", vlan())?;
-        all.extend(match (service, customer) {
+        all.extend(keys.vlan.map(Self::Vlan));
+        all.extend(match (keys.s_vlan, keys.c_vlan) {
             (Some(service), Some(customer)) => Some(Self::Tags(service, customer)),
             (Some(service), None) => Some(Self::Service(service)),
             (None, None) => None,
@@ -126,9 +148,9 @@ impl Who {
                 return Err(ConfigError::new(table.key("c_vlan"), problem));
             }
         });
-        all.extend(table.optional("pppoe_session", Some((1.into(), 65534.into())))?.map(Self::Session));
-        all.extend(table.optional("tunnel", Some((0.into(), u32::MAX.into())))?.map(Self::Tunnel));
-        all.extend(table.optional("mark", None)?.map(Self::Mark));
+        all.extend(keys.pppoe_session.map(Self::Session));
+        all.extend(keys.tunnel.map(Self::Tunnel));
+        all.extend(keys.mark.map(Self::Mark));
         Ok(all)
     }
 }
@@ -218,8 +240,11 @@ impl User {
     }
 
     fn read_keys(table: &mut Table<'_>, default: &UserParams) -> Result<Option<Self>, ConfigError> {
-        let who = Who::read(table)?;
-        let name: Option<String> = table.optional("name", None)?;
+        // Made once: there may be a hundred thousand users.
+        static NONE: LazyLock<UserKeys> = LazyLock::new(UserKeys::default);
+        let keys = UserKeys::read_over(NONE.clone(), table)?;
+        let who = Who::read(table, &keys)?;
+        let name = keys.name;
         name.as_deref().map_or(Ok(()), check_name).map_err(|problem| ConfigError::new(table.key("name"), problem))?;
         let params = UserParams::read_over(default.of_users(), table)?;
         table.finish()?;
