@@ -233,11 +233,11 @@ fn plain(value: &Json) -> String {
 
 impl Import {
     fn run(self) -> Outcome {
-        let list = self.read()?;
+        let mut list = self.read()?;
         let mut live = open(&self.config)?;
         let mut counts = String::new();
         let make = |live: &Live| {
-            let changes = self.changes(live, &list)?;
+            let changes = self.changes(live, &mut list)?;
             counts = counts_of(&changes, &list);
             // What is not possible is told as well.
             if self.dry_run { live.try_out(&changes).map(|()| Vec::new()) } else { Ok(changes) }
@@ -269,13 +269,12 @@ impl Import {
         Ok(list)
     }
 
-    /// What differs from the list.
-    fn changes(&self, live: &Live, list: &List) -> Result<Vec<Change>, ChangeError> {
+    /// What differs from the list, whose subscribers it takes: there may be a million.
+    fn changes(&self, live: &Live, list: &mut List) -> Result<Vec<Change>, ChangeError> {
         let mut changes = if self.replace { self.gone(live, list)? } else { Vec::new() };
-        for subscriber in &list.subscribers {
+        for mut subscriber in std::mem::take(&mut list.subscribers) {
             let before = live.subscribers().get(&subscriber.name);
-            let sessions = before.map(|before| before.sessions.clone()).unwrap_or_default();
-            let subscriber = Subscriber { sessions, ..subscriber.clone() };
+            subscriber.sessions = before.map(|before| before.sessions.clone()).unwrap_or_default();
             if before != Some(&subscriber) {
                 changes.push(Change::Put(subscriber));
             }
