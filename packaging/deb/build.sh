@@ -16,9 +16,14 @@ install -D -m 755 "$binary" "$tree/usr/sbin/fairlane-node"
 install -D -m 644 -t "$tree/lib/systemd/system" crates/node/share/*.service
 install -D -m 644 -t "$doc/examples" examples/node/*.toml crates/node/share/grafana-dashboard.json \
     crates/node/share/prometheus-alerts.yml
-install -d -m 755 "$tree/etc/fairlane" "$tree/usr/share/man/man8"
-"$binary" man --out "$tree/usr/share/man/man8"
-gzip -9n "$tree"/usr/share/man/man8/*.8
+# Where they are in the repository, so that they find each other.
+install -D -m 644 -t "$doc" docs/node.md docs/security.md
+install -D -m 644 -t "$doc/howto" docs/howto/{failover,node-and-shaper,subscribers,two-routers}.md
+man=$tree/usr/share/man
+install -d -m 755 "$tree/etc/fairlane" "$man/man5" "$man/man8"
+"$binary" man --out "$man/man8"
+mv "$man"/man8/*.5 "$man/man5"
+gzip -9n "$man"/man[58]/*
 for shell in bash:bash-completion/completions/fairlane-node zsh:zsh/vendor-completions/_fairlane-node \
     fish:fish/vendor_completions.d/fairlane-node.fish; do
     install -d "$(dirname "$tree/usr/share/${shell#*:}")"

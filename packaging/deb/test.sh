@@ -16,9 +16,14 @@ deb() { echo "$packages"/fairlane-node_"$1"_*.deb; }
 dpkg --install "$(deb 0.0.1)"
 "$root/usr/sbin/fairlane-node" --version >/dev/null || fail "the installed tool does not run"
 for file in lib/systemd/system/fairlane-node.service usr/share/man/man8/fairlane-node.8.gz \
-    usr/share/man/man8/fairlane-node-attach.8.gz usr/share/bash-completion/completions/fairlane-node \
-    usr/share/doc/fairlane-node/examples/every-key.toml usr/share/doc/fairlane-node/copyright; do
+    usr/share/man/man8/fairlane-node-attach.8.gz usr/share/man/man5/node.toml.5.gz \
+    usr/share/bash-completion/completions/fairlane-node usr/share/doc/fairlane-node/node.md \
+    usr/share/doc/fairlane-node/howto/two-routers.md usr/share/doc/fairlane-node/examples/every-key.toml usr/share/doc/fairlane-node/copyright; do
     [[ -s $root/$file ]] || fail "no $file"
+done
+# Pages find those beside them that are of the node, and every how-to of the node is there.
+for page in $(cd "$here/../../docs" && grep -l fairlane-node howto/*.md | grep -vE '/(lab|p4|release)\.md$'); do
+    [[ -s $root/usr/share/doc/fairlane-node/$page ]] || fail "no $page"
 done
 # The package says what is within the binary, or depends on it.
 grep -q '^Copyright.*The Libbpf Authors' "$root/usr/share/doc/fairlane-node/copyright" || fail "no licence of libbpf"

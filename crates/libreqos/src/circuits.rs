@@ -95,7 +95,7 @@ impl Column {
     }
 
     /// Its place among the columns of a header.
-    fn find(self, columns: &[String]) -> Option<usize> {
+    pub(crate) fn find(self, columns: &[String]) -> Option<usize> {
         let normal = |name: &String| -> String {
             name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
         };
@@ -113,6 +113,8 @@ pub struct Use<'a> {
     pub required: &'a [&'a [Column]],
     /// Columns that may be there.
     pub optional: &'a [Column],
+    /// Columns of rates without effect, which all devices of a circuit must have the same in.
+    pub compared: &'a [Column],
 }
 
 /// Whether a text from [`decode`] is `ShapedDevices.csv`, by its header.
@@ -182,7 +184,7 @@ impl<'a> CircuitReader<'a> {
     fn new(table: &Table<'_>, network: Option<&'a Network>, uses: Use<'a>) -> Result<Self, String> {
         let mut places = [None; COLUMNS.len()];
         let required = uses.required.iter().copied().chain([[Column::CircuitId].as_slice()]);
-        for &column in required.clone().flatten().chain(uses.optional) {
+        for &column in required.clone().flatten().chain(uses.optional).chain(uses.compared) {
             places[column as usize] = column.find(&table.columns);
         }
         if let Some(group) = required.clone().find(|group| group.iter().all(|&one| places[one as usize].is_none())) {
@@ -202,6 +204,10 @@ impl<'a> CircuitReader<'a> {
         Ok(Self { places, uses, nodes, is_filled: vec![false; table.columns.len()], unknown: [0; 2] })
     }
 
+    fn has_effect(&self, column: Column) -> bool {
+        !self.uses.compared.contains(&column)
+    }
+
     fn cell<'r>(&self, row: &'r csv::StringRecord, column: Column) -> Option<&'r str> {
         self.places[column as usize].and_then(|place| row.get(place)).filter(|cell| !cell.is_empty())
     }
@@ -219,7 +225,8 @@ impl<'a> CircuitReader<'a> {
         let rate = |column: Column| match self.cell(row, column) {
             Some(cell) => {
                 let problem = || format!("{}: \"{}\" is not {A_RATE}", column.name(), shown(cell));
-                cell.parse().ok().and_then(bps).ok_or_else(problem).map(Some)
+                let rate = cell.parse().ok().and_then(bps);
+                if self.has_effect(column) { rate.ok_or_else(problem).map(Some) } else { Ok(rate) }
             }
             None if self.uses.required.contains(&[column].as_slice()) => {
                 Err(format!("{}: missing, must be {A_RATE}", column.name()))
@@ -229,11 +236,12 @@ impl<'a> CircuitReader<'a> {
         let most = [rate(Column::DownloadMax)?, rate(Column::UploadMax)?];
         let least = [rate(Column::DownloadMin)?, rate(Column::UploadMin)?];
         for way in 0..2 {
+            let [more, less] =
+                [[Column::DownloadMax, Column::DownloadMin], [Column::UploadMax, Column::UploadMin]][way];
             if let (Some(most), Some(least)) = (most[way], least[way])
                 && least > most
+                && self.has_effect(less)
             {
-                let [more, less] =
-                    [[Column::DownloadMax, Column::DownloadMin], [Column::UploadMax, Column::UploadMin]][way];
                 let [of, cell] = [more, less].map(|column| self.cell(row, column).unwrap_or_default());
                 let (name, other) = (less.name(), more.name());
                 return Err(format!("{name}: \"{cell}\" is out of range, it must be at most {other}, {of}"));
@@ -308,7 +316,9 @@ impl<'a> CircuitReader<'a> {
                 ));
             }
         }
-        let is_unread = |(place, _): &(usize, &String)| self.is_filled[*place] && !self.places.contains(&Some(*place));
+        let mut places = self.places;
+        self.uses.compared.iter().for_each(|&column| places[column as usize] = None);
+        let is_unread = |(place, _): &(usize, &String)| self.is_filled[*place] && !places.contains(&Some(*place));
         let unread = columns.iter().enumerate().filter(is_unread);
         let names = quoted(unread.map(|(_, name)| name.as_str()));
         if !names.is_empty() {
@@ -343,6 +353,7 @@ mod tests {
             Column::DownloadMin,
             Column::UploadMin,
         ],
+        compared: &[],
     };
 
     fn read(head: &str, rows: &str) -> Result<Circuits, String> {

@@ -1,14 +1,17 @@
 //! A table in CSV (RFC 4180) of which every row has as many cells as the header.
 
-use crate::quoted;
+use crate::{Column, quoted};
 use csv::{Position, Reader, ReaderBuilder, StringRecord, Trim};
 
-/// A table whose rows are read one after another. Lines that begin with `#` and empty rows are left out.
+/// A table whose rows are read one after another. Lines that begin with `#` and empty rows are left out, but for such lines that
+/// may be rows.
 pub struct Table<'a> {
     text: &'a str,
     reader: Reader<&'a [u8]>,
     /// Line of the header, and how many cells it has.
     header: (u64, usize),
+    /// Whether the first cell of a row may begin with `#`; an identifier of a circuit has none.
+    may_begin_with_hash: bool,
     /// Names of the columns, without empty ones at the end.
     pub columns: Vec<String>,
     row: StringRecord,
@@ -39,16 +42,20 @@ impl<'a> Table<'a> {
             return Err(format!("line {line}: {} is the name of two columns", quoted([twice[0].as_str()])));
         }
         let header = (line, header.len());
-        Ok(Self { text, reader, header, columns, row: StringRecord::new() })
+        let may_begin_with_hash = Column::CircuitId.find(&columns[..1]).is_none();
+        Ok(Self { text, reader, header, may_begin_with_hash, columns, row: StringRecord::new() })
     }
 
     /// Reads the next row: its line, and a cell for each column.
     ///
     /// # Errors
-    /// It has more or fewer cells than the header, which `hint` explains.
+    /// It has more or fewer cells than the header, which `hint` explains; or a comment before it may be a row.
     pub fn next(&mut self, hint: &str) -> Result<Option<(u64, &StringRecord)>, String> {
         loop {
-            if !self.reader.read_record(&mut self.row).map_err(|error| error.to_string())? {
+            let before = self.reader.position().clone();
+            let is_row = self.reader.read_record(&mut self.row).map_err(|error| error.to_string())?;
+            self.check_comments(&before)?;
+            if !is_row {
                 return Ok(None);
             }
             if filled(&self.row) > 0 {
@@ -62,6 +69,20 @@ impl<'a> Table<'a> {
             return Err(format!("line {line}: {cells} cell{s}, the header has {width}; {hint}"));
         }
         Ok(Some((line, &self.row)))
+    }
+
+    /// Refuses a comment that may be a row: a name can begin with `#`.
+    fn check_comments(&self, start: &Position) -> Result<(), String> {
+        let cells = |line: &str| line.matches(',').count() + 1;
+        let may_be_row = |line: &&str| line.starts_with('#') && !line.starts_with("# ") && cells(line) >= self.header.1;
+        let mut lines = (start.line()..).zip(passed_over(self.text, start)).filter(|(_, line)| may_be_row(line));
+        match lines.next().filter(|_| self.may_begin_with_hash) {
+            Some((line, _)) => Err(format!(
+                "line {line}: is a comment or a row: quote a first cell that begins with \"#\", or put a space behind the \
+                 \"#\" of a comment"
+            )),
+            None => Ok(()),
+        }
     }
 
     /// The error that a column is missing.
@@ -79,8 +100,12 @@ fn filled(row: &StringRecord) -> usize {
 
 /// Line of a row: the `csv` crate begins it with the comments and empty lines before it.
 fn line_of(text: &str, start: &Position) -> u64 {
-    let before = text[start.byte() as usize..].lines().take_while(|line| line.is_empty() || line.starts_with('#'));
-    start.line() + before.count() as u64
+    start.line() + passed_over(text, start).count() as u64
+}
+
+/// Comments and empty lines from a place on.
+fn passed_over<'a>(text: &'a str, start: &Position) -> impl Iterator<Item = &'a str> {
+    text[start.byte() as usize..].lines().take_while(|line| line.is_empty() || line.starts_with('#'))
 }
 
 /// Refuses a quoted cell that has no end, or more behind its end: the `csv` crate would take the rows up to the next quote,
@@ -139,6 +164,19 @@ mod tests {
         let cells = |cells: &[&str]| cells.iter().map(|cell| cell.to_string()).collect::<Vec<_>>();
         let expected = [(4, cells(&["1", "first\nsecond", "", ""])), (8, cells(&["2", "say \"hi\"", "", ""]))];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_comment_that_may_be_a_row_is_refused() {
+        let problem = "is a comment or a row: quote a first cell that begins with \"#\", or put a space behind the \"#\" of \
+                       a comment";
+        for (text, line) in [("x,y\n#1,2\n", 2), ("x,y\n1,2\n\n# a\n#1,2\n3,4\n", 5), ("x,y\n1,2\n##,\n", 3)] {
+            assert_eq!(rows(text).unwrap_err(), format!("line {line}: {problem}"), "{text}");
+        }
+        let found = rows("#a,b\nx,y\n# 1,2\n#no row\n\"#1\",2\n").unwrap();
+        assert_eq!(found, [(5, vec!["#1".to_string(), "2".into()])]);
+        // A circuit's identifier has no "#".
+        assert_eq!(rows("Circuit ID,y\n#1,2\n").unwrap(), []);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 /// The encoding is that of the byte order mark, without one UTF-8, else Windows-1252, of which Latin-1 is the printable part.
 ///
 /// # Errors
-/// The file contradicts its mark, or has a zero byte, as UTF-16 without a mark does.
+/// The file contradicts its mark, is UTF-16 without one, or has a zero byte.
 pub fn decode(bytes: &[u8]) -> Result<(String, Option<String>), String> {
     let (encoding, mark) = Encoding::for_bom(bytes).unwrap_or((UTF_8, 0));
     let (text, note) = match encoding.decode_without_bom_handling_and_without_replacement(&bytes[mark..]) {
@@ -20,6 +20,10 @@ pub fn decode(bytes: &[u8]) -> Result<(String, Option<String>), String> {
         None => return Err(format!("is not {}, as its byte order mark says", encoding.name())),
     };
     match text.find('\0') {
+        // Of the first two characters of a list, which are in ASCII, one byte in two is zero.
+        Some(_) if mark == 0 && matches!(bytes, [_, 0, _, 0, ..] | [0, _, 0, _, ..]) => {
+            Err("is UTF-16 without a byte order mark, or UTF-32; save it as UTF-8".into())
+        }
         Some(at) => Err(format!("is not text: character {} is zero; save it as UTF-8", text[..at].chars().count())),
         None if text.contains('\r') => Ok((text.replace("\r\n", "\n").replace('\r', "\n"), note)),
         None => Ok((text.into_owned(), note)),
@@ -57,8 +61,11 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_refused() {
-        let zero = "is not text: character 1 is zero; save it as UTF-8";
-        assert_eq!(decode(b"a\0b\0").unwrap_err(), zero);
+        for unit in [u16::to_le_bytes, u16::to_be_bytes] {
+            let file: Vec<u8> = "name".encode_utf16().flat_map(unit).collect();
+            assert_eq!(decode(&file).unwrap_err(), "is UTF-16 without a byte order mark, or UTF-32; save it as UTF-8");
+        }
+        assert_eq!(decode(b"ab\0c").unwrap_err(), "is not text: character 2 is zero; save it as UTF-8");
         assert_eq!(decode(b"\xef\xbb\xbfa\xff").unwrap_err(), "is not UTF-8, as its byte order mark says");
         assert_eq!(decode(b"\xff\xfea").unwrap_err(), "is not UTF-16LE, as its byte order mark says");
     }

@@ -12,6 +12,7 @@ mod far_end;
 mod golden;
 mod hostile;
 mod kills;
+mod lists;
 mod manual;
 mod many_users;
 mod p4;

@@ -19,6 +19,7 @@ mod live;
 mod live_carriers;
 mod live_datapath;
 mod live_labels;
+mod live_lists;
 mod live_radius;
 mod live_subscribers;
 mod live_users;

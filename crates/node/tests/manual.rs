@@ -54,11 +54,62 @@ fn every_command_and_option_has_its_place_in_the_manual() {
             }
         }
     }
+    check_with_man(&folder.join("fairlane-node.8"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+fn check_with_man(page: &Path) {
     if Command::new("man").arg("--version").output().is_ok() {
-        let page = folder.join("fairlane-node.8");
         let output = Command::new("man").args(["--warnings", "-l"]).arg(page).env("MANPAGER", "cat").output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     }
+}
+
+/// Sections of a page and the keys in each, each once.
+fn keys_of(page: &str) -> BTreeSet<(String, String)> {
+    let (mut keys, mut section, mut is_key) = (BTreeSet::new(), String::new(), false);
+    for line in page.lines() {
+        if let Some(title) = line.strip_prefix(".SH ") {
+            // Without the scheme that a section is about.
+            section = title.trim_matches('"').split(" with ").next().unwrap().into();
+        } else if let Some(text) = line.strip_prefix("\\fB").filter(|_| is_key) {
+            keys.insert((section.clone(), text.split("\\fR").next().unwrap().into()));
+        }
+        is_key = line == ".TP";
+    }
+    keys
+}
+
+#[test]
+fn every_key_of_the_configuration_has_its_place_in_the_manual() {
+    let folder = std::env::temp_dir().join(format!("fairlane-man5-{}", std::process::id()));
+    printed(&["man", "--out", folder.to_str().unwrap()]);
+    let page = std::fs::read_to_string(folder.join("node.toml.5")).unwrap().replace("\\-", "-");
+    let found = keys_of(&page);
+    let every = include_str!("../../../examples/node/every-key.toml");
+    let json: serde_json::Value = toml::from_str(every).unwrap();
+    let mut wanted = BTreeSet::new();
+    for (name, value) in json.as_object().unwrap() {
+        let (title, tables) = match value.as_array() {
+            Some(tables) => (format!("[[{name}]]"), tables.as_slice()),
+            None => (format!("[{name}]"), std::slice::from_ref(value)),
+        };
+        for (key, value) in tables.iter().flat_map(|table| table.as_object().unwrap()) {
+            let below = value.as_object().into_iter().flat_map(|table| table.keys());
+            wanted.extend(below.map(|below| (format!("[{name}.{key}]"), below.clone())));
+            wanted.extend((!value.is_object()).then(|| (title.clone(), key.clone())));
+        }
+    }
+    assert!(wanted.len() > 40);
+    assert_eq!(wanted.difference(&found).collect::<Vec<_>>(), Vec::<&(String, String)>::new());
+    // And no key that the file does not have, in force or in a comment on the other scheme.
+    let is_in_file = |key: &str| every.lines().any(|line| line.contains(&format!("{key} =")));
+    let more: Vec<_> = found.iter().filter(|(section, key)| section.starts_with('[') && !is_in_file(key)).collect();
+    assert!(more.is_empty(), "{more:?}");
+    for text in ["10 kbit/s", "1 to 4094", "\"802.1ad\"", "Labels are stripped, users metered"] {
+        assert!(page.contains(text), "{text} in {page}");
+    }
+    check_with_man(&folder.join("node.toml.5"));
     std::fs::remove_dir_all(folder).unwrap();
 }
 

@@ -192,7 +192,7 @@ fn mistakes_are_one_line_with_file_key_and_value() {
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
     let problem = "ports[0].queue.q_min: \"18000 B\" is in bytes, a P4 switch has packets, or time for a virtual queue";
-    assert_eq!(message, format!("error: {}: {problem}\n", path.display()));
+    assert_eq!(message, format!("error: {}: line 5: {problem}\n", path.display()));
     let output = run(&root().join("examples/node/switch.toml"), &["--station", "02:00:00:00:00:01=eth7"]);
     let message = String::from_utf8(output.stderr).unwrap();
     assert!(message.ends_with("--station: \"eth7\" is the interface of no [[ports]] table\n"), "{message}");

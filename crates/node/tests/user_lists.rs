@@ -58,7 +58,7 @@ impl Place {
     }
 
     /// The mistake, without the folder; whoever was there is there still.
-    fn refused(&self, verb: &str, arguments: &[&str]) -> String {
+    pub fn refused(&self, verb: &str, arguments: &[&str]) -> String {
         let before = self.ok("list", &["--json"]);
         let output = self.user(verb, arguments);
         let text = String::from_utf8(output.stderr).unwrap();
@@ -67,7 +67,7 @@ impl Place {
         text.replace(&format!("{}/", self.0.display()), "").trim_end().into()
     }
 
-    fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         let list = self.ok("list", &[]);
         list.lines().map(|line| line.split_whitespace().next().unwrap().into()).collect()
     }
@@ -171,7 +171,7 @@ fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
 #[test]
 fn the_list_before_an_import_can_be_brought_back() {
     let place = Place::new("");
-    let session = "{\"put\":{\"name\":\"r\",\"sessions\":{\"bng s\":{\"framed_ip_address\":[\"10.1.0.3/32\"]}}}}\n";
+    let session = "{\"put\":{\"name\":\"r\",\"sessions\":{\"bng\":{\"s\":{\"addresses\":{\"framed_ip_address\":[\"10.1.0.3/32\"]}}}}}}\n";
     place.ok("apply", &[&place.file("changes", session)]);
     place.ok("import", &[&place.file("list.csv", "name,prefix,site\na,10.0.0.1,s\nb,10.0.0.2,\n")]);
     let before = place.ok("list", &["--json"]);
@@ -239,15 +239,15 @@ fn a_mistake_in_a_list_is_told_with_file_and_line() {
 fn nothing_of_a_list_reaches_the_terminal_as_more_than_text() {
     let place = Place::new("");
     // A title, a colour by the one-byte form of ESC [, the direction of what follows.
-    for (escape, shown, code) in [
-        ("\u{1b}]0;x\u{7}", "\\u001b]0;x\\u0007", "001B"),
-        ("\u{9b}31m", "\\u009b31m", "009B"),
-        ("\u{202e}", "\\u202e", "202E"),
+    for (escape, shown, kind, code) in [
+        ("\u{1b}]0;x\u{7}", "\\u001b]0;x\\u0007", "a control", "001B"),
+        ("\u{9b}31m", "\\u009b31m", "a control", "009B"),
+        ("\u{202e}", "\\u202e", "an invisible", "202E"),
     ] {
         let list = |text: String| place.refused("import", &[&place.file("list.csv", &text)]);
         let told = format!(
-            "error: list.csv: line 3: user \"ü{shown}\": name: \"ü{shown}\" has a control character, U+{code} at place 2, which a \
-             name must not have"
+            "error: list.csv: line 3: user \"ü{shown}\": name: \"ü{shown}\" has {kind} character, U+{code} at place 2, which a name \
+             must not have"
         );
         assert_eq!(list(format!("name,prefix\na,10.0.0.1\nü{escape},10.0.0.2\n")), told);
         for text in [

@@ -1,14 +1,22 @@
-//! `man` and `completions`: manual pages and completions of shells, from the definitions of the commands themselves.
+//! `man` and `completions`: manual pages and completions of shells, from the definitions of the commands and of the keys of the
+//! configuration themselves.
 
 use super::{Outcome, print_out};
 use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man as Page;
+use fairlane_node::config::{Section, sections};
+use fairlane_schemes::base::config::ParamSpec;
+use roff::{Roff, bold, italic, roman};
+use serde_json::Value as Json;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The section of the manual: system administration.
 const SECTION: &str = "8";
+
+/// The page of the configuration, in the section of files.
+const CONFIGURATION: &str = "node.toml.5";
 
 /// What a definition cannot say.
 const MORE: &str = include_str!("../../share/sections.roff");
@@ -16,7 +24,7 @@ const MORE: &str = include_str!("../../share/sections.roff");
 /// Arguments of `man`.
 #[derive(Args)]
 pub struct Man {
-    /// Write a page for the tool and one for each command into this folder, in place of printing the first
+    /// Write a page for the tool, one for each command and node.toml(5) into this folder, instead of printing the first
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
@@ -31,10 +39,68 @@ impl Man {
             None => Ok(print_out(&page(&command, MORE)?)?),
             Some(folder) => {
                 fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-                write(&command, MORE, &folder)
+                write(&command, MORE, &folder)?;
+                write_page(&folder.join(CONFIGURATION), &configuration())
             }
         }
     }
+}
+
+fn write_page(path: &Path, text: &str) -> Outcome {
+    Ok(fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?)
+}
+
+/// The page of the configuration.
+fn configuration() -> String {
+    let mut page = Roff::new();
+    page.control("TH", ["node.toml", "5", "", concat!("fairlane-node ", env!("CARGO_PKG_VERSION"))]);
+    page.control("SH", ["NAME"]).text([roman("node.toml - configuration of fairlane-node")]);
+    page.control("SH", ["SYNOPSIS"]).text([italic("/etc/fairlane/node.toml")]);
+    page.control("SH", ["DESCRIPTION"]).text([roman(
+        "A file of TOML. Absent keys have their default, an unknown key or a value out of range is an error. Times, rates and \
+         sizes are strings with a unit, such as \"5 ms\", \"50 Mbit/s\" and \"30 kB\".",
+    )]);
+    page.text([bold("fairlane-node check"), roman(" says what is wrong with a file, "), bold("fairlane-node attach")]);
+    page.text([roman("loads it, also while packets pass.")]);
+    for section in sections() {
+        add_section(&mut page, &section);
+    }
+    page.control("SH", ["FILES"]).control("TP", []).text([italic("/usr/share/doc/fairlane-node/examples")]);
+    page.text([roman("Configurations; every-key.toml has every key.")]);
+    page.control("TP", [])
+        .text([italic("/usr/share/doc/fairlane-node/howto")])
+        .text([roman("How to put a node to work.")]);
+    page.control("SH", ["SEE ALSO"]).text([
+        bold("fairlane-node"),
+        roman("(8), "),
+        bold("fairlane-node-user"),
+        roman("(8)"),
+    ]);
+    page.to_roff()
+}
+
+fn add_section(page: &mut Roff, section: &Section) {
+    page.control("SH", [section.title]);
+    if !section.doc.is_empty() {
+        page.text([roman(section.doc)]);
+    }
+    for key in &section.keys {
+        page.control("TP", []).text([bold(key.name), roman(values(key))]).text([roman(key.doc.as_str())]);
+        for (choice, doc) in key.choices.unwrap_or_default().iter().zip(key.choice_docs) {
+            page.control("br", []).text([bold(format!("\"{choice}\"")), roman(format!(": {}", doc.trim()))]);
+        }
+    }
+}
+
+/// What a key may be and is without being given, behind its name.
+fn values(key: &ParamSpec) -> String {
+    // A range or a default shows how it is written.
+    let is_plain = key.choices.is_some() || key.kind == "text" || !key.min.is_null() || !key.default.is_null();
+    let example = if is_plain { String::new() } else { format!(" such as {}", key.unit) };
+    let bare = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_string);
+    let range = if key.min.is_null() { String::new() } else { format!(", {} to {}", bare(&key.min), bare(&key.max)) };
+    let default = if key.default.is_null() { String::new() } else { format!(", default {}", key.default) };
+    format!(" ({}{example}{range}{default})", key.kind)
 }
 
 fn page(command: &Command, more: &str) -> Result<String, Box<dyn std::error::Error>> {
@@ -46,8 +112,7 @@ fn page(command: &Command, more: &str) -> Result<String, Box<dyn std::error::Err
 
 fn write(command: &Command, more: &str, folder: &Path) -> Outcome {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
-    let path = folder.join(format!("{name}.{SECTION}"));
-    fs::write(&path, page(command, more)?).map_err(|error| format!("{}: {error}", path.display()))?;
+    write_page(&folder.join(format!("{name}.{SECTION}")), &page(command, more)?)?;
     command.get_subcommands().try_for_each(|command| write(command, "", folder))
 }
 

@@ -3,7 +3,7 @@
 use super::{Outcome, counted, print_out, warn};
 use clap::{Args, Subcommand};
 use fairlane_libreqos::Network;
-use fairlane_node::config::{NodeConfig, shown_name};
+use fairlane_node::config::{NodeConfig, UserParams, shown_name};
 use fairlane_node::subscribers::csv::{self, List, Options};
 use fairlane_node::subscribers::store::{self, problem_of};
 use fairlane_node::subscribers::{Change, ChangeError, Changed, Live, Subscriber, json_list};
@@ -184,7 +184,7 @@ fn set(named: Named) -> Outcome {
 
 /// What to say of somebody whose keys wait for a session.
 fn metered_when(live: &Live, name: &str) -> &'static str {
-    match live.subscribers().get(name).map(Subscriber::user) {
+    match live.subscribers().get(name).map(|subscriber| subscriber.user(&UserParams::default())) {
         Some(Ok(None)) => "; it has no prefix, and is metered while a RADIUS session gives it one",
         _ => "",
     }
@@ -233,11 +233,11 @@ fn plain(value: &Json) -> String {
 
 impl Import {
     fn run(self) -> Outcome {
-        let list = self.read()?;
+        let mut list = self.read()?;
         let mut live = open(&self.config)?;
         let mut counts = String::new();
         let make = |live: &Live| {
-            let changes = self.changes(live, &list)?;
+            let changes = self.changes(live, &mut list)?;
             counts = counts_of(&changes, &list);
             // What is not possible is told as well.
             if self.dry_run { live.try_out(&changes).map(|()| Vec::new()) } else { Ok(changes) }
@@ -269,13 +269,12 @@ impl Import {
         Ok(list)
     }
 
-    /// What differs from the list.
-    fn changes(&self, live: &Live, list: &List) -> Result<Vec<Change>, ChangeError> {
+    /// What differs from the list, whose subscribers it takes: there may be a million.
+    fn changes(&self, live: &Live, list: &mut List) -> Result<Vec<Change>, ChangeError> {
         let mut changes = if self.replace { self.gone(live, list)? } else { Vec::new() };
-        for subscriber in &list.subscribers {
+        for mut subscriber in std::mem::take(&mut list.subscribers) {
             let before = live.subscribers().get(&subscriber.name);
-            let sessions = before.map(|before| before.sessions.clone()).unwrap_or_default();
-            let subscriber = Subscriber { sessions, ..subscriber.clone() };
+            subscriber.sessions = before.map(|before| before.sessions.clone()).unwrap_or_default();
             if before != Some(&subscriber) {
                 changes.push(Change::Put(subscriber));
             }
@@ -332,7 +331,9 @@ fn counts_of(changes: &[Change], list: &List) -> String {
     let put = changes.iter().filter(|change| list.lines.contains_key(change.name())).count();
     let left = changes.len() - put - removed;
     let waits = |change: &&Change| match change {
-        Change::Put(subscriber) => subscriber.prefixes().is_empty() && matches!(subscriber.user(), Ok(None)),
+        Change::Put(subscriber) => {
+            subscriber.prefixes().is_empty() && matches!(subscriber.user(&UserParams::default()), Ok(None))
+        }
         Change::Remove(_) => false,
     };
     let text = |count, what: &str| if count == 0 { String::new() } else { format!(", {count} {what}") };

@@ -4,6 +4,7 @@
 //! `[[users]]`, `[[ports]]` with `[ports.queue]`.
 
 mod file;
+mod keys;
 mod mark;
 mod name;
 mod port;
@@ -13,6 +14,7 @@ mod text_value;
 mod user;
 
 pub use file::{LoadError, TomlFile};
+pub use keys::{Section, sections};
 pub use mark::{MarkMask, MarkMatch};
 pub use name::{check_name, escaped, printable, shown_name};
 pub use port::{Arrivals, BacklogSource, Carrier, FarEnd, Port, PortParams, QueueParams, QueueScheme, UserIs};
@@ -60,6 +62,14 @@ params! {
         mark_mask: MarkMask = "0xffff0000", source "our choice";
         /// Folder where subscribers are kept that come and go while the node runs.
         state_path: String = "/var/lib/fairlane", source "our choice";
+    }
+}
+
+params! {
+    /// What labels say; the other keys of the marker are those of its scheme.
+    pub struct MarkerParams {
+        /// What labels say and ports decide by; the same on all nodes of a domain, as are the other keys of the marker.
+        scheme: NodeScheme = "abc", source "our choice";
     }
 }
 
@@ -171,8 +181,10 @@ impl NodeConfig {
         let node = kept(section(&mut root, "node").and_then(|node: NodeParams| node.check().map(|()| node)), errors);
         let users_table = kept(section::<UserTableParams>(&mut root, "users_table"), errors);
         let marker = kept(read_marker(&mut root), errors);
-        let default_user = kept(section(&mut root, "default_user"), errors);
-        let users = root.tables("users")?.iter_mut().filter_map(|user| kept(User::read(user), errors)).collect();
+        let default_user = kept(section::<UserParams>(&mut root, "default_user"), errors);
+        let inherited = default_user.clone().unwrap_or_default();
+        let mut users = root.tables("users")?;
+        let users = users.iter_mut().filter_map(|user| kept(User::read(user, &inherited), errors)).collect();
         let ports = root.tables("ports")?.iter_mut().filter_map(|port| kept(Port::read(port), errors)).collect();
         kept(root.finish(), errors);
         match (node, users_table, marker, default_user) {
@@ -262,7 +274,7 @@ fn check_users(users: &[User], table: &UserTableParams) -> Result<(), ConfigErro
 fn read_marker(root: &mut Table<'_>) -> Result<(NodeScheme, AbcMarkerParams, CsfqMarkerParams), ConfigError> {
     let (mut abc, mut csfq) = (AbcMarkerParams::default(), CsfqMarkerParams::default());
     let Some(mut table) = root.table("marker")? else { return Ok((NodeScheme::Abc, abc, csfq)) };
-    let scheme = table.optional("scheme", None)?.unwrap_or(NodeScheme::Abc);
+    let MarkerParams { scheme } = MarkerParams::read(&mut table)?;
     match scheme {
         NodeScheme::Abc => abc = AbcMarkerParams::read(&mut table)?,
         NodeScheme::Csfq => csfq = CsfqMarkerParams::read(&mut table)?,

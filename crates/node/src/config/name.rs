@@ -18,22 +18,30 @@ pub fn check_name(name: &str) -> Result<(), String> {
     if RESERVED.contains(&name) {
         return Err(format!("\"{shown}\" is what reports call a meter of nobody's, as are {}", RESERVED.join(", ")));
     }
-    let control = name.chars().position(is_control).zip(name.chars().find(|character| is_control(*character)));
-    match (name.chars().count(), control) {
-        (1..=MOST, None) => Ok(()),
-        (1..=MOST, Some((before, character))) => {
-            let (code, place) = (u32::from(character), before + 1);
-            Err(format!(
-                "\"{shown}\" has a control character, U+{code:04X} at place {place}, which a name must not have"
-            ))
-        }
-        (count, _) => Err(format!("\"{shown}\" has {count} characters, it must have from 1 to {MOST}")),
+    let count = name.chars().count();
+    if !(1..=MOST).contains(&count) {
+        return Err(format!("\"{shown}\" has {count} characters, it must have from 1 to {MOST}"));
     }
+    if let Some((before, character)) = name.chars().enumerate().find(|(_, character)| is_unseen(*character)) {
+        let (kind, code) = (if character.is_control() { "a control" } else { "an invisible" }, u32::from(character));
+        let place = before + 1;
+        return Err(format!(
+            "\"{shown}\" has {kind} character, U+{code:04X} at place {place}, which a name must not have"
+        ));
+    }
+    if name.trim() != name {
+        return Err(format!("\"{shown}\" begins or ends with a space, which a name must not"));
+    }
+    Ok(())
 }
 
-/// Those of ASCII and Latin 1, ends of lines, and those that turn the direction of what follows.
-fn is_control(character: char) -> bool {
-    character.is_control() || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Control characters, ends of lines, and those of Unicode's category Cf that nobody sees: two names that look the same would
+/// be two meters, and some turn the direction of what follows.
+fn is_unseen(character: char) -> bool {
+    let is_format = matches!(character,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    character.is_control() || is_format
 }
 
 /// A name that may be wrong, short and in one line that does nothing to a terminal.
@@ -43,17 +51,18 @@ pub fn shown_name(name: &str) -> String {
     shortened(&name.chars().map(shown).collect::<String>())
 }
 
-/// How a control character is printed, as in JSON; nothing for all others, which are printed as they are.
+/// How a character that nobody sees is printed, as in JSON; nothing for all others, which are printed as they are.
 #[must_use]
 pub fn escaped(character: char) -> Option<String> {
-    // All of them are below U+10000.
-    is_control(character).then(|| format!("\\u{:04x}", u32::from(character)))
+    let units =
+        |character: char| character.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+    is_unseen(character).then(|| units(character))
 }
 
 /// Lines that do nothing to a terminal, whatever names are in them; text of JSON stays JSON, and says the same.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let is_printable = |character: char| matches!(character, '\n' | '\t') || !is_control(character);
+    let is_printable = |character: char| matches!(character, '\n' | '\t') || !is_unseen(character);
     if text.chars().all(is_printable) {
         return text.into();
     }
@@ -77,7 +86,15 @@ mod tests {
             ("", "\"\" has 0 characters, it must have from 1 to 128"),
             ("a\u{1b}[2J", "\"a\\u001b[2J\" has a control character, U+001B at place 2, which a name must not have"),
             ("a\nb", "\"a\\u000ab\" has a control character, U+000A at place 2, which a name must not have"),
-            ("a\u{202e}b", "\"a\\u202eb\" has a control character, U+202E at place 2, which a name must not have"),
+            ("a\u{202e}b", "\"a\\u202eb\" has an invisible character, U+202E at place 2, which a name must not have"),
+            ("\u{200b}", "\"\\u200b\" has an invisible character, U+200B at place 1, which a name must not have"),
+            ("a\u{feff}", "\"a\\ufeff\" has an invisible character, U+FEFF at place 2, which a name must not have"),
+            (
+                "a\u{e0041}",
+                "\"a\\udb40\\udc41\" has an invisible character, U+E0041 at place 2, which a name must not have",
+            ),
+            (" ", "\" \" begins or ends with a space, which a name must not"),
+            ("a\u{a0}", "\"a\u{a0}\" begins or ends with a space, which a name must not"),
             ("default", "\"default\" is what reports call a meter of nobody's, as are default, overflow, unparsed"),
         ];
         for (name, problem) in cases {
@@ -92,8 +109,11 @@ mod tests {
 
     #[test]
     fn what_is_printed_does_nothing_to_a_terminal() {
-        let name = "a\u{1b}]0;b\u{7}\u{9b}31m\u{202e}\r";
-        assert_eq!(printable(&format!("{name}\tü\n")), "a\\u001b]0;b\\u0007\\u009b31m\\u202e\\u000d\tü\n");
+        let name = "a\u{1b}]0;b\u{7}\u{9b}31m\u{202e}\u{e0041}\r";
+        assert_eq!(
+            printable(&format!("{name}\tü\n")),
+            "a\\u001b]0;b\\u0007\\u009b31m\\u202e\\udb40\\udc41\\u000d\tü\n"
+        );
         assert!(matches!(printable("as it is\n"), Cow::Borrowed(_)));
         // serde_json leaves what is above ASCII as it is.
         let json = serde_json::json!({ name: name });

@@ -76,6 +76,9 @@ choices! {
     }
 }
 
+/// Comment of the key with the name of a port.
+pub(super) const INTERFACE_DOC: &str = "Name of the network interface; required.";
+
 params! {
     /// A port, apart from its queue.
     pub struct PortParams {

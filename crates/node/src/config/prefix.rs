@@ -6,7 +6,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// A prefix; the bits behind it are zero. An address alone is a prefix of all its bits.
+/// A prefix; the bits behind it are zero. An address alone is a prefix of all its bits. `::ffff:a.b.c.d` of a text is
+/// `a.b.c.d`: the kernel's maps have one key for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefix {
     address: IpAddr,
@@ -45,10 +46,25 @@ impl Prefix {
     /// Whether an address is in it.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
-        let all = Self::of(address);
+        let all = Self::of(address.to_canonical());
         let [ours, theirs] = [self, &all].map(|prefix| u128::from_be_bytes(prefix.octets()));
         let beyond = u128::MAX.checked_shr(self.bits().into()).unwrap_or(0);
-        self.address.is_ipv4() == address.is_ipv4() && (ours ^ theirs) & !beyond == 0
+        self.address.is_ipv4() == all.address.is_ipv4() && (ours ^ theirs) & !beyond == 0
+    }
+
+    /// Whether it is one of IPv6 that has all IPv4 addresses in the kernel's maps, such as `::/0`.
+    #[must_use]
+    pub fn has_all_ipv4(&self) -> bool {
+        let mapped = Ipv4Addr::UNSPECIFIED.to_ipv6_mapped().into();
+        self.address.is_ipv6() && self.length < 96 && Self::within(mapped, self.length) == *self
+    }
+
+    /// The prefix of IPv4 if it is one of mapped addresses.
+    fn canonical(self) -> Self {
+        match self.address.to_canonical() {
+            address @ IpAddr::V4(_) if self.bits() >= 96 => Self { address, length: self.bits() - 96 },
+            _ => self,
+        }
     }
 
     fn without_host_bits(self) -> Self {
@@ -114,7 +130,7 @@ impl FromStr for Prefix {
         };
         let prefix = Self { address, length };
         let clean = prefix.without_host_bits();
-        if clean == prefix { Ok(prefix) } else { Err(PrefixError::HostBits(clean)) }
+        if clean == prefix { Ok(prefix.canonical()) } else { Err(PrefixError::HostBits(clean)) }
     }
 }
 
@@ -148,6 +164,26 @@ mod tests {
         assert_eq!(of("0.0.0.0/0"), Ok((96, vec![0, 0, 0, 0])));
         assert_eq!(of("::/0"), Ok((0, vec![0, 0, 0, 0])));
         assert_eq!(of("2001:db8::/32"), Ok((32, vec![0, 0, 0, 0])));
+    }
+
+    #[test]
+    fn mapped_addresses_are_those_of_ipv4() {
+        let of = |text: &str| text.parse::<Prefix>().unwrap();
+        for (mapped, plain) in [
+            ("::ffff:10.3.0.1", "10.3.0.1"),
+            ("::ffff:a03:1/128", "10.3.0.1"),
+            ("::ffff:10.3.0.0/112", "10.3.0.0/16"),
+            ("::ffff:0:0/96", "0.0.0.0/0"),
+        ] {
+            assert_eq!(of(mapped), of(plain), "{mapped}");
+        }
+        assert!(of("10.3.0.0/16").contains("::ffff:10.3.0.1".parse().unwrap()));
+        for text in ["::/0", "::/80", "::8000:0:0/81", "::fffe:0:0/95"] {
+            assert!(of(text).has_all_ipv4(), "{text}");
+        }
+        for text in ["0.0.0.0/0", "::/96", "::/81", "2000::/3", "64:ff9b::/96", "::1"] {
+            assert!(!of(text).has_all_ipv4(), "{text}");
+        }
     }
 
     #[test]

@@ -56,6 +56,39 @@ params! {
     }
 }
 
+params! {
+    /// What a user is known by, besides prefixes, and its name.
+    pub struct UserKeys {
+        /// Name in reports; without it the first of what the user is known by.
+        name: Option<String> = null, source "our choice";
+        /// Outermost 802.1Q tag of its packets.
+        vlan: Option<u32> = null, in 1..=4094, source "our choice";
+        /// Outer of two tags, 802.1Q, 802.1ad or 0x9100; without c_vlan also a single tag of 802.1ad.
+        s_vlan: Option<u32> = null, in 1..=4094, source "our choice";
+        /// Inner of two tags; needs s_vlan.
+        c_vlan: Option<u32> = null, in 1..=4094, source "our choice";
+        /// Number of a PPPoE session.
+        pppoe_session: Option<u32> = null, in 1..=65534, source "our choice";
+        /// Number of a tunnel, as the kernel's tunnel interfaces in external mode give it: VNI, GRE key.
+        tunnel: Option<u32> = null, in 0..=4294967295, source "our choice";
+        /// Mark of its packets from an earlier program: value and mask, all bits without a mask. In the configuration only.
+        mark: Option<MarkMatch> = null, source "our choice";
+    }
+}
+
+/// Comment of the key with prefixes, of which there may be a list.
+pub(super) const PREFIX_DOC: &str = "Prefix or address, or a list of them, of both families; they share one meter. Of the \
+    prefixes of several users that have an address, the longest counts.";
+
+impl UserParams {
+    /// The keys that a user has if it gives none: rate and class of the default user. The other keys say how addresses of
+    /// nobody are grouped, and a user is one meter unless it says otherwise.
+    fn of_users(&self) -> Self {
+        let (reference_rate, traffic_class) = (self.reference_rate, self.traffic_class);
+        Self { reference_rate, traffic_class, meter_of: MeterOf::Prefix, address_limit: None }
+    }
+}
+
 impl UserTableParams {
     /// A meter is forgotten only when nothing of worth is left of it.
     pub(super) fn check(&self, key: &str, memory: Time) -> Result<(), ConfigError> {
@@ -103,13 +136,10 @@ impl Who {
     }
 
     /// All that a table says.
-    fn read(table: &mut Table<'_>) -> Result<Vec<Self>, ConfigError> {
-        let vlan = || Some((1.into(), 4094.into()));
+    fn read(table: &mut Table<'_>, keys: &UserKeys) -> Result<Vec<Self>, ConfigError> {
         let mut all: Vec<_> = prefixes(table)?.into_iter().map(Self::Prefix).collect();
-        all.extend(table.optional("vlan", vlan())?.map(Self::Vlan));
-        let service = table.optional("s_vlan", vlan())?;
-        let customer = table.optional("c_vlan", vlan())?;
-        all.extend(match (service, customer) {
+        all.extend(keys.vlan.map(Self::Vlan));
+        all.extend(match (keys.s_vlan, keys.c_vlan) {
             (Some(service), Some(customer)) => Some(Self::Tags(service, customer)),
             (Some(service), None) => Some(Self::Service(service)),
             (None, None) => None,
@@ -118,9 +148,9 @@ impl Who {
                 return Err(ConfigError::new(table.key("c_vlan"), problem));
             }
         });
-        all.extend(table.optional("pppoe_session", Some((1.into(), 65534.into())))?.map(Self::Session));
-        all.extend(table.optional("tunnel", Some((0.into(), u32::MAX.into())))?.map(Self::Tunnel));
-        all.extend(table.optional("mark", None)?.map(Self::Mark));
+        all.extend(keys.pppoe_session.map(Self::Session));
+        all.extend(keys.tunnel.map(Self::Tunnel));
+        all.extend(keys.mark.map(Self::Mark));
         Ok(all)
     }
 }
@@ -139,10 +169,16 @@ fn prefixes(table: &mut Table<'_>) -> Result<Vec<Prefix>, ConfigError> {
 /// One of them; of a list the message names that one only, and why.
 fn prefix(key: &str, value: &Json) -> Result<Prefix, ConfigError> {
     let Some(text) = value.as_str() else { return read_value(key, value, None) };
-    text.parse().map_err(|error: PrefixError| {
-        let shown = shortened(&value.to_string());
-        ConfigError::new(key, format!("{shown} is not a prefix such as \"10.0.1.0/24\": it {error}"))
-    })
+    let shown = || shortened(&value.to_string());
+    let prefix: Prefix = text.parse().map_err(|error: PrefixError| {
+        ConfigError::new(key, format!("{} is not a prefix such as \"10.0.1.0/24\": it {error}", shown()))
+    })?;
+    if prefix.has_all_ipv4() {
+        let problem = "has all IPv4 addresses in it, which a node keeps as ::ffff:0:0/96; \"2000::/3\" has all unicast \
+                       addresses of IPv6";
+        return Err(ConfigError::new(key, format!("{} {problem}", shown())));
+    }
+    Ok(prefix)
 }
 
 /// As in the configuration, without quotes.
@@ -175,26 +211,26 @@ impl User {
     /// Marks of users, which are tried one after another.
     pub const MOST_MARKS: usize = 16;
 
-    /// A user from a table of its own, as in `[[users]]`.
+    /// A user from a table of its own, as in `[[users]]`, beside a default user.
     ///
     /// # Errors
     /// A key is unknown, missing, of the wrong kind or out of range.
-    pub fn of_table(json: &serde_json::Value) -> Result<Self, ConfigError> {
+    pub fn of_table(json: &serde_json::Value, default: &UserParams) -> Result<Self, ConfigError> {
         refuse_renamed(json, &[("class", "traffic_class")])?;
-        Self::read(&mut Table::new("", json)?)
+        Self::read(&mut Table::new("", json)?, default)
     }
 
     /// The same, or nothing if the keys are right but say nothing that it is known by.
     ///
     /// # Errors
     /// A key is unknown, of the wrong kind or out of range.
-    pub fn of_keys(json: &serde_json::Value) -> Result<Option<Self>, ConfigError> {
+    pub fn of_keys(json: &serde_json::Value, default: &UserParams) -> Result<Option<Self>, ConfigError> {
         refuse_renamed(json, &[("class", "traffic_class")])?;
-        Self::read_keys(&mut Table::new("", json)?)
+        Self::read_keys(&mut Table::new("", json)?, default)
     }
 
-    pub(super) fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
-        Self::read_keys(table)?.ok_or_else(|| {
+    pub(super) fn read(table: &mut Table<'_>, default: &UserParams) -> Result<Self, ConfigError> {
+        Self::read_keys(table, default)?.ok_or_else(|| {
             ConfigError::new(
                 table.key("prefix"),
                 "missing, must be a prefix without bits behind it such as \"10.0.1.0/24\", or a list of them; or give \
@@ -203,13 +239,14 @@ impl User {
         })
     }
 
-    fn read_keys(table: &mut Table<'_>) -> Result<Option<Self>, ConfigError> {
-        let who = Who::read(table)?;
-        let name: Option<String> = table.optional("name", None)?;
-        name.as_deref().map_or(Ok(()), check_name).map_err(|problem| ConfigError::new(table.key("name"), problem))?;
+    fn read_keys(table: &mut Table<'_>, default: &UserParams) -> Result<Option<Self>, ConfigError> {
         // Made once: there may be a hundred thousand users.
-        static DEFAULTS: LazyLock<UserParams> = LazyLock::new(UserParams::default);
-        let params = UserParams::read_over(DEFAULTS.clone(), table)?;
+        static NONE: LazyLock<UserKeys> = LazyLock::new(UserKeys::default);
+        let keys = UserKeys::read_over(NONE.clone(), table)?;
+        let who = Who::read(table, &keys)?;
+        let name = keys.name;
+        name.as_deref().map_or(Ok(()), check_name).map_err(|problem| ConfigError::new(table.key("name"), problem))?;
+        let params = UserParams::read_over(default.of_users(), table)?;
         table.finish()?;
         let Some(first) = who.first() else { return Ok(None) };
         Ok(Some(Self { name: name.unwrap_or_else(|| first.to_string()), who, params }))

@@ -78,6 +78,7 @@ pub fn check(config: Option<&NodeConfig>) -> Vec<Finding> {
                 findings.push(Finding::new("what is attached", State::Missing, text));
             }
             findings.push(users_table(config, folder));
+            findings.extend(two_meters(config).map(|text| Finding::new("meters of addresses", State::Warning, text)));
             findings.extend(ports(config));
             findings.extend(labels(folder));
             let interfaces: Vec<&str> = config.ports.iter().map(|port| port.interface.as_str()).collect();
@@ -160,6 +161,25 @@ fn too_small(config: &NodeConfig) -> Option<String> {
         )),
         _ => None,
     })
+}
+
+/// Says so if a host with an address of each family has a meter for each, and with that the share of two.
+fn two_meters(config: &NodeConfig) -> Option<String> {
+    let each = |user: &&User| user.params.meter_of == MeterOf::Address;
+    let has = |user: &User, is_ipv4: bool| {
+        user.who.iter().any(|who| !matches!(who, Who::Prefix(prefix) if prefix.address().is_ipv4() != is_ipv4))
+    };
+    let default = (config.default_user.meter_of == MeterOf::Address).then_some("[default_user]".into());
+    let by_address = |is_ipv4| {
+        let user = config.users.iter().filter(each).find(|user| has(user, is_ipv4));
+        default.clone().or_else(|| user.map(|user| format!("user \"{}\"", user.name)))
+    };
+    let (v4, v6) = (by_address(true)?, by_address(false)?);
+    let where_ = if v4 == v6 { v4 } else { format!("{v4} and {v6}") };
+    Some(format!(
+        "meter_of = \"address\" of {where_}: a host with an address of IPv4 and one of IPv6 has two meters and gets twice its \
+         share; make it a user that has all its prefixes"
+    ))
 }
 
 /// One finding for each port that is as it should be, or one for each thing that is not.

@@ -5,6 +5,7 @@
 //! what is refused, stands in the head of `fairlane_libreqos`.
 
 use super::{Subscriber, prefixes_of};
+use crate::config::UserParams;
 use fairlane_libreqos::{Circuit, Circuits, Column, Network, Table, Use, decode, is_shaped_devices};
 use fairlane_schemes::base::units::BitRate;
 use serde_json::{Value as Json, json};
@@ -24,6 +25,8 @@ pub struct Options {
 /// Columns of `ShapedDevices.csv` that are always used, and that may be.
 const REQUIRED: &[&[Column]] = &[&[Column::Ipv4, Column::Ipv6]];
 const WITH_RATES: &[&[Column]] = &[&[Column::Ipv4, Column::Ipv6], &[Column::DownloadMax]];
+/// Its plan, of which [`WITH_RATES`] uses the first: devices with another one are not of the same subscriber.
+const PLAN: &[Column] = &[Column::DownloadMax, Column::UploadMax, Column::DownloadMin, Column::UploadMin];
 const OPTIONAL: &[Column] = &[Column::CircuitName, Column::ParentNode, Column::ParentNodeId, Column::AnchorNodeId];
 
 /// Columns of plain CSV that hold numbers.
@@ -79,8 +82,9 @@ impl List {
     }
 
     fn add_circuits(&mut self, text: &str, options: &Options) -> Result<(), String> {
-        let required = if options.rate_per_mbps.is_some() { WITH_RATES } else { REQUIRED };
-        let read = Circuits::of_text(text, options.network.as_ref(), Use { required, optional: OPTIONAL })?;
+        let has_rates = options.rate_per_mbps.is_some();
+        let (required, compared) = if has_rates { (WITH_RATES, &PLAN[1..]) } else { (REQUIRED, PLAN) };
+        let read = Circuits::of_text(text, options.network.as_ref(), Use { required, optional: OPTIONAL, compared })?;
         self.notes.extend(read.notes);
         match read.without_address.first() {
             Some(line) if !options.skips_without_address => {
@@ -96,7 +100,7 @@ impl List {
     }
 
     pub(super) fn add(&mut self, subscriber: Result<Subscriber, String>, line: u64) -> Result<(), String> {
-        let checked = subscriber.and_then(|subscriber| match subscriber.user() {
+        let checked = subscriber.and_then(|subscriber| match subscriber.user(&UserParams::default()) {
             Ok(_) => Ok(subscriber),
             Err(error) => Err(error.to_string()),
         });
@@ -184,7 +188,7 @@ mod tests {
         );
         // 1 kbit/s for each of 2.5 Mbit/s.
         assert_eq!(list[1].user["reference_rate"], "2.5 kbit/s");
-        assert_eq!(list[0].user().unwrap().unwrap().who.len(), 3);
+        assert_eq!(list[0].user(&UserParams::default()).unwrap().unwrap().who.len(), 3);
     }
 
     #[test]

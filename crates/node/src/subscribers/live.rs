@@ -164,7 +164,7 @@ impl Live {
         for user in &self.config.users {
             self.owners.extend(user.who.iter().map(|who| (*who, user.name.clone())));
         }
-        let (users, unusable) = load::usable(&self.config.users, self.store.subscribers());
+        let (users, unusable) = load::usable(&self.config, self.store.subscribers());
         let folder = self.config.state_folder();
         let problems = unusable.into_iter().map(|problem| format!("{}: {problem}", folder.display()));
         let new: Vec<String> = problems.filter(|problem| !self.problems.contains(problem)).collect();
@@ -312,7 +312,7 @@ impl Live {
         let folder = self.config.state_folder();
         if let Some(table) = &mut self.table {
             let mut config = self.config.clone();
-            config.users.extend(load::usable(&self.config.users, self.store.subscribers()).0);
+            config.users.extend(load::usable(&self.config, self.store.subscribers()).0);
             table.fill(&config)?;
             store::next_generation(&folder)?;
             self.read()?;
@@ -372,7 +372,8 @@ impl Live {
         if self.configured.contains(&subscriber.name) {
             return Err(ChangeError::Configured(name()));
         }
-        let user = subscriber.user().map_err(|source| ChangeError::User { name: name(), source })?;
+        let user = subscriber.user(&self.config.default_user);
+        let user = user.map_err(|source| ChangeError::User { name: name(), source })?;
         match &user {
             Some(user) if user.who.iter().any(|who| matches!(who, Who::Mark(_))) => Err(ChangeError::Mark(name())),
             _ => Ok(user),

@@ -2,7 +2,7 @@
 
 use super::store::{self, StoreError, Subscribers};
 use super::subscriber::Subscriber;
-use crate::config::{LoadError, NodeConfig, TomlFile, User, Who};
+use crate::config::{LoadError, NodeConfig, TomlFile, User, UserParams, Who};
 use fairlane_schemes::base::config::ConfigError;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub fn load_telling(path: &Path) -> Result<(NodeConfig, Vec<String>), LoadSubscr
 pub fn with_kept(mut config: NodeConfig, path: &Path) -> Result<(NodeConfig, Vec<String>), LoadSubscribersError> {
     let state = config.state_folder();
     let (kept, mut problems) = store::read(&state)?;
-    let (users, unusable) = usable(&config.users, &kept);
+    let (users, unusable) = usable(&config, &kept);
     problems.extend(unusable.into_iter().map(|problem| format!("{}: {problem}", state.display())));
     let with = |source| LoadSubscribersError::Together { path: path.into(), state: state.clone(), source };
     config.add_users(users.into_iter()).map_err(with)?;
@@ -42,15 +42,15 @@ pub fn with_kept(mut config: NodeConfig, path: &Path) -> Result<(NodeConfig, Vec
 }
 
 /// The users of those who are kept, and why some are left out. The configuration counts before them.
-pub(super) fn usable(configured: &[User], kept: &Subscribers) -> (Vec<User>, Vec<String>) {
-    let names: HashSet<&str> = configured.iter().map(|user| user.name.as_str()).collect();
+pub(super) fn usable(config: &NodeConfig, kept: &Subscribers) -> (Vec<User>, Vec<String>) {
+    let names: HashSet<&str> = config.users.iter().map(|user| user.name.as_str()).collect();
     let mut owners: HashMap<Who, &str> = HashMap::new();
-    for user in configured {
+    for user in &config.users {
         owners.extend(user.who.iter().map(|who| (*who, user.name.as_str())));
     }
     let (mut users, mut problems) = (Vec::with_capacity(kept.len()), Vec::new());
     for subscriber in kept.values() {
-        match usable_user(subscriber, &names, &owners) {
+        match usable_user(subscriber, &config.default_user, &names, &owners) {
             Ok(None) => {}
             Ok(Some(user)) => {
                 owners.extend(user.who.iter().map(|who| (*who, subscriber.name.as_str())));
@@ -68,10 +68,11 @@ pub(super) fn usable(configured: &[User], kept: &Subscribers) -> (Vec<User>, Vec
 
 fn usable_user(
     subscriber: &Subscriber,
+    default: &UserParams,
     names: &HashSet<&str>,
     owners: &HashMap<Who, &str>,
 ) -> Result<Option<User>, String> {
-    let user = subscriber.user().map_err(|error| error.to_string())?;
+    let user = subscriber.user(default).map_err(|error| error.to_string())?;
     if names.contains(subscriber.name.as_str()) {
         return Err(format!("user \"{}\": is in the configuration, which counts", subscriber.name));
     }
@@ -132,7 +133,8 @@ mod tests {
 
     #[test]
     fn one_that_is_wrong_is_left_out_and_told_and_the_others_are_there() {
-        let fixed = User::of_table(&json!({"name": "fixed", "prefix": "10.0.0.9"})).unwrap();
+        let config = json!({"users": [{"name": "fixed", "prefix": "10.0.0.9"}], "ports": [{"interface": "eth0"}]});
+        let mut config = NodeConfig::read(&config).unwrap();
         let list = [
             ("a", "10.0.0.1"),
             ("b", "10.0.0.1"),
@@ -142,7 +144,7 @@ mod tests {
             ("fixed", "10.0.0.5"),
             ("g", "10.0.0.6"),
         ];
-        let (users, problems) = usable(std::slice::from_ref(&fixed), &kept(&list));
+        let (users, problems) = usable(&config, &kept(&list));
         let names: Vec<&str> = users.iter().map(|user| user.name.as_str()).collect();
         assert_eq!(names, ["a", "g"]);
         let expected = [
@@ -156,7 +158,8 @@ mod tests {
         assert_eq!(problems, expected);
         let many: Vec<(String, &str)> = (0..20).map(|i| (i.to_string(), "10.0.0.1/8")).collect();
         let many: Vec<(&str, &str)> = many.iter().map(|(name, prefix)| (name.as_str(), *prefix)).collect();
-        let (_, problems) = usable(&[], &kept(&many));
+        config.users.clear();
+        let (_, problems) = usable(&config, &kept(&many));
         assert_eq!((problems.len(), problems[5].as_str()), (6, "15 more subscribers are left out"));
     }
 }

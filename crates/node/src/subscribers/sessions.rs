@@ -234,6 +234,7 @@ impl<B: Before> After<'_, B> {
 mod tests {
     use super::super::addresses::Kind;
     use super::*;
+    use crate::config::UserParams;
 
     /// Subscribers as a node keeps them, without one; and what is over.
     #[derive(Default)]
@@ -255,7 +256,10 @@ mod tests {
             all.find(|subscriber| subscriber.prefixes().contains(&prefix)).map(|subscriber| subscriber.name.as_str())
         }
         fn check(&self, subscriber: &Subscriber) -> Result<(), ChangeError> {
-            subscriber.user().map(drop).map_err(|source| ChangeError::User { name: subscriber.name.clone(), source })
+            subscriber
+                .user(&UserParams::default())
+                .map(drop)
+                .map_err(|source| ChangeError::User { name: subscriber.name.clone(), source })
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::addresses::Addresses;
 use super::session::Sessions;
-use crate::config::{Prefix, User, shown_name};
+use crate::config::{Prefix, User, UserParams, Who, shown_name};
 use fairlane_schemes::base::config::ConfigError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
@@ -46,13 +46,18 @@ impl Subscriber {
         table.into()
     }
 
-    /// The user that the node meters; `None` if keys are given, but a session has yet to say what it is known by.
+    /// The user that the node meters, with what the default user has where it has no key; `None` if keys are given, but a
+    /// session has yet to say what it is known by.
     ///
     /// # Errors
-    /// A key is unknown, of the wrong kind or out of range, or nothing is given at all.
-    pub fn user(&self) -> Result<Option<User>, ConfigError> {
+    /// A key is unknown, of the wrong kind or out of range, nothing is given at all, or a prefix has everybody in it.
+    pub fn user(&self, default: &UserParams) -> Result<Option<User>, ConfigError> {
         let table = self.table();
-        let user = if self.is_given() { User::of_keys(&table) } else { User::of_table(&table).map(Some) };
+        let user = match self.is_given() {
+            true => User::of_keys(&table, default),
+            false => User::of_table(&table, default).map(Some),
+        };
+        let user = user.and_then(|user| user.map(not_everybody).transpose());
         let mut user = user.map_err(|error| {
             ConfigError::new(format!("user \"{}\": {}", shown_name(&self.name), error.key), error.problem)
         })?;
@@ -93,6 +98,18 @@ impl Subscriber {
             None => &[],
         };
         of_user.iter().filter_map(|prefix| prefix.as_str()?.parse().ok())
+    }
+}
+
+/// Refuses all addresses of IPv4. In the configuration they may be meant, in a list of subscribers they are a slip.
+fn not_everybody(user: User) -> Result<User, ConfigError> {
+    let is_all = |who: &&Who| matches!(who, Who::Prefix(prefix) if *prefix == Prefix::within(prefix.address(), 0));
+    match user.who.iter().find(is_all) {
+        Some(all) => {
+            let problem = format!("\"{all}\" is everybody: [default_user] is whoever is no subscriber");
+            Err(ConfigError::new(all.key(), problem))
+        }
+        None => Ok(user),
     }
 }
 

@@ -374,6 +374,7 @@ unsafe fn param_spec(of: &Parameter) -> Result<ParamSpec, String> {
         max: value(of.most, "most")?,
         unit: "",
         choices,
+        choice_docs: &[],
         doc: read(of.doc, "doc")?.unwrap_or_default().to_owned(),
         source: "",
     })

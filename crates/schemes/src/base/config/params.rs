@@ -27,6 +27,9 @@ pub struct ParamSpec {
     pub unit: &'static str,
     /// All values allowed, for a choice.
     pub choices: Option<&'static [&'static str]>,
+    /// What each of them means, as its comment says, not trimmed; nothing where nobody says.
+    #[serde(skip)]
+    pub choice_docs: &'static [&'static str],
     /// What it does.
     pub doc: String,
     /// Where the default or the meaning comes from.
@@ -93,6 +96,8 @@ pub struct Declared {
     pub unit: &'static str,
     /// Likewise.
     pub choices: Option<&'static [&'static str]>,
+    /// Likewise.
+    pub choice_docs: &'static [&'static str],
     /// Its comment, not trimmed.
     pub doc: &'static str,
     /// As that of [`ParamSpec`].
@@ -116,6 +121,7 @@ impl Declared {
             max,
             unit: self.unit,
             choices: self.choices,
+            choice_docs: self.choice_docs,
             doc: self.doc.trim().to_string(),
             source: self.source,
         }
@@ -236,6 +242,7 @@ macro_rules! params {
                     range: $crate::params!(@range $($min, $max)?),
                     unit: <$Type as $crate::base::config::ConfigValue>::EXAMPLE,
                     choices: <$Type as $crate::base::config::ConfigValue>::CHOICES,
+                    choice_docs: <$Type as $crate::base::config::ConfigValue>::CHOICE_DOCS,
                     doc: concat!($($doc,)+),
                     source: $source,
                 },

@@ -15,6 +15,8 @@ pub trait ConfigValue: Sized {
     const EXAMPLE: &'static str;
     /// All values, if they can be listed.
     const CHOICES: Option<&'static [&'static str]> = None;
+    /// What each of them means; nothing where nobody says.
+    const CHOICE_DOCS: &'static [&'static str] = &[];
     /// Reads it; `None` if the value is of another kind.
     fn parse(value: &Json) -> Option<Self>;
     /// Why `value` does not parse, if it is a fraction where the type holds whole numbers only: of which unit.
@@ -147,6 +149,7 @@ impl<T: ConfigValue> ConfigValue for Option<T> {
     const KIND: &'static str = T::KIND;
     const EXAMPLE: &'static str = T::EXAMPLE;
     const CHOICES: Option<&'static [&'static str]> = T::CHOICES;
+    const CHOICE_DOCS: &'static [&'static str] = T::CHOICE_DOCS;
     fn parse(value: &Json) -> Option<Self> {
         if value.is_null() { Some(None) } else { T::parse(value).map(Some) }
     }
@@ -235,11 +238,11 @@ fn plain(value: &Json) -> String {
 macro_rules! choices {
     (
         $(#[$meta:meta])*
-        pub enum $Name:ident { $( $(#[$variant_meta:meta])* $Variant:ident = $text:literal, )+ }
+        pub enum $Name:ident { $( $(#[doc = $doc:expr])+ $Variant:ident = $text:literal, )+ }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $Name { $( $(#[$variant_meta])* $Variant, )+ }
+        pub enum $Name { $( $(#[doc = $doc])+ $Variant, )+ }
 
         impl $Name {
             /// All of them, in the order of the documentation.
@@ -257,6 +260,7 @@ macro_rules! choices {
             const KIND: &'static str = "choice";
             const EXAMPLE: &'static str = "";
             const CHOICES: Option<&'static [&'static str]> = Some(&[$($text),+]);
+            const CHOICE_DOCS: &'static [&'static str] = &[$(concat!($($doc),+)),+];
             fn parse(value: &$crate::serde_json::Value) -> Option<Self> {
                 match value.as_str()? { $( $text => Some(Self::$Variant), )+ _ => None }
             }

@@ -107,6 +107,7 @@ const COLUMNS: Use<'_> = Use {
         &[Column::UploadMax],
     ],
     optional: &[Column::DownloadMin, Column::UploadMin],
+    compared: &[],
 };
 
 /// What circuits that are alike have in common: node, greatest and least rates.
