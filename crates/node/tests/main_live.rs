@@ -20,6 +20,7 @@ mod live_carriers;
 mod live_subscribers;
 mod live_users;
 mod operate;
+mod pilot;
 mod pop;
 mod soak;
 mod spoofing;
