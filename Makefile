@@ -81,7 +81,7 @@ test-stacks: ## Run the controllers of published QUIC stacks as senders; skipped
 test-long: setup ## Run the tests that are too long for every change: once a night
 	$(if $(EBPF),FAIRLANE_KILLS=120 cargo test --package fairlane-node $(EBPF) --test integration kills --quiet)
 	$(if $(EBPF),FAIRLANE_SOAK_SECONDS=600 cargo test --package fairlane-node $(EBPF) --test live soak --quiet)
-	$(if $(EBPF),cargo test --package fairlane-node $(EBPF) --test live pop -- --ignored --nocapture)
+	$(if $(EBPF),cargo test --package fairlane-node $(EBPF) --test live -- pop pilot --ignored --nocapture --test-threads 1)
 	$(if $(EBPF),cargo test --package fairlane-node $(EBPF) --test live live_labels --quiet -- --ignored --test-threads 1)
 	cargo test --package fairlane-sim --lib --quiet -- --ignored
 	$(BIN)/pytest --quiet -m long

@@ -73,7 +73,7 @@ def record(tool: str | None, folder: Path, seconds: int) -> tuple[Path, float]:
     # It begins when the traffic has, and ends before.
     command = ["sh", "-c", 'sleep 1.5; exec "$@"', "sh", *command, "--", "sleep", str(seconds)]
     recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    rate = path.packets_per_second()
+    rate, _ = path.forward()
     recorder.wait(60)
     if tool:
         path.within("n", tool, "detach", str(config))

@@ -3,6 +3,9 @@
 Three network namespaces in a row; the one in the middle forwards. UDP packets of 1500 bytes as fast as one sender makes
 them, so that the path is limited by its processors, not by a qdisc or by TCP. ABC meters and manages, and drops
 nothing: the port is a FIFO that never fills.
+
+`--parts` compares the parts of ABC: an empty program at each hook, the meter alone, the AQM alone, both. Processor time
+per packet, of sender and receiver, tells them apart on a busy machine, where throughput is a share of the processor.
 """
 
 from __future__ import annotations
@@ -14,18 +17,24 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 PREFIX = f"flb{os.getpid()}"
 SECONDS = 3
-CONFIG = """
+NODE = """
 [node]
 pin_path = "{pins}"
 [default_user]
 meter_of = "address"
+"""
+METER = """
 [[ports]]
 interface = "in0"
 arrivals = "meter"
+"""
+AQM = """
 [[ports]]
 interface = "out0"
 [ports.queue]
@@ -33,6 +42,10 @@ scheme = "abc"
 q_min = "100000 packets"
 q_base = "100000 packets"
 """
+CONFIG = NODE + METER + AQM
+PARTS = {"meter": NODE + METER, "AQM": NODE + AQM, "both": CONFIG}
+# A program of classic BPF that returns 0 at once: no match.
+EMPTY = ("bpf", "bytecode", "1,6 0 0 0")
 
 
 def run(*command: str) -> str:
@@ -66,8 +79,28 @@ def build() -> None:
     within("n", "tc", "qdisc", "add", "dev", "out0", "root", "pfifo", "limit", "10000")
 
 
-def packets_per_second() -> float:
-    """Packets that the server's interface received in a run, per second."""
+@contextmanager
+def empty_programs() -> Iterator[None]:
+    """Attaches an empty program to both hooks for a while."""
+    hooks = {"in0": "ingress", "out0": "egress"}
+    for port, hook in hooks.items():
+        within("n", "tc", "qdisc", "add", "dev", port, "clsact")
+        within("n", "tc", "filter", "add", "dev", port, hook, *EMPTY)
+    yield
+    for port in hooks:
+        within("n", "tc", "qdisc", "del", "dev", port, "clsact")
+
+
+@contextmanager
+def attached(tool: str, config: Path) -> Iterator[None]:
+    """Attaches a node with a configuration for a while."""
+    within("n", tool, "attach", str(config))
+    yield
+    within("n", tool, "detach", str(config))
+
+
+def forward() -> tuple[float, float]:
+    """Packets per second that the server's interface received in a run, and processor time of each, in ns."""
     server = subprocess.Popen(
         ["nsenter", f"--net=/run/netns/{PREFIX}s", "timeout", "30", "iperf3", "-s", "-1"], stdout=subprocess.DEVNULL
     )
@@ -82,10 +115,34 @@ def packets_per_second() -> float:
         before = received()
         options = ["-u", "-b", "0", "-l", "1472", "-t", str(SECONDS), "-J"]
         report = json.loads(within("c", "timeout", "30", "iperf3", "-c", "10.2.0.2", *options))
-        return (received() - before) / float(report["end"]["sum"]["seconds"])
+        seconds, used = report["end"]["sum"]["seconds"], report["end"]["cpu_utilization_percent"]
+        rate = (received() - before) / float(seconds)
+        return rate, (used["host_total"] + used["remote_total"]) * 1e7 / rate
     finally:
         server.terminate()
         server.wait(10)
+
+
+def compare_parts(tool: str, folder: Path, pins: Path, turns: int) -> None:
+    """Prints the medians of throughput and processor time with each part, as a part of those without, turn by turn."""
+    ways: dict[str, AbstractContextManager[None]] = {}
+    results: dict[str, list[tuple[float, float]]] = {}
+    for turn in range(turns):
+        ways = {"without": nullcontext(), "empty programs": empty_programs()}
+        for part, text in PARTS.items():
+            config = folder / f"{part}.toml"
+            config.write_text(text.format(pins=pins / "node"))
+            ways[part] = attached(tool, config)
+        for name in list(ways)[:: 1 if turn % 2 else -1]:
+            with ways[name]:
+                results.setdefault(name, []).append(forward())
+        print(f"turn {turn + 1}, load {os.getloadavg()[0]:.1f}", flush=True)
+    for name in ways:
+        pairs = list(zip(results[name], results["without"], strict=True))
+        rates = [here[0] / without[0] for here, without in pairs]
+        more = statistics.median(here[1] - without[1] for here, without in pairs)
+        rate = f"{statistics.median(rates):.3f} ({min(rates):.2f} to {max(rates):.2f}) of the throughput"
+        print(f"{name}: {rate}; {statistics.median(here[1] for here, _ in pairs):.0f} ns a packet, {more:+.0f}")
 
 
 def main() -> int:
@@ -93,6 +150,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("tool", help="fairlane-node, built with the feature ebpf")
     parser.add_argument("--turns", type=int, default=21, help="turns, each without and with ABC (default 21)")
+    parser.add_argument("--parts", action="store_true", help="compare the parts of ABC instead")
     arguments = parser.parse_args()
     # Before other work of the machine: sender and receiver inherit it.
     os.nice(-19)
@@ -104,6 +162,9 @@ def main() -> int:
         run("mount", "-t", "bpf", "bpf", str(pins))
         try:
             build()
+            if arguments.parts:
+                compare_parts(arguments.tool, Path(folder), pins, arguments.turns)
+                return 0
             ratios = []
             for turn in range(arguments.turns):
                 rates = {}
@@ -111,7 +172,7 @@ def main() -> int:
                 for has_abc in (turn % 2 == 0, turn % 2 == 1):
                     if has_abc:
                         within("n", arguments.tool, "attach", str(config))
-                    rates[has_abc] = packets_per_second()
+                    rates[has_abc], _ = forward()
                     if has_abc:
                         within("n", arguments.tool, "detach", str(config))
                 ratios.append(rates[True] / rates[False])

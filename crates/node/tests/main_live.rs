@@ -24,6 +24,7 @@ mod live_radius;
 mod live_subscribers;
 mod live_users;
 mod operate;
+mod pilot;
 mod pop;
 mod soak;
 mod spoofing;
