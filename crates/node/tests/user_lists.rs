@@ -34,9 +34,10 @@ impl Place {
         path.to_str().unwrap().into()
     }
 
-    /// A command of the tool with the configuration.
+    /// A command of the tool with the configuration. It takes Ctrl-C also if whoever runs the tests ignores it.
     pub fn tool(&self, words: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fairlane-node"));
+        let mut command = Command::new("env");
+        command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_fairlane-node")]);
         command.args(words.split(' ')).arg(self.path("node.toml")).args(arguments);
         command
     }
