@@ -12,7 +12,6 @@ import pytest
 import fairlane
 from conftest import ROOT, Cli
 from fairlane import Evaluation, UserError
-from fairlane.evaluate import docs as evaluation_docs
 from fairlane.evaluate import league as leagues
 from fairlane.evaluate import suite as suites
 from fairlane.evaluate.criteria import CRITERIA
@@ -22,6 +21,7 @@ from fairlane.evaluate.league_check import LeagueCheck, check_league
 from fairlane.evaluate.ranks import all_ranks
 from fairlane.evaluate.sentences import findings
 from fairlane.results.intervals import Interval
+from generators import evaluation as evaluation_docs
 
 FAMILY = """
 title = "Tiny"

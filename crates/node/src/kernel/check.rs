@@ -82,7 +82,8 @@ pub fn check(config: Option<&NodeConfig>) -> Vec<Finding> {
             findings.extend(ports(config));
             findings.extend(labels(folder));
             let interfaces: Vec<&str> = config.ports.iter().map(|port| port.interface.as_str()).collect();
-            findings.extend(marks::overlapping(config.node.mark_mask, &interfaces));
+            let marks = marks::overlapping(config.node.mark_mask, &interfaces);
+            findings.extend(marks.into_iter().map(|text| Finding::new("marks", State::Warning, text)));
         }
     }
     findings

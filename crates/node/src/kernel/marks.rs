@@ -2,7 +2,6 @@
 //!
 //! What they are is asked of their own programs; one that is not installed has nothing to say.
 
-use super::check::{Finding, State};
 use crate::config::MarkMask;
 use serde_json::Value as Json;
 use std::process::Command;
@@ -10,8 +9,8 @@ use std::process::Command;
 /// All bits.
 const ALL: u32 = u32::MAX;
 
-/// A warning for each use of a bit of `mask`, in this network namespace; filters of tc at `interfaces`.
-pub(super) fn overlapping(mask: MarkMask, interfaces: &[&str]) -> Vec<Finding> {
+/// What to warn of for each use of a bit of `mask`, in this network namespace; filters of tc at `interfaces`.
+pub(super) fn overlapping(mask: MarkMask, interfaces: &[&str]) -> Vec<String> {
     let mut uses = Vec::new();
     for (family, name) in [("-4", "ip rule"), ("-6", "ip -6 rule")] {
         uses.extend(of_rules(name, &output("ip", &[family, "-j", "rule", "show"])));
@@ -30,10 +29,9 @@ pub(super) fn overlapping(mask: MarkMask, interfaces: &[&str]) -> Vec<Finding> {
     let overlap = |(what, bits): &(String, u32)| {
         let shared = bits & ours;
         (shared != 0).then(|| {
-            let text = format!(
+            format!(
                 "{what}: uses the bits {shared:#x} of marks, which node.mark_mask {mask} takes for labels; change either"
-            );
-            Finding::new("marks", State::Warning, text)
+            )
         })
     };
     uses.iter().filter_map(overlap).collect()
