@@ -4,6 +4,8 @@
 //! maps of a running node are changed entry by entry.
 
 pub mod addresses;
+#[cfg(feature = "ebpf")]
+mod change_error;
 pub mod csv;
 #[cfg(feature = "ebpf")]
 pub mod ended;
@@ -24,7 +26,9 @@ pub mod tally;
 pub mod unfinished;
 
 #[cfg(feature = "ebpf")]
-pub use live::{ChangeError, Changed, Live};
+pub use change_error::ChangeError;
+#[cfg(feature = "ebpf")]
+pub use live::{Changed, Live};
 pub use load::{LoadSubscribersError, load, load_telling, load_without_users, with_kept};
 pub use store::{Store, StoreError};
 pub(crate) use subscriber::prefixes_of;
