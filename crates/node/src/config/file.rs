@@ -1,6 +1,5 @@
 //! The TOML file of a configuration, and where in it mistakes are.
 
-use super::in_words;
 use fairlane_schemes::base::config::ConfigError;
 use serde_json::Value as Json;
 use std::fmt::{self, Display};
@@ -43,6 +42,16 @@ impl Display for LoadError {
 }
 
 impl std::error::Error for LoadError {}
+
+/// An error of the system without its number.
+#[must_use]
+pub fn in_words(error: &std::io::Error) -> String {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        return "there is no such file".into();
+    }
+    let text = error.to_string();
+    text.split(" (os error ").next().unwrap_or_default().into()
+}
 
 /// A TOML file.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ mod renamed;
 mod text_value;
 mod user;
 
-pub use file::{LoadError, TomlFile};
+pub use file::{LoadError, TomlFile, in_words};
 pub use keys::{Section, sections};
 pub use mark::{MarkMask, MarkMatch};
 pub use name::{check_name, escaped, printable, shown_name};
@@ -287,16 +287,6 @@ fn read_marker(root: &mut Table<'_>) -> Result<(NodeScheme, AbcMarkerParams, Csf
         return Err(ConfigError::new("marker.meter", "is not possible here, the only one is \"normal\""));
     }
     Ok((scheme, abc, csfq))
-}
-
-/// An error of the system without its number.
-#[must_use]
-pub fn in_words(error: &std::io::Error) -> String {
-    if error.kind() == std::io::ErrorKind::NotFound {
-        return "there is no such file".into();
-    }
-    let text = error.to_string();
-    text.split(" (os error ").next().unwrap_or_default().into()
 }
 
 /// The table `name`, which may be absent.
