@@ -185,7 +185,9 @@ fn aggregated_packets_count_as_those_on_the_wire() {
         let came = received[0]["stats64"]["rx"]["packets"].as_u64().unwrap();
         // Segments of 1448 bytes at most; what came in were aggregates of many.
         assert!(packets > BYTES / 1448 && packets > 2 * came, "{packets} {came} {status}");
-        assert_eq!(bytes - packets * (ip + 32), BYTES + 8, "{status}");
+        // What is sent again, such as a first SYN while the neighbour is looked up, counts again.
+        let payload = bytes - packets * (ip + 32);
+        assert!((BYTES + 8..BYTES + BYTES / 100).contains(&payload), "{payload} {status}");
         let out = port(&status, "out0");
         // What the node itself sends, such as reports of multicast listeners, has no label. What ends at the node, neighbour
         // discovery of the client, does not come out; the last acknowledgement may not have yet.
