@@ -124,7 +124,7 @@ def forward() -> tuple[float, float]:
 
 
 def compare_parts(tool: str, folder: Path, pins: Path, turns: int) -> None:
-    """Prints the medians of throughput and processor time with each part, as a part of those without, turn by turn."""
+    """Prints median throughput and processor time with each program, relative to the same turn without any."""
     ways: dict[str, AbstractContextManager[None]] = {}
     results: dict[str, list[tuple[float, float]]] = {}
     for turn in range(turns):

@@ -3,14 +3,14 @@
 use crate::{Column, quoted};
 use csv::{Position, Reader, ReaderBuilder, StringRecord, Trim};
 
-/// A table whose rows are read one after another. Lines that begin with `#` and empty rows are left out, but for such lines that
-/// may be rows.
+/// A table, read row by row. Empty rows and comments (`#`) are skipped; a line that could be either a row or a comment is
+/// refused.
 pub struct Table<'a> {
     text: &'a str,
     reader: Reader<&'a [u8]>,
     /// Line of the header, and how many cells it has.
     header: (u64, usize),
-    /// Whether the first cell of a row may begin with `#`; an identifier of a circuit has none.
+    /// Whether the first column may hold values that begin with `#`. Circuit IDs never do.
     may_begin_with_hash: bool,
     /// Names of the columns, without empty ones at the end.
     pub columns: Vec<String>,

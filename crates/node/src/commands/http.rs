@@ -24,7 +24,7 @@ struct Peer {
     stream: TcpStream,
     since: Instant,
     request: Vec<u8>,
-    /// What is left of the answer to write, once the request has come.
+    /// The unwritten rest of the answer; `None` until the request is complete.
     answer: Option<Vec<u8>>,
 }
 
@@ -70,7 +70,7 @@ fn make_room(peers: &mut Vec<Peer>) {
 }
 
 impl Peer {
-    /// How long it may take from now.
+    /// Time until this peer is cut off.
     fn left(&self) -> Duration {
         let within = if self.answer.is_some() { ANSWER_WITHIN } else { REQUEST_WITHIN };
         within.saturating_sub(self.since.elapsed())
@@ -135,7 +135,7 @@ fn refused(head: &[u8]) -> Option<(&'static str, &'static str)> {
     (!request.starts_with("GET /metrics ")).then_some(("404 Not Found", "only GET /metrics"))
 }
 
-/// Whether a host, with or without a port, is this one whatever a name server says.
+/// Whether a `Host` is localhost or a loopback address, so that no DNS answer can point it here.
 fn is_local(host: &str) -> bool {
     if let Ok(address) = host.parse::<SocketAddr>() {
         return address.ip().is_loopback();

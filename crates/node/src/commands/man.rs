@@ -92,7 +92,7 @@ fn add_section(page: &mut Roff, section: &Section) {
     }
 }
 
-/// What a key may be and is without being given, behind its name.
+/// The allowed range and the default of a key, printed after its name.
 fn values(key: &ParamSpec) -> String {
     // A range or a default shows how it is written.
     let is_plain = key.choices.is_some() || key.kind == "text" || !key.min.is_null() || !key.default.is_null();
