@@ -111,18 +111,18 @@ lock: ## Write the locks of Python, of the fuzz targets and of QUIC stacks anew,
 	UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(if $(UPGRADE),--upgrade) --group release --output-file requirements/release.txt
 	for folder in fuzz $(STACKS) $(TEMPLATE); do cp Cargo.lock $$folder/ && cargo metadata --quiet --manifest-path $$folder/Cargo.toml --format-version 1 >/dev/null || exit 1; done
 
-playground: web/dist/playground.html ## Build the playground, one page for browsers: web/dist/playground.html (needs npm and Rust's wasm32-unknown-unknown)
+playground: site/playground/dist/playground.html ## Build the playground, one page for browsers: site/playground/dist/playground.html (needs npm and Rust's wasm32-unknown-unknown)
 
 # The page, again when the simulator, the page or the chapters that it quotes change.
-web/dist/playground.html: web/node_modules/.installed web/equations.json $(RUST) $(shell find web/src web/build docs/schemes -type f 2>/dev/null)
+site/playground/dist/playground.html: site/playground/node_modules/.installed site/playground/equations.json $(RUST) $(shell find site/playground/src site/playground/build docs/schemes -type f 2>/dev/null)
 	@[ -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown" ] \
 		|| { echo "error: no target for browsers: rustup target add wasm32-unknown-unknown" >&2; exit 1; }
 	cargo build --quiet --package fairlane-wasm --target wasm32-unknown-unknown --profile playground
-	cd web && node node_modules/typescript/bin/tsc && node build/page.mjs
+	cd site/playground && node node_modules/typescript/bin/tsc && node build/page.mjs
 
-web/node_modules/.installed: web/package-lock.json
+site/playground/node_modules/.installed: site/playground/package-lock.json
 	@command -v npm >/dev/null || { echo "error: make playground needs Node.js with npm" >&2; exit 1; }
-	cd web && npm ci --no-audit --no-fund --silent
+	cd site/playground && npm ci --no-audit --no-fund --silent
 	@touch $@
 
 site: setup $(VENV)/.site ## Build the site, which needs no server: target/site/index.html; its links are checked; PLAYGROUND=0 leaves that out
@@ -135,7 +135,7 @@ site-links: ## Look up the links of the site that lead elsewhere; says so where 
 	$(PYTHON) site/links.py target/site --external
 
 ns3: ## Build the module for ns-3 and run its test suite (needs libns3-dev)
-	folder=$$(ns3/build.sh) && "$$folder/fairlane-test" --suite=fairlane --verbose
+	folder=$$(planes/ns3/build.sh) && "$$folder/fairlane-test" --suite=fairlane --verbose
 
 clauses: ## Write docs/clauses.md: the clauses of RFCs that the code claims, departs from, and leaves (needs Python only)
 	$(PYTHON) tools/clauses.py
@@ -249,29 +249,29 @@ screen: ## Write the table of who gets what under each scheme anew, after a chan
 	cargo test --quiet --package fairlane-sim --test integration screen -- --ignored
 
 vectors: ## Write the golden vectors of all schemes anew, after a change that is meant
-	cargo run --quiet --package fairlane-schemes --example vectors -- vectors
+	cargo run --quiet --package fairlane-schemes --example vectors -- tests/vectors
 
 bpf-headers: ## Write the tables and the records of the kernel programs anew
-	cargo run --quiet --package fairlane-schemes --example c_header -- bpf/generated/fixed_tables.h
-	cargo run --quiet --package fairlane-node --example record_headers -- bpf/generated
+	cargo run --quiet --package fairlane-schemes --example c_header -- planes/bpf/generated/fixed_tables.h
+	cargo run --quiet --package fairlane-node --example record_headers -- planes/bpf/generated
 
 p4-tables: ## Write the tables of the integer arithmetic for the P4 programs anew
-	cargo run --quiet --package fairlane-schemes --example p4_tables -- p4/generated
+	cargo run --quiet --package fairlane-schemes --example p4_tables -- planes/p4/generated
 
 p4-vectors: p4-tables ## Record the golden vectors of the P4 programs on BMv2 (needs p4c, simple_switch and simple_switch_CLI)
 	cargo run --quiet --package fairlane-schemes --example p4_vectors
 
-p4-extern: ## Build the externs of p4/abc_extern.p4 for BMv2: BMV2_INCLUDE="DIR ..." has its headers
+p4-extern: ## Build the externs of planes/p4/abc_extern.p4 for BMv2: BMV2_INCLUDE="DIR ..." has its headers
 	@found=; for dir in $(BMV2_INCLUDE) /usr/local/include /usr/include; do \
 		[ ! -f $$dir/bm/bm_sim/extern.h ] || found=yes; done; \
 	if [ -z "$$found" ]; then echo "p4-extern: skipped, no bm/bm_sim/extern.h of BMv2; set BMV2_INCLUDE to its folders"; exit 0; fi; \
 	set -e; cargo build --release --quiet --package fairlane-capi; target=$${CARGO_TARGET_DIR:-target}/release; \
 	$(CXX) -std=c++17 -O2 -Wall -Wextra -fPIC -shared $(addprefix -isystem ,$(BMV2_INCLUDE)) -I crates/capi/include \
-		-o $$target/fairlane_extern.so p4/extern/fairlane_extern.cpp $$target/libfairlane_capi.a; \
+		-o $$target/fairlane_extern.so planes/p4/extern/fairlane_extern.cpp $$target/libfairlane_capi.a; \
 	echo $$target/fairlane_extern.so
 
 clean: ## Remove what was built and simulated
-	rm -rf target $(VENV) results python/fairlane/*.so web/dist web/node_modules
+	rm -rf target $(VENV) results python/fairlane/*.so site/playground/dist site/playground/node_modules
 
 # The virtual environment and its packages, again when their lock changes.
 $(VENV)/.packages: requirements/dev.txt

@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "crates/schemes/src"
-SCHEMES = {path.stem for path in (ROOT / "vectors").glob("*.txt")}
+SCHEMES = {path.stem for path in (ROOT / "tests" / "vectors").glob("*.txt")}
 VARIANTS = {"drr": ["drr_lds"]}
 """Schemes whose code is in the module of another one: their tests count there."""
 SHARED = "what schemes share"

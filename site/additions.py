@@ -1,8 +1,8 @@
 """What pages of docs/ have on the site and not on GitHub.
 
 The chapter of every scheme has its live example: the playground, set to the scheme. An address of the playground
-(`web/src/state.ts`) names schemes and groups of users; what it does not name is as at the playground's start, which is
-a user with ten TCP flows and five users with one.
+(`site/playground/src/state.ts`) names schemes and groups of users; what it does not name is as at the playground's
+start, which is a user with ten TCP flows and five users with one.
 """
 
 from __future__ import annotations

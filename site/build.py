@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 CRATES = ("fairlane-schemes", "fairlane-sim", "fairlane-capi", "fairlane-node")
-PLAYGROUND = ROOT / "web" / "dist" / "playground.html"
+PLAYGROUND = ROOT / "site" / "playground" / "dist" / "playground.html"
 _LINK = re.compile(r"\]\(([^)#:\s]+)")
 
 

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "web" / "dist" / "playground.html"
+PAGE = ROOT / "site" / "playground" / "dist" / "playground.html"
 PACKED_PAGE = ROOT / "python" / "fairlane" / "playground.html"
 PLATFORM = "manylinux2014"
 """glibc 2.17, the oldest that Rust's standard library runs with."""

@@ -3,5 +3,5 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-"$root/ns3/compile.sh" "$root/target/ns3/dumbbell" "$here"/*.cc
+"$root/planes/ns3/compile.sh" "$root/target/ns3/dumbbell" "$here"/*.cc
 echo "$root/target/ns3"

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// The programs, in `bpf/` of the repository.
+/// The programs, in `planes/bpf/` of the repository.
 const PROGRAMS: [&str; 4] = ["node", "empty", "redirect", "flood"];
 
 fn main() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../planes/bpf");
     println!("cargo::rerun-if-changed={}", folder.display());
     println!("cargo::rerun-if-env-changed=CLANG");
     if env::var_os("CARGO_FEATURE_EBPF").is_none() {

@@ -2,7 +2,7 @@
 // use a keyboard or have the page read to them.
 "use strict";
 {
-  // A frame with an example of the playground says how high it is (web/src/main.ts).
+  // A frame with an example of the playground says how high it is (site/playground/src/main.ts).
   addEventListener("message", ({ source, data }) => {
     const height = data?.playgroundHeight;
     if (!Number.isFinite(height)) return;

@@ -13,7 +13,7 @@ import pytest
 
 from conftest import ROOT
 
-PAGE = ROOT / "web/dist/playground.html"
+PAGE = ROOT / "site/playground/dist/playground.html"
 QUIETLY: dict[str, Any] = {"cwd": ROOT, "capture_output": True, "text": True}
 
 
@@ -34,10 +34,10 @@ def built() -> Path:
     reason = missing()
     if reason:
         pytest.skip(reason)
-    with (ROOT / "web/package.json").open() as lock:
+    with (ROOT / "site/playground/package.json").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests run side by side
-        if not (ROOT / "web/node_modules/.installed").exists():
-            install = subprocess.run(["make", "web/node_modules/.installed"], check=False, **QUIETLY)
+        if not (ROOT / "site/playground/node_modules/.installed").exists():
+            install = subprocess.run(["make", "site/playground/node_modules/.installed"], check=False, **QUIETLY)
             if install.returncode:
                 pytest.skip(f"no packages for the page: {install.stderr.strip().splitlines()[-1:]}")
         done = subprocess.run(["make", "playground"], check=False, **QUIETLY)

@@ -31,7 +31,7 @@ VIOLATED = '[[expect]]\nmetric = "utilisation.bottleneck"\nmin = 1.5\nwhy = "Not
 
 
 def test_the_cases_of_the_draft_of_bbr3_hold_as_far_as_their_files_judge() -> None:
-    checked = fairlane.check(sorted((EXAMPLES.parent / "scenarios" / "bbr3").glob("*.toml")))
+    checked = fairlane.check(sorted((EXAMPLES / "bbr3").glob("*.toml")))
     assert len(checked.scenarios) == 19
     assert checked.passed, [one for one in checked.verdicts if one.verdict != "held"]
 
@@ -45,7 +45,7 @@ def test_the_cases_of_the_draft_of_bbr3_hold_as_far_as_their_files_judge() -> No
     ],
 )
 def test_a_sender_that_departs_from_the_draft_of_bbr3_violates_its_case(case: str, setting: dict[str, Any]) -> None:
-    checked = fairlane.check(EXAMPLES.parent / "scenarios" / "bbr3" / f"{case}.toml", settings=setting)
+    checked = fairlane.check(EXAMPLES / "bbr3" / f"{case}.toml", settings=setting)
     assert "violated" in {one.verdict for one in checked.verdicts}
 
 

@@ -134,8 +134,8 @@ def test_skeletons_compile_without_a_warning_and_their_tests_fail_with_what_to_w
     monkeypatch.setenv("CARGO_TARGET_DIR", str(ROOT / "target" / "skeletons"))
     for name in ("Cargo.toml", "Cargo.lock", "rustfmt.toml"):
         shutil.copy(ROOT / name, checkout)
-    for folder in ("vectors", "bpf", "p4"):
-        (checkout / folder).symlink_to(ROOT / folder)
+    (checkout / "planes").symlink_to(ROOT / "planes")
+    (checkout / "tests" / "vectors").symlink_to(ROOT / "tests" / "vectors")
     new("scheme", "toy_red", checkout)
     new("congestion-control", "toy_cc", checkout)
     for package, name in (("fairlane-schemes", "toy_red"), ("fairlane-sim", "toy_cc")):

@@ -1,4 +1,4 @@
-"""The module for ns-3 of ns3/: its own test suite, and the example under every scheme."""
+"""The module for ns-3 of planes/ns3/: its own test suite, and the example under every scheme."""
 
 import functools
 import re
@@ -9,7 +9,7 @@ import pytest
 import fairlane
 from conftest import ROOT, Done, execute
 
-BUILD = ROOT / "ns3" / "build.sh"
+BUILD = ROOT / "planes" / "ns3" / "build.sh"
 NOT_INSTALLED = 3
 SCHEMES = {scheme["name"]: scheme["marker"] for scheme in fairlane.schemes()}
 

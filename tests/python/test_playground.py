@@ -68,7 +68,7 @@ def in_node(jobs: Jobs) -> list[dict[str, Any]]:
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     wasm = target / "wasm32-unknown-unknown/playground/fairlane_wasm.wasm"
     lines = "".join(json.dumps(job) + "\n" for job in jobs)
-    command = ["node", "web/build/records.mjs", str(wasm)]
+    command = ["node", "site/playground/build/records.mjs", str(wasm)]
     done = subprocess.run(command, check=False, input=lines, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -129,7 +129,7 @@ def test_the_page_is_small() -> None:
 
 
 def test_play_tells_where_the_page_is(cli: Cli) -> None:
-    page = ROOT / "web/dist/playground.html"
+    page = ROOT / "site/playground/dist/playground.html"
     done = cli("play", "--path")
     if page.exists():
         assert done.stdout == f"{page}\n"

@@ -10,7 +10,7 @@ from fairlane.base import toml
 from fairlane.search.scenario_file import SHARES
 from fairlane.search.words import described, shares_by
 
-FOLDER = Path(__file__).parents[2] / "scenarios" / "adversaries"
+FOLDER = Path(__file__).parents[2] / "examples" / "adversaries"
 HEAD = ("scheme", "shares by", "share of the light user", "under WFQ", "light", "heavy", "crowd")
 
 
@@ -28,7 +28,7 @@ def rows() -> list[Sequence[str]]:
     every = sorted(files(), key=lambda one: float(one[2][0].split()[0]))
     return [
         [
-            f"[`{path.stem}`](../scenarios/adversaries/{path.name})",
+            f"[`{path.stem}`](../examples/adversaries/{path.name})",
             shares_by(table["queue"]),
             *shares,
             *(described(table).get(group, "") for group in ("light", "heavy", "crowd")),

@@ -25,7 +25,7 @@ the heads of Rust modules in the folder `crates` beside `docs`. So is the number
     document NAME         every table of a document, such as `result`, as `fairlane schema` names it
     sweep                 the keys of a sweep file
     lab                   the keys of a scenario in the lab
-    adversaries           how each scheme is beaten, from `scenarios/adversaries` beside `docs`
+    adversaries           how each scheme is beaten, from `examples/adversaries` beside `docs`
     pairs                 shares of all pairs of senders, from `figures/pairs.csv` in `docs`
     evaluation criteria   what schemes are judged by
     evaluation suite      the families of the suite with their scenarios

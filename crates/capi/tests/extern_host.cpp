@@ -1,9 +1,9 @@
-// Drives the externs of p4/abc_extern.p4 as the program does: state in registers, copied in and out as bit strings.
+// Drives the externs of planes/p4/abc_extern.p4 as the program does: state in registers, copied in and out as bit strings.
 // In: a line of parameters, then "now_ns bytes class queue is_labelled" a packet; out: activity and threshold's mean as bits, verdict.
 #include <cinttypes>
 #include <cstdio>
 
-#include "../../../p4/extern/fairlane_extern.cpp"
+#include "../../../planes/p4/extern/fairlane_extern.cpp"
 
 int main() {
   uint64_t p[11];  // meter: step shift offset be ef; averager: step shift; q_min q_base gamma limit

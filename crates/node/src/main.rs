@@ -44,7 +44,7 @@ enum Command {
     Radius(radius::Radius),
     /// Bridge interfaces in user space: links with rate, delay, buffer and scheme of choice
     Forward(forward::Forward),
-    /// Write the table entries of a configuration for a P4 switch with p4/abc.p4 or p4/csfq.p4
+    /// Write the table entries of a configuration for a P4 switch with planes/p4/abc.p4 or planes/p4/csfq.p4
     P4Commands(p4_commands::P4Commands),
     /// Send UDP packets at constant or exponential gaps
     Send(send::Send),

@@ -136,7 +136,7 @@ fn golden_vector_is_decided_as_by_the_library_and_as_by_the_reference() {
     skip_unless_possible!();
     let config = node(&json!({"limit": "100 packets"}));
     let (programs, mut library) = (crate::common::replayed(&config), Library::new(&config));
-    let text = include_str!("../../../vectors/abc.txt");
+    let text = include_str!("../../../tests/vectors/abc.txt");
     let mut lines = text.lines().filter(|line| !line.starts_with('#')).peekable();
     let (mut queue_packets, mut arrivals) = (0u32, 0);
     while let Some(line) = lines.next() {

@@ -151,7 +151,7 @@ fn the_numbers_of_csfq_follow_from_the_configuration() {
     assert_eq!(ten - twenty, 1 << 31);
     let resets = cli.lines().filter(|line| line.starts_with("register_reset")).count();
     let registers = ["meter", "aqm"].map(|part| {
-        let source = std::fs::read_to_string(root().join(format!("p4/csfq/{part}.p4"))).unwrap();
+        let source = std::fs::read_to_string(root().join(format!("planes/p4/csfq/{part}.p4"))).unwrap();
         source.matches(" register<").count()
     });
     assert_eq!(resets, registers.iter().sum::<usize>());

@@ -97,7 +97,7 @@ fn an_address_that_was_forgotten_does_not_count_for_who_has_its_place_now() {
 fn addresses_that_fall_on_one_entry_count_for_whom_they_are() {
     skip_unless_possible!();
     stay(0);
-    // Three times as many as there are entries (RECENT_BITS of bpf/recent.h).
+    // Three times as many as there are entries (RECENT_BITS of planes/bpf/recent.h).
     let addresses = || (0..3072u32).map(|i| [10, 0, (i >> 8) as u8, i as u8]);
     let twice = |programs: &Programs| (0..2).for_each(|_| addresses().for_each(|address| send(programs, address)));
     let each = replayed_later(&config(&json!({}), &json!({"default_user": {"meter_of": "address"}})));
@@ -189,7 +189,7 @@ fn with_and_without_a_holder(
     // Queues of 0 to 29 packets: below all thresholds, above them, above the limit.
     let sent = times.map(|(now_ns, i)| check(&both(now_ns, i % 30))).count() as u64;
     let after = states(&nodes[1]);
-    // Since when it has been locked, in units of 2^20 ns (bpf/lock.h).
+    // Since when it has been locked, in units of 2^20 ns (planes/bpf/lock.h).
     assert_eq!([after.0.lock, after.1.lock], [(LOCKED_NS >> 20) as u32 | 2; 2]);
     assert_eq!((after.0.meter, after.0.packets), (before.0.meter, before.0.packets));
     assert_eq!((after.1.averager, after.1.csfq), (before.1.averager, before.1.csfq));

@@ -2,7 +2,7 @@
 //! `-- csfq` for those of one.
 //!
 //! It compiles a program with probes, has `simple_switch` read the packets from a file, and writes what comes back to
-//! `vectors/p4`.
+//! `tests/vectors/p4`.
 //! Neither root nor network interfaces are needed. The tools are found on the PATH or by `FAIRLANE_P4C`,
 //! `FAIRLANE_SIMPLE_SWITCH` and `FAIRLANE_SIMPLE_SWITCH_CLI`; `FAIRLANE_P4INCLUDE` names the folder of `v1model.p4` if
 //! the compiler does not know it.

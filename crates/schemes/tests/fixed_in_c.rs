@@ -1,4 +1,4 @@
-//! The integer arithmetic in C (`bpf/fixed.h`, for kernel programs) gives the results of the library, bit for bit.
+//! The integer arithmetic in C (`planes/bpf/fixed.h`, for kernel programs) gives the results of the library, bit for bit.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -169,7 +169,7 @@ impl Script {
 }
 
 fn bpf_folder() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../planes/bpf"))
 }
 
 #[test]

@@ -23,8 +23,8 @@ fn vectors(scheme: Scheme) -> Vectors {
 #[test]
 fn written_tables_are_those_of_the_library() {
     for (name, text) in files() {
-        let written = fs::read_to_string(program::project("p4/generated").join(name)).unwrap_or_default();
-        assert!(written == text, "p4/generated/{name} is out of date: run make p4-tables");
+        let written = fs::read_to_string(program::project("planes/p4/generated").join(name)).unwrap_or_default();
+        assert!(written == text, "planes/p4/generated/{name} is out of date: run make p4-tables");
     }
 }
 
@@ -39,7 +39,7 @@ fn warnings_of_the_compiler_are_no_errors() {
         program::compile(&p4c, "abc.p4", &[], &folder.join("abc.json"))
     };
     let warning = "warning: 'CUTS' is unused\n";
-    assert_eq!((compile(0), compile(1)), (Ok(warning.into()), Err(format!("p4c on p4/abc.p4: {warning}"))));
+    assert_eq!((compile(0), compile(1)), (Ok(warning.into()), Err(format!("p4c on planes/p4/abc.p4: {warning}"))));
     fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -62,7 +62,11 @@ fn vectors_are_of_these_programs() {
     for scheme in Scheme::ALL {
         let program = scheme.program();
         let hash = program::hash(&program).expect("the program is there");
-        assert_eq!(vectors(scheme).program, hash, "p4/{program} has changed since its vectors: run make p4-vectors");
+        assert_eq!(
+            vectors(scheme).program,
+            hash,
+            "planes/p4/{program} has changed since its vectors: run make p4-vectors"
+        );
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 #[test]
 fn every_scheme_repeats_its_golden_vector() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors");
     for &scheme in Scheme::ALL {
         let file = folder.join(scheme.name()).with_extension("txt");
         let golden = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
@@ -26,10 +26,10 @@ fn every_scheme_repeats_its_golden_vector() {
 
 #[test]
 fn every_vector_belongs_to_a_scheme() {
-    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors")).unwrap() {
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors")).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            continue; // of another host: vectors/p4
+            continue; // of another host: tests/vectors/p4
         }
         let name = path.file_stem().unwrap().to_str().unwrap();
         assert!(Scheme::ALL.iter().any(|scheme| scheme.name() == name), "{name}");

@@ -40,7 +40,7 @@ def p4_commands() -> None:
     help="The interface that leads to an Ethernet address; may be repeated.",
 )
 def commands(config: Path, form: str, users: int, stations: tuple[str, ...]) -> None:
-    """Write the table entries of p4/abc.p4 or p4/csfq.p4 for the configuration of a Linux node. Needs fairlane-node."""
+    """Write the table entries of abc.p4 or csfq.p4 for the configuration of a Linux node. Needs fairlane-node."""
     import subprocess
 
     from fairlane.lab import node

@@ -11,7 +11,7 @@ from fairlane.base.errors import UserError
 
 PLACES = (
     Path(__file__).parents[1] / "playground.html",
-    Path(__file__).parents[3] / "web" / "dist" / "playground.html",
+    Path(__file__).parents[3] / "site" / "playground" / "dist" / "playground.html",
 )
 """Where the page may be: beside the package, or where a checkout builds it."""
 

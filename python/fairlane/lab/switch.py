@@ -72,12 +72,12 @@ def _tool(name: str, variable: str) -> str:
 
 
 def program(scheme: str = "abc") -> Path:
-    """The program for a scheme: $FAIRLANE_P4_PROGRAM, or that of this repository; drop-tail is `p4/abc.p4` without AQM.
+    """The program for a scheme: $FAIRLANE_P4_PROGRAM, or that of this repository; drop-tail is `abc.p4` without AQM.
 
     Raises:
         UserError: It is not there.
     """
-    own = Path(__file__).parents[3] / "p4" / ("csfq.p4" if scheme == "csfq" else "abc.p4")
+    own = Path(__file__).parents[3] / "planes" / "p4" / ("csfq.p4" if scheme == "csfq" else "abc.p4")
     path = Path(os.environ.get("FAIRLANE_P4_PROGRAM") or own)
     if not path.is_file():
         raise UserError(f"--plane p4: {path} is not there; run from the repository, or set FAIRLANE_P4_PROGRAM")

@@ -1,6 +1,6 @@
 //! What is known of the far ends of links: whether they read labels, and whether they still write some.
 //!
-//! The programs ask and answer by themselves (`bpf/far_end.h`). The tool decides from when on a port says that it reads
+//! The programs ask and answer by themselves (`planes/bpf/far_end.h`). The tool decides from when on a port says that it reads
 //! labels, and makes it fall silent before it goes.
 
 use super::KernelError;

@@ -1,4 +1,4 @@
-//! The programs and maps of `bpf/node.bpf.c`, loaded.
+//! The programs and maps of `planes/bpf/node.bpf.c`, loaded.
 
 use super::{KernelError, hook, messages};
 use crate::records::{

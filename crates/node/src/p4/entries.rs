@@ -1,4 +1,4 @@
-//! What a configuration puts into the tables of `p4/abc.p4` or, with `marker.scheme = "csfq"`, of `p4/csfq.p4`.
+//! What a configuration puts into the tables of `planes/p4/abc.p4` or, with `marker.scheme = "csfq"`, of `planes/p4/csfq.p4`.
 //!
 //! | configuration | table | action |
 //! |---|---|---|
@@ -27,11 +27,11 @@ use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, OutOfRange, P
 use fairlane_schemes::label::abc::AverageOver;
 use serde_json::Value as Json;
 
-/// Meters of the switch: `USERS` in `p4/sizes.p4`, which `-DUSERS` changes.
+/// Meters of the switch: `USERS` in `planes/p4/sizes.p4`, which `-DUSERS` changes.
 pub const METERS: u32 = 4096;
 /// Most of them: an index of the registers.
 pub const MOST_METERS: u32 = 1 << 24;
-/// Ports of the switch: `PORTS` in `p4/sizes.p4`, of which the last means drop.
+/// Ports of the switch: `PORTS` in `planes/p4/sizes.p4`, of which the last means drop.
 pub const PORTS: usize = 511;
 /// Prefixes with a meter for each address that there is room for, if all have as many meters as they may have.
 const BLOCKS: u32 = 16;
@@ -173,8 +173,8 @@ impl Switch {
     #[must_use]
     pub fn program(&self) -> &'static str {
         match self.scheme {
-            NodeScheme::Abc => "p4/abc.p4",
-            NodeScheme::Csfq => "p4/csfq.p4",
+            NodeScheme::Abc => "planes/p4/abc.p4",
+            NodeScheme::Csfq => "planes/p4/csfq.p4",
         }
     }
 }
@@ -466,7 +466,7 @@ mod tests {
 
     #[test]
     fn sizes_are_those_of_the_program() {
-        let sizes = include_str!("../../../../p4/sizes.p4");
+        let sizes = include_str!("../../../../planes/p4/sizes.p4");
         assert!(sizes.contains(&format!("#define USERS {METERS}\n")));
         assert!(sizes.contains(&format!("#define PORTS {}\n", PORTS + 1)));
     }

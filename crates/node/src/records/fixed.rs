@@ -1,4 +1,4 @@
-//! State and parameters of the integer arithmetic, as `bpf/fixed.h` has them.
+//! State and parameters of the integer arithmetic, as `planes/bpf/fixed.h` has them.
 
 use super::declare::records;
 use fairlane_schemes::fixed::csfq::{FixedCsfq, FixedCsfqParams};

@@ -1,5 +1,5 @@
 //! The records that the kernel programs and the tool share, each declared once: as a structure here, from which
-//! `make bpf-headers` writes the definition in `bpf/generated/` with assertions of its size and of each field's offset.
+//! `make bpf-headers` writes the definition in `planes/bpf/generated/` with assertions of its size and of each field's offset.
 
 mod configured;
 mod declare;
@@ -25,7 +25,7 @@ pub fn layouts() -> Vec<Layout> {
     maps::layouts()
 }
 
-/// The headers in `bpf/generated/`: their names and what they hold.
+/// The headers in `planes/bpf/generated/`: their names and what they hold.
 #[must_use]
 pub fn headers() -> [(&'static str, String); 2] {
     let constants = format!(
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn written_headers_are_those_of_the_records() {
         for (name, text) in headers() {
-            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf/generated").join(name);
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../planes/bpf/generated").join(name);
             let written = std::fs::read_to_string(path).unwrap();
             assert!(written == text, "bpf/generated/{name} is out of date: make bpf-headers");
         }

@@ -66,7 +66,7 @@ impl fmt::Display for Vectors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "# Golden vectors of p4/{}, recorded on BMv2 by `make p4-vectors`: do not edit.",
+            "# Golden vectors of planes/p4/{}, recorded on BMv2 by `make p4-vectors`: do not edit.",
             self.scheme.program()
         )?;
         write!(f, "#\n{HEAD}{}", self.scheme.columns())?;

@@ -30,13 +30,13 @@ pub fn sources(folder: &Path, name: &str) -> io::Result<Vec<(String, String)>> {
     Ok(found)
 }
 
-/// FNV-1a of the names and texts of all files of a program in `p4/`.
+/// FNV-1a of the names and texts of all files of a program in `planes/p4/`.
 ///
 /// # Errors
 ///
 /// A file is not there.
 pub fn hash(name: &str) -> io::Result<String> {
-    let sources = sources(&project("p4"), name)?;
+    let sources = sources(&project("planes/p4"), name)?;
     let bytes = sources.iter().flat_map(|(name, text)| name.bytes().chain([0]).chain(text.bytes()).chain([0]));
     Ok(format!("{:016x}", fnv1a(bytes)))
 }
@@ -48,7 +48,7 @@ pub fn find(name: &str, variable: &str) -> Option<PathBuf> {
     named.or_else(|| env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file()))
 }
 
-/// Compiles a program of `p4/` and returns the warnings. They are no errors: which there are changes with the compiler,
+/// Compiles a program of `planes/p4/` and returns the warnings. They are no errors: which there are changes with the compiler,
 /// and current ones warn of what a program includes and another one of the folder uses.
 ///
 /// # Errors
@@ -59,8 +59,8 @@ pub fn compile(p4c: &Path, name: &str, options: &[&str], json: &Path) -> Result<
     if let Some(include) = env::var_os("FAIRLANE_P4INCLUDE") {
         command.arg("-I").arg(include);
     }
-    let output = command.args(options).arg(project("p4").join(name)).arg("-o").arg(json).output();
+    let output = command.args(options).arg(project("planes/p4").join(name)).arg("-o").arg(json).output();
     let output = output.map_err(|error| format!("{}: {error}", p4c.display()))?;
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    if output.status.success() { Ok(text) } else { Err(format!("p4c on p4/{name}: {text}")) }
+    if output.status.success() { Ok(text) } else { Err(format!("p4c on planes/p4/{name}: {text}")) }
 }

@@ -25,14 +25,14 @@ impl Scheme {
         }
     }
 
-    /// The program in `p4/`.
+    /// The program in `planes/p4/`.
     pub fn program(self) -> String {
         format!("{}.p4", self.name())
     }
 
     /// The golden vectors, a path in the project.
     pub fn vectors(self) -> String {
-        format!("vectors/p4/{}.txt", self.name())
+        format!("tests/vectors/p4/{}.txt", self.name())
     }
 
     /// Setups of its switch.

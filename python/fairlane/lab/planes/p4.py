@@ -1,4 +1,4 @@
-"""The plane `p4`: the queue in a switch, BMv2's simple_switch with `p4/abc.p4` or `p4/csfq.p4`.
+"""The plane `p4`: the queue in a switch, BMv2's simple_switch with `planes/p4/abc.p4` or `planes/p4/csfq.p4`.
 
     clients ---- [ links: forwarder, wires ] ---- [ node: simple_switch ] ---- [ links ] ---- server
 

@@ -34,7 +34,7 @@ struct Arrival {
 
 impl Vector {
     fn read(name: &str) -> Self {
-        let path = format!("{}/../../vectors/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../../tests/vectors/{name}.txt", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(path).unwrap();
         let (mut arrivals, mut departures) = (Vec::new(), BTreeMap::new());
         for line in text.lines().filter(|line| !line.starts_with('#')) {

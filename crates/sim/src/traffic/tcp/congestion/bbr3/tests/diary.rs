@@ -15,9 +15,9 @@ use serde_json::Value as Json;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// A scenario file of `scenarios/bbr3`, as JSON.
+/// A scenario file of `examples/bbr3`, as JSON.
 pub fn document(name: &str) -> Json {
-    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../scenarios/bbr3", name].iter().collect();
+    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../examples/bbr3", name].iter().collect();
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut document: Json = toml::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
     // What `fairlane check` judges is no part of the simulator's scenario, and the time series is for that alone.

@@ -1,4 +1,4 @@
-//! The 22 test cases of the draft's appendix A. Those of 1 to 16 and 20 to 22 are scenario files of `scenarios/bbr3`; what
+//! The 22 test cases of the draft's appendix A. Those of 1 to 16 and 20 to 22 are scenario files of `examples/bbr3`; what
 //! these cannot say, a policer and segments that are late at a chosen time, has a path of its own.
 
 use super::diary::{Page, Turn, document, run};

@@ -37,7 +37,7 @@ function rule(chapter, name, key) {
       if (cells[0] === key) return plain(cells[1]);
     }
   }
-  throw new Error(`web/equations.json: ${name}: its chapter has no rule ${key}`);
+  throw new Error(`site/playground/equations.json: ${name}: its chapter has no rule ${key}`);
 }
 
 /** `{ text, equations, source }` of a scheme; `keys` name its equations. */

@@ -1,4 +1,4 @@
-// Makes web/dist/playground.html: page, styles, program, worker and the simulator in one file, which needs no server.
+// Builds site/playground/dist/playground.html, one file that needs no server: page, styles, program, worker and simulator.
 
 import { build } from "esbuild";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { gzipSync } from "node:zlib";
 import { explanation } from "./chapters.mjs";
 
 const web = join(dirname(fileURLToPath(import.meta.url)), "..");
-const root = join(web, "..");
+const root = join(web, "../..");
 const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
 const wasm = process.argv[2] ?? join(target, "wasm32-unknown-unknown/playground/fairlane_wasm.wasm");
 const out = join(web, "dist/playground.html");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Floating point for p4/abc_extern.p4: a module that BMv2 loads at its start, backed by the C interface of the library.
+// Floating point for planes/p4/abc_extern.p4: a module that BMv2 loads at its start, backed by the C interface of the library.
 //
 // Parameters come as the integers of abc.p4's tables and are turned back to real numbers (schemes::fixed says what they
 // are); state comes and goes as bit strings of doubles. All-zero registers are a meter or an averager that has seen
@@ -16,12 +16,12 @@
 
 namespace {
 
-// Verdict of p4/headers.p4.
+// Verdict of planes/p4/headers.p4.
 constexpr unsigned ACCEPTED = 0, DROPPED = 1, OVERLIMIT = 2;
 constexpr double LOG2_E = 1.4426950408889634;
 constexpr double PACKET = 16;               // unit of lengths: 1/16 packets
 constexpr double ACCOUNTING_ONE = 1048576;  // Q20
-constexpr int METER_SUM_BITS = 16;         // as in p4/generated/constants.p4
+constexpr int METER_SUM_BITS = 16;         // as in planes/p4/generated/constants.p4
 constexpr int EXPONENT_BITS = 56;
 
 uint64_t whole(const bm::Data &data) { return data.get<uint64_t>(); }
@@ -53,7 +53,7 @@ uint64_t reference_rate_bps(const bm::Data &offset) {
 
 }  // namespace
 
-// The names are P4's; parameters as in p4/extern/meter.p4.
+// The names are P4's; parameters as in planes/p4/extern/meter.p4.
 void fairlane_abc_meter(const bm::Data &step, const bm::Data &shift, const bm::Data &offset, const bm::Data &factor_be,
                         const bm::Data &factor_ef, const bm::Data &start_us, const bm::Data &now_ns,
                         const bm::Data &bytes, const bm::Data &is_expedited, bm::Data &sum, bm::Data &measured,
@@ -82,7 +82,7 @@ BM_REGISTER_EXTERN_FUNCTION(fairlane_abc_meter, const bm::Data &, const bm::Data
                             const bm::Data &, const bm::Data &, const bm::Data &, const bm::Data &, const bm::Data &,
                             bm::Data &, bm::Data &, bm::Data &, bm::Data &);
 
-// Parameters as in p4/extern/aqm.p4. A packet without a label is judged by the limit alone and moves no average.
+// Parameters as in planes/p4/extern/aqm.p4. A packet without a label is judged by the limit alone and moves no average.
 void fairlane_abc_aqm(const bm::Data &step, const bm::Data &shift, const bm::Data &q_min, const bm::Data &q_base,
                       const bm::Data &gamma, const bm::Data &limit, const bm::Data &queue, const bm::Data &is_labelled,
                       const bm::Data &activity, const bm::Data &now_ns, bm::Data &sum, bm::Data &count,

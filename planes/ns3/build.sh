@@ -4,7 +4,7 @@
 # Exit 3: ns-3 is not here.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(dirname "$here")
+root=$(dirname "$(dirname "$here")")
 target=${CARGO_TARGET_DIR:-$root/target}
 # ns-3 has the headers of all modules in one folder.
 include=$target/ns3-module/include

@@ -1,7 +1,7 @@
 // Runs scenarios in Node by the simulator of the page. Each line of the input is an array of JSON: scenario and number of the
 // replication; each line of the output is the record, or an object with the key "problem".
 //
-//     node web/build/records.mjs fairlane_wasm.wasm < jobs
+//     node site/playground/build/records.mjs fairlane_wasm.wasm < jobs
 
 import { build } from "esbuild";
 import { readFileSync } from "node:fs";
