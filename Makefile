@@ -49,12 +49,14 @@ league: setup ## Evaluate all schemes on the whole suite (an hour of both cores 
 	for name in share-delay share-state edge-core; do cp results/evaluation/$$name.png docs/figures/evaluation-$$name.png || exit 1; done
 	$(BIN)/python tools/generate.py
 
-# Two lanes at a time, so that compilers and tests share the processors; each step runs whatever became of those before it.
-test: ## Run lint and tests, Rust and Python, and count them; test-live and test-long have those that are not for every change
-	@$(PYTHON) tools/run_tests.py "lint-rust test-rust test-stacks" "setup lint-python test-python"
+# Lanes run at the same time, so that compilers and tests share the processors; each step runs whatever became of those
+# before it. Tests on real links mostly wait.
+LIVE_LANE := "test-live-rust test-live-python"
+test: ## Run lint and tests, Rust and Python, and count them (LIVE=1: those of test-live beside them); test-long has the longest
+	@$(PYTHON) tools/run_tests.py "lint-rust test-rust" "setup lint-python test-python" $(if $(LIVE),$(LIVE_LANE))
 
-test-live: setup ## Run the tests on real links and in real time, one after the other (root, namespaces; skipped without)
-	@$(PYTHON) tools/run_tests.py "test-live-rust test-live-python"
+test-live: setup ## Run the tests on real links and in real time (root, namespaces; skipped without)
+	@$(PYTHON) tools/run_tests.py $(LIVE_LANE)
 
 test-build: ## Build the tests of Rust, and run none
 	cargo test $(TESTED) $(EBPF) --lib --bins --tests --quiet --no-run
@@ -69,7 +71,7 @@ test-python: setup ## Run the tests of Python
 	$(BIN)/pytest --quiet --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder -m 'not long and not live'
 
 test-live-rust:
-	cargo test --package fairlane-node $(EBPF) --test live --no-fail-fast --quiet -- --test-threads 1
+	cargo test --package fairlane-node $(EBPF) --test live --no-fail-fast --quiet -- --test-threads 4
 
 test-live-python: setup
 	$(BIN)/pytest --quiet -m 'not long and live'
@@ -78,12 +80,14 @@ test-stacks: ## Run the controllers of published QUIC stacks as senders; skipped
 	@cd $(STACKS); if cargo fetch --locked --quiet; then cargo test --locked --quiet; \
 	else echo "$(STACKS): not tested, its packages cannot be fetched"; fi
 
-test-long: setup ## Run the tests that are too long for every change: once a night
+test-long: setup test-stacks ## Run the tests that are too long for every change: once a night
+	cd $(TEMPLATE) && cargo clippy --quiet --locked --target-dir $${CARGO_TARGET_DIR:-$(CURDIR)/target}/scheme-lib -- -D warnings
 	$(if $(EBPF),FAIRLANE_KILLS=120 cargo test --package fairlane-node $(EBPF) --test integration kills --quiet)
 	$(if $(EBPF),FAIRLANE_SOAK_SECONDS=600 cargo test --package fairlane-node $(EBPF) --test live soak --quiet)
 	$(if $(EBPF),cargo test --package fairlane-node $(EBPF) --test live -- pop pilot --ignored --nocapture --test-threads 1)
 	$(if $(EBPF),cargo test --package fairlane-node $(EBPF) --test live live_labels --quiet -- --ignored --test-threads 1)
 	cargo test --package fairlane-sim --lib --quiet -- --ignored
+	cargo test --package fairlane-schemes --test integration --quiet -- --ignored
 	$(BIN)/pytest --quiet -m long
 	@$(MAKE) --no-print-directory site $(if $(shell command -v npm),,PLAYGROUND=0)
 
@@ -148,7 +152,6 @@ lint: lint-rust lint-python ## Check format, lints, types and stubs
 lint-rust:
 	cargo fmt --all --check
 	for folder in $(STACKS) $(TEMPLATE); do (cd $$folder && cargo fmt --check) || exit 1; done
-	cd $(TEMPLATE) && cargo clippy --quiet --locked --target-dir $${CARGO_TARGET_DIR:-$(CURDIR)/target}/scheme-lib -- -D warnings
 	cargo clippy --workspace --all-targets $(EBPF) --quiet -- -D warnings
 	cargo clippy --package fairlane-node --test live $(EBPF) --quiet -- -D warnings
 

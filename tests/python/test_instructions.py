@@ -17,10 +17,10 @@ def guard(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("check")
 
 
+@pytest.mark.long
 def test_no_scenario_executes_more_instructions_than_the_baseline_allows(capsys: pytest.CaptureFixture[str]) -> None:
     done = execute(sys.executable, SCRIPT, timeout_s=1800)
     with capsys.disabled():
-        # The table is part of the output of `make test`.
         sys.stdout.write(f"\n{done.stdout}{done.stderr}")
     if done.returncode == 77:
         pytest.skip(done.stdout.strip().removeprefix("skipped: "))

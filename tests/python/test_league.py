@@ -164,6 +164,7 @@ def test_a_check_tells_which_cells_are_the_same_with_this_engine(tiny: Path) -> 
         checked("wfq")
 
 
+@pytest.mark.long
 def test_the_committed_league_is_what_this_engine_gives(tmp_path: Path) -> None:
     """Every entry and every scenario once, ten runs each: about thirty seconds of a core."""
     suite = suites.read()

@@ -22,6 +22,7 @@ from fairlane.results.result import Comparison
 from fairlane.simulate.scenario import Scenario
 
 SCHEMES = [scheme["name"] for scheme in fairlane.schemes()]
+pytestmark = pytest.mark.long
 WRITTEN = ["throughput", "queue", "rate-over-time", "queue-over-time"]
 DRAWN = [*WRITTEN, "shares", "delay"]
 FIGURES = [*DRAWN, *(f"{name} in a column" for name in DRAWN), "side-by-side", "side-by-side, narrow"]

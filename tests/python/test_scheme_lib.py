@@ -349,6 +349,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target / "debug" / "libmy_schemes.so"
 
 
+@pytest.mark.long
 def test_the_template_in_rust_runs_as_it_is(cli: Cli, template: Path) -> None:
     half = ["--set", "queue.scheme=half-full", "--scheme-lib", template]
     result = cli.document("run", "short.toml", *half)

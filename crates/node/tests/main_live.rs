@@ -1,6 +1,6 @@
 //! Tests of the node on the links of network namespaces, in real time, in one binary: each file is a module.
 //!
-//! `make test-live` runs them one at a time.
+//! `make test-live` runs four at a time.
 
 #[cfg(feature = "ebpf")]
 #[macro_use]
