@@ -9,7 +9,7 @@
 //!
 //! - RFC 5681 (congestion control), RFC 6582 (New Reno), RFC 3042 (limited transmit), RFC 6298 (retransmission
 //!   timer), RFC 7323 (timestamps, window scaling), RFC 1122 section 4.2 (delayed ACK, silly window).
-//! - RFC 2018 (SACK), RFC 6675 (loss recovery with it), RFC 6937 (PRR), RFC 9438 (CUBIC, see `congestion/cubic.rs`),
+//! - RFC 2018 (SACK), RFC 6675 (loss recovery with it), RFC 6937 (PRR), RFC 9438 (CUBIC, see `congestion/cubic/mod.rs`),
 //!   RFC 3168 (ECN), RFC 3465 (byte counting).
 //! - ns-3.26, `src/internet/model/`: `tcp-socket-base.cc`, `tcp-congestion-ops.cc`, `rtt-estimator.cc`,
 //!   `tcp-rx-buffer.cc`. The profile `ns3.26` behaves as these files do in a bulk transfer, save for the deviations

@@ -1,4 +1,4 @@
-//! What each scheme makes of four situations, in one table: `screen/shares.txt`.
+//! What each scheme makes of four situations, in one table: `shares.txt`.
 //!
 //! The table is a snapshot, rounded to 0.1 Mbit/s. A change that moves a row shows here; whether it is meant is for its
 //! author to say, who writes the table anew with `make screen`.
@@ -19,7 +19,7 @@ use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-const TABLE: &str = include_str!("screen/shares.txt");
+const TABLE: &str = include_str!("shares.txt");
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/screen/shares.txt");
 
 /// Part of the max-min share that may be missing: Poisson arrivals over 10 s vary by 1 %, dropping by measured rates by a
