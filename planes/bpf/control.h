@@ -1,43 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
 /*
- * Control traffic: what keeps links, neighbours and routes alive. It passes the AQM up to a rate, beyond which it is judged
- * like other packets without a label.
+ * Control traffic, as control.rs of crates/node declares it. It passes the AQM up to a rate, beyond which it is judged like
+ * other packets without a label.
  *
- * What has a label is none, whatever its DSCP: hosts behind ports that meter cannot make any.
+ * A packet with a label is never control traffic, whatever its DSCP: hosts behind ports that meter cannot send any.
  */
 #ifndef FAIRLANE_CONTROL_H
 #define FAIRLANE_CONTROL_H
 
 #include "source.h"
 
-#define ETHERTYPE_ARP 0x0806
 /* linux/pkt_sched.h: the kernel's own ARP, IGMP, STP. */
 #define TC_PRIO_CONTROL 7
-/* RFC 4594 3.1, 3.2: CS6 is of routing, CS7 of the network's own use. */
-#define DSCP_CS6 48
-#define DSCP_CS7 56
-#define NEXT_ICMPV6_OF_ND 58
-/* RFC 4861: types of neighbour discovery, which no router forwards. */
-#define ND_FIRST 133
-#define ND_LAST 137
-#define ND_HOP_LIMIT 255
 #define IPV6_BYTES 40
-/* Next header, and behind it the hop limit. */
+/* Offsets in the IP header. The hop limit follows the next header. */
+#define IPV4_PROTOCOL_AT 9
 #define IPV6_NEXT_AT 6
 
-/* What control traffic that was silent may send at once: the node's own has as much again, which nobody can use up. */
-#define CONTROL_BURST_NS 1000000000ULL
-/* Another processor may be faster that often. */
+/* Attempts, of which another processor may spoil each. */
 #define CONTROL_TRIES 4
 
 enum { CONTROL_NONE, CONTROL_PASSES, CONTROL_EXCESS };
 
-static __always_inline int is_neighbour_discovery(struct __sk_buff *skb, const struct source *source)
+static __always_inline int is_neighbour_discovery(struct __sk_buff *skb, const struct source *source, __u8 hop_limit)
 {
-	__u8 next_and_limit[2], type;
+	__u8 type;
 
-	return source->version == 6 && !bpf_skb_load_bytes(skb, source->ip_at + IPV6_NEXT_AT, next_and_limit, 2) &&
-	       next_and_limit[0] == NEXT_ICMPV6_OF_ND && next_and_limit[1] == ND_HOP_LIMIT &&
+	return source->version == 6 && hop_limit == ND_HOP_LIMIT &&
 	       !bpf_skb_load_bytes(skb, source->ip_at + IPV6_BYTES, &type, 1) && type >= ND_FIRST && type <= ND_LAST;
 }
 
@@ -54,20 +43,25 @@ static __always_inline int brings_options(__u32 ifindex)
 static __always_inline int is_control(struct __sk_buff *skb, __u32 is_layer3)
 {
 	struct source source;
+	__u8 protocol_and_limit[2];
 
 	if (skb->priority == TC_PRIO_CONTROL || skb->protocol == bpf_htons(ETHERTYPE_ARP))
 		return 1;
 	source.version = 0;
 	parse_source((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, layer3_of(skb, is_layer3), 0,
 		     &source);
+	if (!source.is_ip)
+		return !skb->ingress_ifindex;
+	if (bpf_skb_load_bytes(skb, source.ip_at + (source.version == 4 ? IPV4_PROTOCOL_AT : IPV6_NEXT_AT),
+			       protocol_and_limit, 2))
+		return 0;
+	/* Any host can have a node send echo replies and errors, and the latter have CS6 (RFC 1812, 4.3.2.5). */
+	if (protocol_and_limit[0] == (source.version == 4 ? PROTOCOL_ICMP : NEXT_ICMPV6))
+		return is_neighbour_discovery(skb, &source, protocol_and_limit[1]);
 	/* Tunnels take interface and label from what they forward, and it has no socket. */
 	if (!skb->ingress_ifindex)
-		return skb->sk || !source.is_ip;
-	if (!source.is_ip)
-		return 0;
-	if (source.dscp == DSCP_CS6 || source.dscp == DSCP_CS7)
-		return !brings_options(skb->ingress_ifindex);
-	return is_neighbour_discovery(skb, &source);
+		return !!skb->sk;
+	return (source.dscp == DSCP_CS6 || source.dscp == DSCP_CS7) && !brings_options(skb->ingress_ifindex);
 }
 
 /* Takes a packet's part of the rate, if it has one left: the time at which it is used up, as in GCRA (ITU-T I.371). */

@@ -3,6 +3,7 @@
 //! The kernel data plane is optional (feature `ebpf`): without it everything else builds and works.
 
 pub mod config;
+pub mod control;
 pub mod forward;
 pub mod frame;
 pub mod histogram;

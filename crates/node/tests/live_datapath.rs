@@ -51,12 +51,21 @@ fn no_control_packet_is_lost_under_a_flood_of_twice_the_link() {
          s.setsockopt(socket.SOL_SOCKET,33,1<<23)\ns.settimeout(8)\nprint('ready',flush=True)\n\
          got=set()\nwhile len(got)<2000: got.add(s.recv(200)[:4])",
     );
+    // A host has the node send, at 4 Mbit/s: echo replies are no control traffic.
+    let mut echo = lab.start_python(
+        "s",
+        "import socket,struct,time\ns=socket.socket(socket.AF_INET,socket.SOCK_RAW,1)\np=bytes(1400)\n\
+         s.setsockopt(socket.IPPROTO_IP,socket.IP_TOS,0xc0)\nprint('ready',flush=True)\n\
+         while True: s.sendto(struct.pack('>BBHI',8,0,0xf7ff,0)+p,('10.2.0.1',0)); time.sleep(.0028)",
+    );
     send_control(&lab, "n", 0, 1000);
     send_control(&other, "r", 1000, 1000);
     let has_all = receiver.wait().unwrap().success();
     // `timeout` ends the sender with itself.
-    rustix::process::kill_process(rustix::process::Pid::from_child(&flood), rustix::process::Signal::TERM).unwrap();
-    flood.wait().unwrap();
+    for sender in [&mut flood, &mut echo] {
+        rustix::process::kill_process(rustix::process::Pid::from_child(sender), rustix::process::Signal::TERM).unwrap();
+        sender.wait().unwrap();
+    }
     let status = lab.status("n", &config);
     assert!(has_all, "{status}");
     let out = port(&status, "out0");

@@ -14,6 +14,17 @@
 #define ASK_EVERY_NS 200000000ULL
 #define READ_FOR_NS 2000000000ULL
 
+/* Control traffic, see control.rs. */
+#define ETHERTYPE_ARP 0x0806
+#define DSCP_CS6 48
+#define DSCP_CS7 56
+#define PROTOCOL_ICMP 1
+#define NEXT_ICMPV6 58
+#define ND_FIRST 133
+#define ND_LAST 137
+#define ND_HOP_LIMIT 255
+#define CONTROL_BURST_NS 1000000000ULL
+
 enum { SCHEME_ABC = 0, SCHEME_CSFQ = 1 };
 enum { RULE_BE = 0, RULE_EF = 1, RULE_DSCP = 2 };
 enum { UNIT_PACKETS = 0, UNIT_BYTES = 1, UNIT_VIRTUAL = 2 };
