@@ -67,6 +67,8 @@ params! {
         rate: Option<BitRate> = null, in "1 kbit/s"..="1 Tbit/s", symbol "C_b", source "our choice";
         /// Propagation delay.
         delay: Time = "0 s", in "0 s"..="10 s", symbol "D_b", source "our choice";
+        /// Rate up to which control traffic goes ahead of the queue; "0 bit/s": none does.
+        control_rate: BitRate = "1 Mbit/s", in "0 bit/s"..="1 Tbit/s", source "our choice";
         /// Largest IP packet of the link; a router drops larger ones and tells their senders (RFC 1191).
         mtu: Option<Bytes> = null, in "68 B"..="65535 B", source "our choice";
     }

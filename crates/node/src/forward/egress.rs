@@ -4,21 +4,23 @@ use super::config;
 use super::frame_pool::FramePool;
 use super::packet::NodePacket;
 use super::stats::EgressStats;
+use crate::control::{Control, ControlRate};
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
-use fairlane_schemes::contract::discipline::{Backlog, DropReason, QueueDiscipline, Report};
+use fairlane_schemes::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscipline, Report, StateSize};
 use fairlane_schemes::contract::marker::MeterSpec;
 use fairlane_schemes::contract::packet::Ecn;
 use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::port::{EgressPort, LinkRate, PortObserver, Wire};
 use fairlane_schemes::registry::markers::AnyMeterBank;
 use fairlane_schemes::registry::schemes::AnyDiscipline;
+use std::collections::VecDeque;
 
 /// How packets get to the other end.
 #[derive(Debug)]
 enum Way {
     /// Through a queue, at a rate.
-    Port(Box<EgressPort<NodePacket, AnyDiscipline<NodePacket>>>),
+    Port(Box<EgressPort<NodePacket, ControlFirst>>),
     /// As fast as they come.
     Wire(Wire<NodePacket>),
 }
@@ -30,6 +32,7 @@ pub struct EgressLink {
     way: Way,
     markers: AnyMeterBank,
     marker_rng: Rng,
+    control: ControlRate,
     /// What is counted.
     pub stats: EgressStats,
 }
@@ -43,7 +46,8 @@ impl EgressLink {
         let way = match config.queue.as_ref().zip(rate) {
             Some((queue, rate)) => {
                 let rng = Rng::stream(seed, 0, "queue", port as u64);
-                Way::Port(EgressPort::new(queue.build(rate, &weights), LinkRate::new(rate, &[]), delay, rng).into())
+                let queue = ControlFirst::new(queue.build(rate, &weights));
+                Way::Port(EgressPort::new(queue, LinkRate::new(rate, &[]), delay, rng).into())
             }
             None => Way::Wire(Wire::new(delay)),
         };
@@ -52,6 +56,7 @@ impl EgressLink {
             way,
             markers: config.marker.build(users),
             marker_rng: Rng::stream(seed, 0, "marker", port as u64),
+            control: ControlRate::new(config.params.control_rate),
             stats: EgressStats::new(users.len(), Time::ZERO, Backlog::default()),
         }
     }
@@ -83,7 +88,12 @@ impl EgressLink {
     pub fn offer(&mut self, mut packet: NodePacket, now: Time, pool: &mut FramePool) {
         self.serve_until(now, pool);
         self.stats.arrived(packet.user, packet.bytes);
-        self.markers.label(packet.user as usize, &mut packet, now, &mut self.marker_rng);
+        if packet.control != Control::No {
+            self.judge(&mut packet, now);
+        }
+        if packet.control == Control::No {
+            self.markers.label(packet.user as usize, &mut packet, now, &mut self.marker_rng);
+        }
         match &mut self.way {
             Way::Port(port) => {
                 port.enqueue(packet, now, &mut Recorder { pool, stats: &mut self.stats });
@@ -93,6 +103,18 @@ impl EgressLink {
                 self.stats.departed(packet.user, packet.bytes, Time::ZERO, Time::ZERO);
                 wire.send(packet, now);
             }
+        }
+    }
+
+    /// Leaves a control packet what it is if its port has a queue, and its rate something left.
+    #[cold]
+    fn judge(&mut self, packet: &mut NodePacket, now: Time) {
+        let is_queued = matches!(self.way, Way::Port(_));
+        let has_room = is_queued.then(|| self.control.spend(packet.control, packet.bytes, now)).flatten();
+        self.stats.control += u64::from(has_room == Some(true));
+        self.stats.control_excess += u64::from(has_room == Some(false));
+        if has_room != Some(true) {
+            packet.control = Control::No;
         }
     }
 
@@ -135,6 +157,54 @@ impl EgressLink {
             write_ecn(pool, &packet, packet.ecn);
         }
         Some((due, packet))
+    }
+}
+
+/// A scheme, and a queue of control packets that is served first. The rate of control traffic bounds both its length and
+/// what it takes from others.
+#[derive(Debug)]
+struct ControlFirst {
+    control: VecDeque<NodePacket>,
+    bytes: u64,
+    scheme: AnyDiscipline<NodePacket>,
+}
+
+impl ControlFirst {
+    fn new(scheme: AnyDiscipline<NodePacket>) -> Self {
+        Self { control: VecDeque::new(), bytes: 0, scheme }
+    }
+}
+
+impl QueueDiscipline<NodePacket> for ControlFirst {
+    #[inline]
+    fn enqueue(&mut self, mut packet: NodePacket, now: Time, rng: &mut Rng, drops: &mut impl DropSink<NodePacket>) {
+        if packet.control == Control::No {
+            return self.scheme.enqueue(packet, now, rng, drops);
+        }
+        packet.enqueued_at = now;
+        self.bytes += u64::from(packet.bytes);
+        self.control.push_back(packet);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<NodePacket>) -> Option<NodePacket> {
+        let Some(packet) = self.control.pop_front() else { return self.scheme.dequeue(now, rng, drops) };
+        self.bytes -= u64::from(packet.bytes);
+        Some(packet)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        let Backlog { packets, bytes } = self.scheme.backlog();
+        Backlog { packets: packets + self.control.len() as u32, bytes: bytes + self.bytes }
+    }
+
+    fn state_size(&self) -> StateSize {
+        self.scheme.state_size()
+    }
+
+    fn report(&self, report: Report<'_>) {
+        self.scheme.report(report);
     }
 }
 

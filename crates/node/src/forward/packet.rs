@@ -1,10 +1,11 @@
 //! A packet as the schemes see it: what was read of its frame, and the slot of the pool that it is in.
 
 use super::frame_pool::FrameId;
+use crate::control::Control;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::{Ecn, Packet, TrafficClass};
 
-/// A packet on its way through the forwarder.
+/// A packet in the forwarder.
 #[derive(Clone, Copy, Debug)]
 pub struct NodePacket {
     /// The marker's label.
@@ -21,6 +22,8 @@ pub struct NodePacket {
     pub bytes: u32,
     /// Traffic class.
     pub class: TrafficClass,
+    /// Whether it is control traffic.
+    pub control: Control,
     /// ECN field.
     pub ecn: Ecn,
     /// ECN field of the frame as it came.

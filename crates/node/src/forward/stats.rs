@@ -100,6 +100,10 @@ pub struct EgressStats {
     delay: DelayHistogram,
     busy: Time,
     queue: QueueIntegral,
+    /// Control packets that went ahead of the queue within their rate.
+    pub control: u64,
+    /// Control packets beyond their rate, which the scheme judged like others.
+    pub control_excess: u64,
     /// Handed to the kernel later than they were due, by so much.
     pub lateness: DelayHistogram,
     /// Refused by the kernel.
@@ -117,6 +121,8 @@ impl EgressStats {
             delay: DelayHistogram::default(),
             busy: Time::ZERO,
             queue: QueueIntegral { since, at: queued, packet_s: 0.0, byte_s: 0.0, max: queued.packets },
+            control: 0,
+            control_excess: 0,
             lateness: DelayHistogram::default(),
             send_errors: 0,
         }
@@ -192,6 +198,8 @@ impl EgressStats {
             "delay": histogram::report(&self.delay),
             "drops": drops.collect::<Vec<_>>(),
             "marks": total(|user| user.marked),
+            "control": self.control,
+            "control_excess": self.control_excess,
             "accounting": {
                 "arrived": arrived,
                 "departed": total(|user| user.departed.packets),

@@ -11,6 +11,7 @@ mod users;
 pub use ecn::set_ecn;
 pub use users::UserIndex;
 
+use crate::control::{DSCPS, ETHERTYPE_ARP, ICMP, ICMPV6, ND_HOP_LIMIT, ND_TYPES};
 use fairlane_schemes::contract::packet::Ecn;
 use fairlane_schemes::flows::hash::hash;
 
@@ -61,6 +62,8 @@ pub struct Frame {
     pub bytes: u32,
     /// Whether the packet asks for expedited forwarding.
     pub is_expedited: bool,
+    /// Whether it is control traffic, see [`crate::control`].
+    pub is_control: bool,
     /// ECN field.
     pub ecn: Ecn,
 }
@@ -81,6 +84,7 @@ impl Frame {
             ports: None,
             bytes: packet.len() as u32,
             is_expedited: false,
+            is_control: ethertype == Some(ETHERTYPE_ARP),
             ecn: Ecn::NotEct,
         };
         let read = match ethertype {
@@ -150,6 +154,7 @@ fn ipv4(packet: &[u8], blank: Frame) -> Option<(Frame, u32)> {
         protocol,
         ports: if fragment == 0 { ports(protocol, packet, header_bytes) } else { None },
         is_expedited: header[1] >> 2 == DSCP_EF,
+        is_control: protocol != ICMP && DSCPS.contains(&(header[1] >> 2)),
         ecn: ecn_of_bits(header[1]),
         ..blank
     };
@@ -184,10 +189,21 @@ fn ipv6(packet: &[u8], blank: Frame) -> Option<(Frame, u32)> {
         protocol,
         ports: if is_fragment { None } else { ports(protocol, packet, at) },
         is_expedited: traffic_class >> 2 == DSCP_EF,
+        is_control: match header[6] {
+            ICMPV6 => is_neighbour_discovery(packet, header),
+            _ => DSCPS.contains(&(traffic_class >> 2)),
+        },
         ecn: ecn_of_bits(traffic_class),
         ..blank
     };
     Some((read, 40 + u32::from(u16::from_be_bytes([header[4], header[5]]))))
+}
+
+/// Whether a packet of ICMPv6 is neighbour discovery of its link.
+#[inline]
+fn is_neighbour_discovery(packet: &[u8], header: &[u8; 40]) -> bool {
+    let [first, last] = ND_TYPES;
+    header[7] == ND_HOP_LIMIT && packet.get(40).is_some_and(|kind| (first..=last).contains(kind))
 }
 
 /// The ports at `at`, if the protocol has them and they are there.

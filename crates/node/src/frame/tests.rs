@@ -76,6 +76,7 @@ proptest! {
         prop_assert_eq!(frame.protocol, if made.is_tcp { 6 } else { 17 });
         prop_assert_eq!(frame.ports, Some(made.ports));
         prop_assert_eq!(frame.is_expedited, made.traffic_class >> 2 == 46);
+        prop_assert_eq!(frame.is_control, matches!(made.traffic_class >> 2, 48 | 56));
         prop_assert_eq!(frame.ecn, ecn_of_bits(made.traffic_class));
         prop_assert_eq!(frame.network_at, 14 + 4 * made.tags);
         prop_assert_eq!(frame.bytes as usize, bytes.len() - frame.network_at);

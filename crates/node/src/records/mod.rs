@@ -61,7 +61,12 @@ pub fn headers() -> [(&'static str, String); 2] {
     };
     [
         header("fixed_records.h", "MIT OR Apache-2.0", String::new(), &fixed::layouts()),
-        header("records.h", "GPL-2.0 OR MIT OR Apache-2.0", constants + &crate::control::header() + &numbers, &maps::layouts()),
+        header(
+            "records.h",
+            "GPL-2.0 OR MIT OR Apache-2.0",
+            constants + &crate::control::header() + &numbers,
+            &maps::layouts(),
+        ),
     ]
 }
 

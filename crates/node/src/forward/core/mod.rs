@@ -14,6 +14,7 @@ use super::packet::NodePacket;
 use super::router::{ARP_FRAME_BYTES, Action, Instead, Reason, Router};
 use super::stats::{EgressStats, IngressStats};
 use crate::config::ClassRule;
+use crate::control::Control;
 use crate::frame::{Frame, UserIndex};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::TrafficClass;
@@ -152,6 +153,8 @@ impl Core {
         let bytes = self.pool.frame(id);
         let frame = Frame::parse(bytes);
         let user = self.users.of(frame.source);
+        // Users that the configuration names cannot send any, whatever their DSCP.
+        let is_control = frame.is_control && user as usize + 1 == self.classes.len();
         let is_expedited = match self.classes[user as usize] {
             ClassRule::BestEffort => false,
             ClassRule::Expedited => true,
@@ -166,6 +169,7 @@ impl Core {
             user,
             bytes: frame.bytes,
             class: if is_expedited { TrafficClass::Expedited } else { TrafficClass::BestEffort },
+            control: if is_control { Control::Transit } else { Control::No },
             ecn: frame.ecn,
             ecn_before: frame.ecn,
         };
@@ -331,14 +335,15 @@ impl Core {
         self.offer_own(NodePacket { frame, ..packet }, answer.port);
     }
 
-    /// Sends a frame of the router itself, which the default user pays for.
+    /// Sends a frame of the router itself: ARP or ICMP.
     fn offer_own(&mut self, packet: NodePacket, to: usize) {
         let frame = self.pool.frame(packet.frame);
         let parsed = Frame::parse(frame);
         let user = self.users.of(parsed.source);
         let flow = parsed.flow(frame) & 0xffff;
         let (class, ecn) = (TrafficClass::BestEffort, parsed.ecn);
-        let own = NodePacket { flow, user, bytes: parsed.bytes, class, ecn, ecn_before: ecn, ..packet };
+        let (bytes, control) = (parsed.bytes, if parsed.is_control { Control::Own } else { Control::No });
+        let own = NodePacket { flow, user, bytes, class, control, ecn, ecn_before: ecn, ..packet };
         self.ports[to].egress.offer(own, self.now, &mut self.pool);
     }
 

@@ -143,6 +143,98 @@ fn a_frame_for_an_unknown_host_goes_to_all_others_and_a_full_pool_drops() {
     assert_eq!(core.report()["ports"][0]["ingress"]["no_frame"], 8);
 }
 
+/// What left a port of 1 Mbit/s that 50 packets of a user had filled, of 20 small packets that came behind them, and what was
+/// counted as control traffic.
+fn left_of(small: &[u8], users: &Json, queue: &str) -> (usize, [Json; 2]) {
+    let mut core = core(json!({"users": users, "ports": [
+        {"interface": "a"},
+        {"interface": "b", "egress": {"rate": "1 Mbit/s", "control_rate": "8 kbit/s", "queue": {"scheme": queue, "limit": "20 packets"}}},
+    ]}));
+    for _ in 0..50 {
+        core.arrive(0, &frame(1, 1500), &[], Time::ZERO);
+    }
+    for _ in 0..20 {
+        core.arrive(0, small, &[], Time::ZERO);
+    }
+    let mut left = 0;
+    while core.next() < Time::NEVER {
+        let now = core.next();
+        core.run_until(now);
+        while let Some((_, id)) = core.take_due(1, now) {
+            left += usize::from(core.frame(id) == small);
+            core.release(id);
+        }
+    }
+    assert_eq!(core.held(), 0);
+    let report = core.report()["ports"][1]["egress"].clone();
+    assert_eq!(report["accounting"]["queued"], 0);
+    (left, ["control", "control_excess"].map(|key| report[key].clone()))
+}
+
+/// A packet with a DSCP.
+fn with_dscp(from: u8, dscp: u8) -> Vec<u8> {
+    let mut bytes = frame(from, 100);
+    bytes[15] = dscp << 2;
+    bytes
+}
+
+fn neighbour_solicitation(hop_limit: u8) -> Vec<u8> {
+    let builder = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 9], [2, 0, 0, 0, 0, 3]).ipv6([3; 16], [9; 16], hop_limit);
+    let mut bytes = Vec::new();
+    builder.icmpv6_raw(135, 0, [0; 4]).write(&mut bytes, &[0; 52]).unwrap();
+    bytes
+}
+
+#[test]
+fn control_traffic_goes_ahead_of_a_full_queue_up_to_its_rate() {
+    let user = json!([{"prefix": "10.0.0.1"}]);
+    let mut arp = vec![0; 114];
+    arp[12..14].copy_from_slice(&[8, 6]);
+    for queue in ["droptail", "abc", "csfq"] {
+        for small in [with_dscp(2, 48), with_dscp(2, 56), neighbour_solicitation(255), arp.clone()] {
+            // The burst is what comes in a second, 1000 bytes: ten packets of 100.
+            let (left, counts) = left_of(&small, &user, queue);
+            assert!(left >= 10, "{queue}: {left}");
+            assert_eq!(counts, [10, 10].map(Json::from), "{queue}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_control_traffic_finds_the_queue_full() {
+    let user = json!([{"prefix": "10.0.0.1"}]);
+    let mut icmp_of_cs6 = with_dscp(2, 48);
+    icmp_of_cs6[23] = 1;
+    // The last is CS6 of a user that the configuration names.
+    for small in [with_dscp(2, 0), with_dscp(2, 46), icmp_of_cs6, neighbour_solicitation(254), with_dscp(1, 48)] {
+        assert_eq!(left_of(&small, &user, "droptail"), (0, [0, 0].map(Json::from)));
+    }
+}
+
+#[test]
+fn what_a_router_sends_itself_is_control_traffic_unless_it_is_icmp() {
+    let egress = json!({"rate": "1 Mbit/s", "queue": {"scheme": "droptail"}});
+    let mut core = core(json!({"ports": [
+        {"interface": "a", "address": "10.0.0.254/24", "egress": egress},
+        {"interface": "b", "address": "10.0.1.254/24", "egress": egress},
+    ]}));
+    let to = |octet: u8, ttl: u8| {
+        let builder = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0xfa, 10, 0, 0, 254]);
+        let mut bytes = Vec::new();
+        builder.ipv4([10, 0, 0, 1], [10, 0, 1, octet], ttl).udp(1, 2).write(&mut bytes, &[0; 72]).unwrap();
+        bytes
+    };
+    for bytes in [to(1, 64), to(2, 64), to(3, 1)] {
+        core.arrive(0, &bytes, &[], Time::ZERO);
+    }
+    core.run_until(Time::ZERO);
+    let report = core.report();
+    let of = |port: usize| ["control", "control_excess"].map(|key| report["ports"][port]["egress"][key].clone());
+    // It asks for two neighbours, and says that a TTL ended.
+    assert_eq!(report["ports"][0]["ingress"]["router"]["icmp"], 1);
+    assert_eq!((of(0), of(1)), ([0, 0].map(Json::from), [2, 0].map(Json::from)));
+}
+
 /// Offers a port with this queue 50 packets at once, which can be marked or not. Returns how many left with a mark, and
 /// what was counted at the port.
 fn marks(queue: &Json, is_capable: bool) -> (u64, Json) {
