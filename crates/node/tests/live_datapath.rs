@@ -108,6 +108,47 @@ fn control_traffic_passes_up_to_its_rate_only() {
 }
 
 #[test]
+fn control_traffic_of_others_leaves_half_of_the_burst_to_the_node() {
+    skip_unless_live!();
+    let lab = Lab::one_node();
+    lab.run("n", "tc qdisc add dev out0 root handle 1: tbf rate 1kbit burst 1600 limit 1000000");
+    let config = lab.config(
+        "n",
+        "[[ports]]\ninterface = \"out0\"\ncontrol_rate = \"8 kbit/s\"\nqueue = { scheme = \"abc\", limit = \"24 packets\" }\n",
+    );
+    lab.node_ok("n", "attach", &config);
+    let control = || port(&lab.status("n", &config), "out0")["control"].as_u64().unwrap();
+    // 1000 bytes for each: 7 packets of 142 bytes, and as many as come in while this takes.
+    let begin = std::time::Instant::now();
+    lab.send("c", "10.2.0.2", 100, 100, 0xc0);
+    let (of_others, most) = (control(), 7 + begin.elapsed().as_millis() as u64 / 142 + 1);
+    assert!((7..=most).contains(&of_others), "{of_others} of at most {most}");
+    lab.send("n", "10.2.0.2", 100, 100, 0xc0);
+    assert!(control() >= of_others + 7, "{} after {of_others}", control());
+    lab.node_ok("n", "detach", &config);
+}
+
+#[test]
+fn cs6_of_hosts_behind_a_link_with_options_is_no_control_traffic() {
+    skip_unless_live!();
+    let lab = Lab::two_nodes();
+    let carried = |ports: &str| ports.replace("CARRIER", "carrier = \"ipv6_option\"");
+    let edge = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n[[ports]]\ninterface = \"mid0\"\nCARRIER\n";
+    let core = "[[ports]]\ninterface = \"mid1\"\narrivals = \"trusted\"\nCARRIER\n\
+                [[ports]]\ninterface = \"out1\"\nqueue = { scheme = \"abc\" }\n";
+    let (edge, core) = (lab.config("a", &carried(edge)), lab.config("b", &carried(core)));
+    lab.node_ok("b", "attach", &core);
+    lab.node_ok("a", "attach", &edge);
+    // An option is in IPv6 only, so these come without a label.
+    lab.send("c", "10.2.0.2", 100, 10, 0xc0);
+    let status = lab.status("b", &core);
+    let out = port(&status, "out1");
+    assert_eq!((&out["unlabelled"], &out["control"]), (&Json::from(10), &Json::from(0)), "{status}");
+    lab.node_ok("a", "detach", &edge);
+    lab.node_ok("b", "detach", &core);
+}
+
+#[test]
 fn policy_routing_by_low_bits_of_the_mark_loses_nothing() {
     skip_unless_live!();
     let lab = Lab::one_node();
