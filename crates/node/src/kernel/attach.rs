@@ -208,7 +208,7 @@ pub(super) fn check_pin_path(folder: &Path) -> Result<(), KernelError> {
         return wrong("is no folder");
     }
     let is_private = is_private_mount(existing).unwrap_or(false);
-    let way_out = "run it as `nsenter --net=/run/netns/NAME fairlane-node ...` in place of `ip netns exec`";
+    let way_out = "run it as `nsenter --net=/run/netns/NAME fairlane-node ...` instead of `ip netns exec`";
     match rustix::fs::statfs(existing).map(|stat| stat.f_type) {
         Ok(BPF_FS) if is_private => {
             wrong(&format!("is a mount that goes away with this mount namespace, and all pins with it; {way_out}"))
