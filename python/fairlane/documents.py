@@ -3,7 +3,6 @@
 The result document of a scenario is declared in the simulator, verdicts in judge/verdicts.py.
 """
 
-import json
 import types
 import typing
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from fairlane.judge.readings import Standing
 from fairlane.judge.verdicts import ClaimVerdict
 from fairlane.results.intervals import PointEstimate
 from fairlane.results.overview import Overview
+from fairlane.results.result_schema import result_schema
 from fairlane.store.upkeep import StoreEntry
 
 Json = dict[str, Any]
@@ -324,7 +324,7 @@ def schema_of(document: type) -> Json:
     _of(document, definitions)
     top = definitions.pop(document.__name__)
     if ResultDocument.__name__ in definitions:
-        result: Json = json.loads(_fairlane.result_schema())
+        result = result_schema()
         definitions |= result.pop("$defs")
         del result["$schema"]
         definitions[ResultDocument.__name__] = result

@@ -24,6 +24,7 @@ from fairlane.documents import (
     SweepDocument,
     schema_of,
 )
+from fairlane.results.result_schema import result_schema
 from fairlane.simulate.expectation import SCHEMA as EXPECTATIONS
 from fairlane.sweeps.keys import file_schema
 
@@ -37,7 +38,7 @@ def _scenario_schema() -> dict[str, Any]:
 
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "scenario": _scenario_schema,
-    "result": lambda: dict(json.loads(_fairlane.result_schema())),
+    "result": result_schema,
     "comparison": lambda: schema_of(ComparisonDocument),
     "reproduction": lambda: schema_of(ReproductionDocument),
     "reproductions": lambda: schema_of(ReproductionsDocument),

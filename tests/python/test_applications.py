@@ -7,7 +7,7 @@ import pytest
 import fairlane
 from conftest import Cli
 from fairlane import Scenario, group, rpm, video, voip
-from fairlane.base.metric_units import unit_of
+from fairlane.results.metrics import unit_of
 
 SCENARIO = """
 [run]

@@ -11,10 +11,11 @@ import pytest
 import fairlane
 from conftest import EXAMPLES, SHORT, Cli
 from fairlane.evaluate.entries import parsed
+from fairlane.results.metrics import OBJECTIVES
 from fairlane.search.designer import designer
 from fairlane.search.optimiser import Point
 from fairlane.search.scenario_set import halves, read
-from fairlane.search.tuning import CRITERIA, criteria
+from fairlane.search.tuning import criteria
 
 pytest.importorskip("cma", reason="needs pip install 'fairlane[search]'")
 
@@ -98,7 +99,7 @@ def test_any_number_of_threads_and_a_second_run_give_the_same_bytes(cli: Cli, sc
     assert cli.output(*command, "--out", "one", "--json") == first
     assert (cli.folder / "one" / "designer.jsonl").read_bytes().strip() == journal.strip()
     assert "held out (2)" in cli.output(*command, "--out", "one")
-    assert all(criterion in first for criterion in CRITERIA)
+    assert all(criterion in first for criterion in OBJECTIVES)
 
 
 def test_scenarios_may_have_a_congestion_control_of_ones_own_whose_runs_are_not_kept(cli: Cli, scenarios: Path) -> None:

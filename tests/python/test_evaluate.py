@@ -18,13 +18,13 @@ from conftest import ROOT, Cli, contents, wait_for_a_kept_run
 from fairlane import Evaluation, UserError
 from fairlane.evaluate import suite as suites
 from fairlane.evaluate.cells import GOODPUT, Measured, criterion_value
-from fairlane.evaluate.criteria import CRITERIA
 from fairlane.evaluate.entries import entries, parsed
 from fairlane.evaluate.measures import measures, percentile, settling_s
 from fairlane.evaluate.ranks import all_ranks, nearest, ranks
 from fairlane.evaluate.requirements import requirements
 from fairlane.evaluate.suite import Harm, Phase, SuiteScenario
 from fairlane.results.intervals import Interval
+from fairlane.results.metrics import CRITERIA
 
 SUITE = suites.read()
 SMALL = ["unresponsive/all-of-them", "many-users/datagrams-100"]

@@ -14,13 +14,13 @@ from conftest import ROOT, Cli
 from fairlane import Evaluation, UserError
 from fairlane.evaluate import league as leagues
 from fairlane.evaluate import suite as suites
-from fairlane.evaluate.criteria import CRITERIA
 from fairlane.evaluate.figures import PAIRS, Pair, describe, draw, front
 from fairlane.evaluate.league import Placed
 from fairlane.evaluate.league_check import LeagueCheck, check_league
 from fairlane.evaluate.ranks import all_ranks
 from fairlane.evaluate.sentences import findings
 from fairlane.results.intervals import Interval
+from fairlane.results.metrics import CRITERIA
 from generators import evaluation as evaluation_docs
 
 FAMILY = """

@@ -107,7 +107,7 @@ def test_every_scheme_is_named_once_and_a_legend_has_a_colour_for_each_entry(
 
 
 def test_schemes_are_sorted_by_how_fair_they_are(view: ComparisonView) -> None:
-    column = [measure.name for measure in view.measures].index("throughput ratio")
+    column = [column.metric.name for column in view.columns].index("throughput_ratio")
     ratios = [view.numbers[scheme][column] for scheme in view.schemes]
     # Half as much is as far from fair as twice as much.
     distances = [max(ratio[0], 1 / ratio[0]) for ratio in ratios if ratio]

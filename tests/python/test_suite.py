@@ -11,10 +11,10 @@ import fairlane
 from conftest import ROOT, Cli
 from fairlane import UserError
 from fairlane.evaluate import suite as suites
-from fairlane.evaluate.criteria import COST_CORE, COST_EDGE, CRITERIA
 from fairlane.evaluate.entries import entries
+from fairlane.evaluate.league import COST_CORE, COST_EDGE
 from fairlane.evaluate.suite import Suite
-from fairlane.results.metric_names import metric_names
+from fairlane.results.metrics import CRITERIA, metric_names
 
 SUITE = suites.read()
 FOLDER = suites.SUITES / "fairlane-1.0"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from fairlane.evaluate import league as leagues
 from fairlane.evaluate import suite as suites
-from fairlane.evaluate.criteria import CRITERIA
 from fairlane.evaluate.entries import asks, parsed
 from fairlane.evaluate.figures import PAIRS, describe
 from fairlane.evaluate.ranks import Rank
 from fairlane.evaluate.sentences import findings
 from fairlane.evaluate.standing import Standing
+from fairlane.results.metrics import CRITERIA
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 """Heads of the columns, and rows."""
@@ -23,7 +23,9 @@ _NONE = "\nNothing yet: `make league` evaluates all schemes on the whole suite a
 
 def criteria() -> Table:
     """A row for each criterion."""
-    rows = [[f"`{one.key}`", one.title, one.unit or "1", one.better, one.doc, one.source] for one in CRITERIA.values()]
+    rows = [
+        [f"`{name}`", one.title, one.suffix or "1", one.better, one.doc, one.source] for name, one in CRITERIA.items()
+    ]
     return ["criterion", "", "unit", "better", "meaning", "source"], rows
 
 
@@ -58,7 +60,7 @@ def league() -> Table | str:
         ]
         for label, of_entry in sorted(found.values.items())
     ]
-    return ["entry", *(_head(key) for key in keys), "asks"], rows
+    return ["entry", *(CRITERIA[key].head for key in keys), "asks"], rows
 
 
 def pictures() -> str:
@@ -96,11 +98,6 @@ def _section(found: Standing, label: str) -> str:
 
 def _list(sentences: Sequence[str]) -> Iterator[str]:
     return iter([f"- {sentence}" for sentence in sentences] or ["- Nothing stands out."])
-
-
-def _head(key: str) -> str:
-    criterion = CRITERIA[key]
-    return f"{criterion.short} ({criterion.unit})" if criterion.unit else criterion.short
 
 
 def _place(rank: Rank) -> str:

@@ -3,13 +3,16 @@
     queues.py, markers.py        a function for each scheme, with a keyword for each parameter
     simulate/keys.py             the keys of the tables `run`, `tcp` and `probes` of a scenario
     results/records.py           what a result document has, its summary above all
+    results/catalogue.py         every metric
 
 They are written from the declarations that the simulator itself parses with.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import json
 import keyword
 import re
 import sys
@@ -20,6 +23,8 @@ from textwrap import wrap
 from typing import Any
 
 import fairlane
+from fairlane import _fairlane
+from fairlane.results.metric import Metric
 from fairlane.schemas import schema
 from fairlane.simulate.catalogue import Scheme, SchemeParameter, schemes
 
@@ -44,6 +49,9 @@ def write(*, check: bool = False) -> int:
     return 1 if check and stale else 0
 
 
+_SCOPES = ("run", "group", "link", "evaluation", "search")
+
+
 def modules() -> Iterator[tuple[Path, str]]:
     """Every generated file with the text that it should have."""
     of_marker = [scheme for scheme in schemes() if any(param["table"] == "marker" for param in scheme["params"])]
@@ -53,6 +61,7 @@ def modules() -> Iterator[tuple[Path, str]]:
     yield PACKAGE / "markers.py", _functions(markers, of_marker, "marker")
     yield PACKAGE / "simulate" / "keys.py", _keys()
     yield PACKAGE / "results" / "records.py", _records()
+    yield PACKAGE / "results" / "catalogue.py", _metrics()
 
 
 def _functions(sentence: str, chosen: Sequence[Scheme], table: str) -> str:
@@ -132,6 +141,44 @@ def _records() -> str:
     }
     head = f'"""What a result document has.\n\n{_BY}\n"""\n\nfrom typing import Any, NotRequired, TypedDict\n'
     return "\n\n".join([head, *_ordered(classes)])
+
+
+def _metrics() -> str:
+    head = (
+        f'"""Every metric that has a name, as the simulator declares it.\n\n{_BY}\n"""\n\n'
+        "from fairlane.results.metric import Metric\n\nMETRICS = (\n"
+    )
+    every = json.loads(_fairlane.metrics())
+    # Those of paths of users and flows, and of classes of transfers, have the names of their group's.
+    of_users = [one for one in every if one["shown"] == ["summary"]]
+    series = [one for one in every if one["scope"].startswith("series of")]
+    named = [one for one in every if one in of_users or one in series or (one["scope"] in _SCOPES and one["shown"])]
+    return head + "".join(map(_metric, named)) + ")\n"
+
+
+def _metric(one: dict[str, Any]) -> str:
+    """A metric with the fields that say something."""
+    said = one | {
+        "words": "" if one["title"] == one["heading"] else one["title"],
+        "shown_as": "" if one["shown_as"] == one["unit"] else one["shown_as"],
+    }
+    names = [field.name for field in dataclasses.fields(Metric)]
+    given = {name: tuple(said[name]) if isinstance(said[name], list) else said[name] for name in names}
+    return "    Metric(\n" + "".join(_argument(*item) for item in given.items() if item[1]) + "    ),\n"
+
+
+def _argument(name: str, value: Any) -> str:
+    line = f"        {name}={_literal_of(value)},\n"
+    if len(line) <= WIDTH:
+        return line
+    rows = wrap(value, WIDTH - 16, break_long_words=False, drop_whitespace=False)
+    return f"        {name}=(\n" + "".join(f"            {_shown(row)}\n" for row in rows) + "        ),\n"
+
+
+def _literal_of(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_shown, value))}{',' * (len(value) == 1)})"
+    return _shown(value)
 
 
 def _ordered(classes: Mapping[str, str]) -> list[str]:

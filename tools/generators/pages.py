@@ -48,11 +48,11 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from fairlane.base.metric_units import unit_of
 from fairlane.judge.library import papers
 from fairlane.judge.paper import Paper
 from fairlane.lab import keys as lab_keys
 from fairlane.results.intervals import format_interval
+from fairlane.results.metrics import unit_of
 from fairlane.schemas import SCHEMAS, schema
 from fairlane.simulate.catalogue import Parameter, congestion_controls, schemes, topologies
 from fairlane.sweeps.keys import KEYS
@@ -414,7 +414,7 @@ def _records(whole: Mapping[str, Any]) -> str:
 
 def _record(record: Mapping[str, Any]) -> str:
     rows = [
-        [f"`{name}`", _type(value), unit_of(f"_{name}") or "", value.get("description", "")]
+        [f"`{name}`", _type(value), value.get("x-unit") or unit_of(f"_{name}") or "", value.get("description", "")]
         for name, value in record["properties"].items()
     ]
     return _table(["field", "type", "unit", "meaning"], rows)

@@ -16,11 +16,12 @@ use fairlane_schemes::base::config::{self, ConfigError, read_value};
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::registry::catalogue::catalogue;
 use fairlane_schemes::registry::schemes::Scheme;
+use fairlane_sim::engine;
 use fairlane_sim::engine::batch::{self, Failure};
 use fairlane_sim::engine::partition::Partition;
 use fairlane_sim::engine::watched_run::{self, Message, Watch};
+use fairlane_sim::measure as measured;
 use fairlane_sim::measure::run_record::RunRecord;
-use fairlane_sim::measure::summary::{self, ResultDocument};
 use fairlane_sim::network::sim_packet::SimPacket;
 use fairlane_sim::scenario::{self, Externals, Scenario};
 use fairlane_sim::traffic::tcp::{self, Phase};
@@ -59,9 +60,10 @@ mod _fairlane {
     use super::{
         Batch, Packet, Port, PyAck, PyConnection, PyEvent, PySegment, ScenarioError, SchemeError, ThreadError,
         WatchedRun, canonical, congestion_controls, engine_version, gaps_of_trace, library_schemes, links,
-        load_scheme_library, long_runs, near, nodes_of_network, notes, points_of_cdf, register_congestion_control,
-        register_scheme, registered_congestion_controls, registered_schemes, result_schema, scenario_schema, schemes,
-        student_t, summarise, tcp_states, topologies, tree_of_files, users, version, with_queue,
+        load_scheme_library, long_runs, metrics, near, nodes_of_network, notes, peak_memory_bytes, points_of_cdf,
+        record_schema, register_congestion_control, register_scheme, registered_congestion_controls,
+        registered_schemes, scenario_schema, schemes, student_t, tcp_states, topologies, tree_of_files,
+        unstarted_record, users, version, with_queue,
     };
 
     #[pymodule_init]
@@ -181,10 +183,22 @@ fn scenario_schema() -> String {
     scenario::scenario_schema().to_string()
 }
 
-/// JSON Schema of a result document.
+/// The catalogue of metrics.
 #[pyfunction]
-fn result_schema() -> PyResult<String> {
-    to_json(&summary::result_schema())
+fn metrics() -> PyResult<String> {
+    to_json(&measured::catalogue::catalogue())
+}
+
+/// JSON Schema of the record of a run.
+#[pyfunction]
+fn record_schema() -> String {
+    measured::catalogue::record_schema().to_string()
+}
+
+/// The record of a run of a scenario before its start, without any of the packets.
+#[pyfunction]
+fn unstarted_record(scenario: &str) -> PyResult<String> {
+    to_json(&engine::unstarted(&read_scenario(scenario)?))
 }
 
 /// Two-sided quantile of Student's t distribution.
@@ -194,7 +208,7 @@ fn student_t(confidence: f64, degrees: u32) -> PyResult<f64> {
     if degrees == 0 {
         return Err(PyValueError::new_err("degrees: 0 must be at least 1"));
     }
-    Ok(summary::student_t(confidence, degrees))
+    Ok(measured::student_t::student_t(confidence, degrees))
 }
 
 fn check_confidence(confidence: f64) -> PyResult<()> {
@@ -204,28 +218,8 @@ fn check_confidence(confidence: f64) -> PyResult<()> {
     Err(PyValueError::new_err(format!("confidence: {confidence} must lie between 0 and 1")))
 }
 
-/// Joins the records of a scenario to a result document.
-#[pyfunction]
-#[pyo3(signature = (scenario, runs, cpu_seconds, confidence=0.95))]
-fn summarise(scenario: &str, runs: Vec<String>, cpu_seconds: Vec<Option<f64>>, confidence: f64) -> PyResult<String> {
-    check_confidence(confidence)?;
-    let scenario = read_scenario(scenario)?;
-    let mut records: Vec<RunRecord> =
-        runs.iter().map(|run| serde_json::from_str(run)).collect::<Result<_, _>>().map_err(runtime_error)?;
-    if records.is_empty() {
-        return Err(PyValueError::new_err("runs: there must be at least one"));
-    }
-    if records.len() != cpu_seconds.len() {
-        return Err(PyValueError::new_err("cpu_seconds: there must be one for each run"));
-    }
-    for (record, seconds) in records.iter_mut().zip(cpu_seconds) {
-        record.cpu_seconds = seconds;
-    }
-    let document: ResultDocument = summary::summarise(&scenario, records, confidence, peak_memory_bytes());
-    to_json(&document)
-}
-
 /// High-water mark of the resident memory of this process, where the kernel tells it (Linux).
+#[pyfunction]
 fn peak_memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -17,7 +17,7 @@ from fairlane.base.text import near, quoted
 from fairlane.checks.junit import junit
 from fairlane.judge.expectations import ExpectationVerdict, bins, judge
 from fairlane.results.intervals import CONFIDENCE
-from fairlane.results.metric_names import metric_names, series_names
+from fairlane.results.metrics import metric_names, series_names
 from fairlane.results.result import Result
 from fairlane.runs.run import prepared
 from fairlane.simulate.expectation import Expectation

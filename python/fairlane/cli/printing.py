@@ -211,10 +211,10 @@ def print_planes(found: Sequence[PlaneResult]) -> None:
         means = (mean(row["metrics"].get(metric), 1e-6 if metric in goodputs else 1.0) for metric in columns)
         table.add_row(one.queue, one.plane, str(len(one.result.runs_json)), *means)
     seen = {metric.partition(".")[0] for row in shown["rows"] for metric in row["metrics"]}
-    of_paths = {metric: told for metric, told in OF_PATHS.items() if metric in seen}
-    paths = Numbers("queue", "plane", "group", *(heading for heading, _ in of_paths.values()), keys=3)
+    of_paths = {name: metric for name, metric in OF_PATHS.items() if name in seen}
+    paths = Numbers("queue", "plane", "group", *(metric.head for metric in of_paths.values()), keys=3)
     for row, group in product(shown["rows"], groups):
-        met = (mean(row["metrics"].get(f"{metric}.{group}"), factor) for metric, (_, factor) in of_paths.items())
+        met = (mean(row["metrics"].get(f"{name}.{group}"), metric.factor) for name, metric in of_paths.items())
         paths.add_row(row["queue"], row["plane"], group, *met)
     out = Terminal()
     out.head(shown["scenario"], ": goodput; means ± half width of the 95% interval")

@@ -6,13 +6,13 @@ import shlex
 from pathlib import Path
 
 from fairlane.cli.terminal import Numbers, Terminal, lines, texts
-from fairlane.evaluate.criteria import CRITERIA
 from fairlane.evaluate.entries import Entry, asks
 from fairlane.evaluate.league_check import LeagueCheck
 from fairlane.evaluate.ranks import Rank, best
 from fairlane.evaluate.result import Evaluation
 from fairlane.evaluate.suite import Suite
 from fairlane.results.intervals import Interval
+from fairlane.results.metrics import CRITERIA
 
 MOST_CARDS = 4
 """More entries than these get a table of all in place of cards."""
@@ -51,7 +51,7 @@ def _print_card(out: Terminal, evaluation: Evaluation, entry: Entry) -> None:
         others = [_value(evaluation.values[name].get(key)) for name in near]
         table.add_row(
             lines(criterion.title, f"  {key}, {better}"),
-            criterion.unit,
+            criterion.suffix,
             str(value),
             place(evaluation.places[key][entry.label]),
             lines(_value(evaluation.values[first[0]][key]), leader),
@@ -63,7 +63,7 @@ def _print_card(out: Terminal, evaluation: Evaluation, entry: Entry) -> None:
 def _print_table(out: Terminal, evaluation: Evaluation) -> None:
     """A row for each entry: value and place by each criterion."""
     keys = list(evaluation.places)
-    table = Numbers("entry", *(lines(CRITERIA[key].short, f"({CRITERIA[key].unit or '1'})") for key in keys))
+    table = Numbers("entry", *(lines(CRITERIA[key].heading, f"({CRITERIA[key].suffix or '1'})") for key in keys))
     for entry in evaluation.entries:
         of_entry = evaluation.values[entry.label]
         table.add_row(

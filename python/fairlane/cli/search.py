@@ -13,11 +13,11 @@ from fairlane.base.text import quoted
 from fairlane.cli.options import Group, json_option, options, parse_settings, path_option
 from fairlane.cli.output import print_json, say
 from fairlane.cli.simulate import own_code_options
+from fairlane.results.metrics import OBJECTIVES
 from fairlane.search.adversary import DEFAULT_FOLDER, EVALUATIONS
 from fairlane.search.bounds import DEFAULT_BOUNDS
 from fairlane.search.designer import EVALUATIONS as COMBINATIONS
 from fairlane.search.designer import OBJECTIVE, REPLICATIONS
-from fairlane.search.tuning import CRITERIA
 from fairlane.simulate.replications import MOST_THREADS
 
 
@@ -94,7 +94,7 @@ def parse_ranges(texts: tuple[str, ...]) -> dict[str, str]:
     path_option("--scenarios", multiple=True, required=True, metavar="FILE|DIR", help="Scenarios; may be repeated."),
     click.option(
         "--objective",
-        type=click.Choice(list(CRITERIA)),
+        type=click.Choice(list(OBJECTIVES)),
         default=OBJECTIVE,
         help=f"What is to be best [default: {OBJECTIVE}].",
     ),

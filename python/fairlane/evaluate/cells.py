@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlane._fairlane import student_t
-from fairlane.evaluate.criteria import CRITERIA, HARM
-from fairlane.evaluate.measures import Row
-from fairlane.evaluate.suite import SuiteScenario
+from fairlane.evaluate.measures import Row, column
+from fairlane.evaluate.suite import HARM, SuiteScenario
 from fairlane.results.intervals import CONFIDENCE, Interval, interval
+from fairlane.results.metrics import CRITERIA
 
 GOODPUT = "victim_goodput_bps"
 """The column that harm is made of."""
@@ -34,9 +34,7 @@ class Measured:
         found = {}
         for one in scenarios:
             for key in one.scores:
-                samples = (
-                    self._harm(one) if key == HARM else [row[CRITERIA[key].measure] for row in self.rows[one.name]]
-                )
+                samples = self._harm(one) if key == HARM else [row[column(key)] for row in self.rows[one.name]]
                 known = [sample for sample in samples if sample is not None]
                 if known and len(known) == len(samples):
                     found[one.name, key] = interval(known)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairlane.base.text import for_figure
-from fairlane.evaluate.criteria import CRITERIA
 from fairlane.evaluate.ranks import Values
 from fairlane.results import plots
 from fairlane.results.intervals import Interval, format_number
+from fairlane.results.metrics import CRITERIA
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +66,7 @@ def known(values: Values, pair: Pair) -> dict[str, tuple[Interval, Interval]]:
 
 def front(values: Values, pair: Pair) -> list[str]:
     """Entries of which no other is better by one criterion and at least as good by the other, in order of the first."""
-    signs = [-1 if CRITERIA[key].better == "high" else 1 for key in (pair.across, pair.up)]
+    signs = [CRITERIA[key].sign for key in (pair.across, pair.up)]
     points = {label: (signs[0] * x.mean, signs[1] * y.mean) for label, (x, y) in known(values, pair).items()}
     found = [
         label
@@ -163,7 +163,7 @@ def _named(best: Sequence[str]) -> str:
 
 def _label(key: str) -> str:
     criterion = CRITERIA[key]
-    return f"{criterion.title} ({criterion.unit})" if criterion.unit else criterion.title
+    return f"{criterion.title} ({criterion.suffix})" if criterion.suffix else criterion.title
 
 
 def describe(values: Values, pair: Pair) -> str:

@@ -20,14 +20,15 @@ from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.files import write_aside
 from fairlane.evaluate.cells import Cells, criteria_values
-from fairlane.evaluate.criteria import COST_CORE, COST_EDGE, CRITERIA
 from fairlane.evaluate.suite import Suite
 from fairlane.results.intervals import Interval
+from fairlane.results.metrics import CRITERIA
 
 LEAGUES = Path(__file__).parent / "leagues"
 COSTS = Path(__file__).parent / "costs.csv"
 _HEAD = re.compile(r"# (.+), (\S+), ([0-9a-f]+), engine \S+, (\d+) runs")
 COLUMNS = ["scenario", "criterion", "mean", "half_width"]
+COST_CORE, COST_EDGE = "cost_core", "cost_edge"
 
 
 @dataclass(frozen=True)

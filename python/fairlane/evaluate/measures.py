@@ -12,7 +12,7 @@ from typing import Any
 
 from fairlane.base.quantities import parsed
 from fairlane.evaluate.suite import Phase, SuiteScenario
-from fairlane.results.metrics import jain
+from fairlane.results.metrics import CRITERIA, jain, worst_of
 
 Record = Mapping[str, Any]
 Row = dict[str, float | None]
@@ -25,6 +25,9 @@ SMOOTHED_S = 1.0
 """Over which shares are looked at while they settle."""
 UNFINISHED = 0.05
 """More transfers than these may not be missing at the 95th percentile."""
+
+_OF_RECORDS = [metric for metric in CRITERIA.values() if metric.scope != "evaluation"]
+"""Criteria that records of runs have as they are."""
 
 COLUMNS = (
     "share_worst",
@@ -46,6 +49,7 @@ COLUMNS = (
     "worst_mos",
     "state_core_bytes",
     "state_edge_bytes",
+    *(metric.name for metric in _OF_RECORDS),
 )
 """Columns of the measured runs, without those of harm."""
 
@@ -64,6 +68,7 @@ def measures(one: SuiteScenario, canonical: Record, run: Record) -> Row:
     delays = [found for group, record in judged if (found := _delay(group, record))]
     times = [record["transfer_times"] for _, record in judged if record.get("transfer_times")]
     users = sum(record["users"] for _, record in pairs)
+    of_judged = {**run, "groups": [record for _, record in judged]}
     return dict.fromkeys(COLUMNS) | {
         # Who gets more than his share has lost nothing.
         "share_worst": min((min(share, 1.0) for share in shares), default=None),
@@ -82,7 +87,14 @@ def measures(one: SuiteScenario, canonical: Record, run: Record) -> Row:
         ),
         "state_core_bytes": max((link["state"]["bytes"] for link in run["links"] if "state" in link), default=None),
         "state_edge_bytes": run["edge_state"]["bytes"] / users,
+        **{metric.name: worst_of(metric, of_judged) for metric in _OF_RECORDS},
     }
+
+
+def column(key: str) -> str:
+    """The column that a criterion is the mean of."""
+    metric = CRITERIA[key]
+    return metric.path[0] if metric.scope == "evaluation" else metric.name
 
 
 def goodput(run: Record, group: str) -> float:

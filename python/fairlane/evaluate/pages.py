@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlane.evaluate.criteria import CRITERIA, Criterion
 from fairlane.evaluate.entries import Entry, asks
 from fairlane.evaluate.figures import PAIRS, Pair, describe, draw
 from fairlane.evaluate.ranks import Rank, best
@@ -15,6 +14,8 @@ from fairlane.evaluate.sentences import Findings, findings
 from fairlane.report import figures
 from fairlane.report.figures import Size
 from fairlane.report.pages import NARROW, Pages
+from fairlane.results.metric import Metric
+from fairlane.results.metrics import CRITERIA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +38,7 @@ class Drawing:
 class CriterionRow:
     """A line of a report card."""
 
-    criterion: Criterion
+    criterion: Metric
     value: Interval
     rank: Rank
     best: str

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fairlane.evaluate.criteria import CRITERIA
 from fairlane.results.intervals import Interval
+from fairlane.results.metrics import CRITERIA
 
 NEAREST = 5
 """Entries that a report card stands beside."""
@@ -40,7 +40,7 @@ def order(one: Interval, other: Interval) -> int:
 
 def ranks(values: Values, key: str) -> dict[str, Rank]:
     """The place of every entry that has a criterion."""
-    sign = -1 if CRITERIA[key].better == "high" else 1
+    sign = CRITERIA[key].sign
     known = {label: of_entry[key] for label, of_entry in values.items() if key in of_entry}
     found = {}
     for label, one in known.items():

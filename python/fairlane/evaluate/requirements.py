@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from fairlane.base.errors import UserError, check_kind
 from fairlane.base.text import near, quoted
-from fairlane.evaluate.criteria import CRITERIA
 from fairlane.results.intervals import Interval, format_number
+from fairlane.results.metrics import CRITERIA
 
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,

@@ -12,12 +12,12 @@ from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.folders import staged
 from fairlane.evaluate import league as leagues
-from fairlane.evaluate.criteria import CRITERIA
 from fairlane.evaluate.entries import Entry, asks
 from fairlane.evaluate.ranks import best
 from fairlane.evaluate.standing import Standing
 from fairlane.results import frames
 from fairlane.results.intervals import CONFIDENCE
+from fairlane.results.metrics import CRITERIA
 
 if TYPE_CHECKING:
     import polars as pl
@@ -103,7 +103,7 @@ class Evaluation(Standing):
                 "entry": label,
                 "measured": label in self.measured,
                 "criterion": key,
-                "unit": CRITERIA[key].unit,
+                "unit": CRITERIA[key].suffix,
                 "value": value.mean,
                 "half_width": value.half_width,
                 "rank": self.places[key][label].rank,

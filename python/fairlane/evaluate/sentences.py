@@ -7,10 +7,10 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fairlane.evaluate.criteria import CRITERIA
 from fairlane.evaluate.league import Placed
 from fairlane.evaluate.ranks import Rank, Values
 from fairlane.results.intervals import Interval, format_number
+from fairlane.results.metrics import CRITERIA
 
 TENTH = 0.1
 """The places at both ends that are told."""
@@ -99,7 +99,7 @@ def _scenario(difference: float, scenario: str, key: str, cell: Interval, middle
 
 def _from_the_end(values: Values, key: str, label: str) -> int:
     """How many entries are worse."""
-    sign = -1 if CRITERIA[key].better == "high" else 1
+    sign = CRITERIA[key].sign
     own = sign * values[label][key].mean
     return sum(sign * of_entry[key].mean > own for of_entry in values.values() if key in of_entry)
 
@@ -110,5 +110,5 @@ def _place(rank: Rank) -> str:
 
 
 def _with_unit(value: Interval, key: str) -> str:
-    unit = CRITERIA[key].unit
+    unit = CRITERIA[key].suffix
     return f"{value} {unit}" if unit else str(value)

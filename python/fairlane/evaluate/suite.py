@@ -20,12 +20,14 @@ from typing import Any
 
 from fairlane.base.errors import UserError
 from fairlane.base.text import near, quoted
-from fairlane.evaluate.criteria import CRITERIA, HARM
+from fairlane.results.metrics import CRITERIA
 from fairlane.simulate.scenario import Scenario
 
 SUITES = Path(__file__).parents[1] / "suites"
 DEFAULT = "fairlane-1.0"
 _HEAD, _FAMILY = "suite.toml", "family.toml"
+HARM = "harm"
+"""The criterion that scenarios beside others are compared by."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from fairlane.base.metric_units import unit_of
 from fairlane.judge.rule import Comparison, Outcome, near, within
 from fairlane.results.intervals import Interval, interval, is_quantile, with_bin
-from fairlane.results.metrics import metrics, series
+from fairlane.results.metrics import metrics, series, unit_of
 from fairlane.simulate.expectation import Expectation
 
 VerdictName = Literal["held", "inconclusive", "violated"]

@@ -16,25 +16,18 @@ from fairlane.lab.schedule import check, engines_of, run_in_lab
 from fairlane.results import frames
 from fairlane.results.intervals import Interval, interval
 from fairlane.results.kept import Kept
-from fairlane.results.metrics import jain, path_metrics
+from fairlane.results.metrics import jain, path_metrics, shown
 from fairlane.results.notes import joined
 from fairlane.results.result import Result
+from fairlane.results.summary import dropped_share
 from fairlane.runs.run import queue_names
 from fairlane.simulate.replications import tell_of_expectations
 from fairlane.simulate.scenario import Scenario
 from fairlane.store import Store
 from fairlane.store.simulate import simulate
 
-OF_PATHS = {
-    "one_way_delay_mean_s": ("one-way mean (ms)", 1e3),
-    "one_way_delay_p99_s": ("one-way p99 (ms)", 1e3),
-    "rtt_mean_s": ("RTT mean (ms)", 1e3),
-    "smoothed_rtt_mean_s": ("smoothed RTT mean (ms)", 1e3),
-    "lost_share": ("lost (%)", 100.0),
-    "marked_share": ("marked (%)", 100.0),
-    "retransmitted_segments": ("retransmitted (segments)", 1.0),
-}
-"""What is told of a group's packets where a plane can see it: heading and factor of each metric."""
+OF_PATHS = {metric.name: metric for metric in shown("lab", "group")}
+"""What is told of a group's packets where a plane can see it."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +62,7 @@ def _metrics(run: Mapping[str, Any]) -> dict[str, float | None]:
         "jain_index": jain([goodput for group in run["groups"] for goodput in group["user_goodput_bps"]]),
         "utilisation": link["utilisation"],
         "queue_mean_packets": link.get("queue", {}).get("mean_packets"),
-        "dropped_share": sum(drop["share_of_arrivals"] for drop in link["drops"]),
+        "dropped_share": dropped_share(link),
         **{
             f"{metric}.{group['name']}": value
             for group in run["groups"]

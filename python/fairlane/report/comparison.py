@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairlane.base.text import for_figure
-from fairlane.results.applications import FIGURES
 from fairlane.results.intervals import format_interval
+from fairlane.results.metric import Metric
+from fairlane.results.metrics import APPLICATIONS, of_applications, shown
 from fairlane.results.notes import joined, notes_in
 from fairlane.results.plots import logarithmic, rows_of_schemes
+from fairlane.results.summary import key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,29 +25,44 @@ Estimate = tuple[float, float | None]
 
 
 @dataclass(frozen=True)
-class Measure:
+class Column:
     """A column of the page.
 
     Attributes:
-        name: In words.
-        unit: Its unit; empty for a plain number.
-        better: What is good, in words.
-        of: Takes it from a summary; None if there is no such number.
-        group: Whose it is; empty for the whole link.
-        application: What kind of application it is of, if of one.
+        metric: What it shows.
+        group: Number of the group that it is of; None of the whole link.
+        group_name: Its name.
     """
 
-    name: str
-    unit: str
-    better: str
-    of: Callable[[Json], Estimate | None]
-    group: str = ""
-    application: str = ""
+    metric: Metric
+    group: int | None = None
+    group_name: str = ""
 
     @property
-    def head(self) -> str:
-        """Name and unit."""
-        return f"{self.name} ({self.unit})" if self.unit else self.name
+    def application(self) -> str:
+        """What kind of application it is of, if of one."""
+        return self.metric.path[0] if self.metric.path[0] in APPLICATIONS else ""
+
+    @property
+    def better(self) -> str:
+        """What is good, in words."""
+        return f"{self.metric.better}er is better" if self.metric.better else ""
+
+    def of(self, summary: Json) -> Estimate | None:
+        """Its number in a summary: of links that of the first, of traffic classes too: best effort, if there is any."""
+        found = summary
+        if self.group is not None:
+            found = summary["groups"][self.group]
+        elif self.metric.scope == "link":
+            found = summary["links"][0]
+        if self.application:
+            found = found["applications"]
+        elif self.metric.by:
+            rows = found[self.metric.path[0]]
+            return _estimate(rows[0][self.metric.path[1]], self.metric.factor) if rows else None
+        estimate = _estimate(found.get(key(self.metric)), self.metric.factor)
+        # A sum over reasons, which vary together.
+        return (estimate[0], None) if estimate and self.metric.name == "dropped_share" else estimate
 
 
 @dataclass(frozen=True)
@@ -58,8 +75,8 @@ class ComparisonView:
         notes: What to know before the numbers are trusted.
         order: What the schemes are sorted by, in words.
         schemes: Names, the fairest first.
-        measures: Columns.
-        numbers: Estimates by scheme, one for each measure.
+        columns: What is shown of each.
+        numbers: Estimates by scheme, one for each column.
     """
 
     name: str
@@ -67,7 +84,7 @@ class ComparisonView:
     notes: Sequence[str]
     order: str
     schemes: Sequence[str]
-    measures: Sequence[Measure]
+    columns: Sequence[Column]
     numbers: Mapping[str, Sequence[Estimate | None]]
 
     def text(self, scheme: str, column: int) -> str:
@@ -81,9 +98,9 @@ def view(results: Mapping[str, Json]) -> ComparisonView:
     first = next(iter(results.values()))
     scenario, summary = first["scenario"], first["summary"]
     run = scenario["run"]
-    measures = _measures(summary)
-    numbers = {name: [measure.of(result["summary"]) for measure in measures] for name, result in results.items()}
-    kept = [index for index in range(len(measures)) if any(row[index] is not None for row in numbers.values())]
+    columns = _columns(summary)
+    numbers = {name: [column.of(result["summary"]) for column in columns] for name, result in results.items()}
+    kept = [index for index in range(len(columns)) if any(row[index] is not None for row in numbers.values())]
     order, schemes = _fairest_first(results)
     return ComparisonView(
         name=str(scenario["name"]),
@@ -97,7 +114,7 @@ def view(results: Mapping[str, Json]) -> ComparisonView:
         notes=joined({name: notes_in(result) for name, result in results.items()}),
         order=order,
         schemes=schemes,
-        measures=[measures[index] for index in kept],
+        columns=[columns[index] for index in kept],
         numbers={name: [row[index] for index in kept] for name, row in numbers.items()},
     )
 
@@ -116,43 +133,13 @@ def _fairest_first(results: Mapping[str, Json]) -> tuple[str, list[str]]:
     return "Jain index", sorted(results, key=lambda name: -(indices[name] or (0.0, None))[0])
 
 
-def _measures(summary: Json) -> list[Measure]:
-    groups = [
-        Measure(
-            "throughput of a user",
-            "Mbit/s",
-            "",
-            lambda summary, index=index: _estimate(summary["groups"][index]["throughput_bps"], 1e-6),  # type: ignore[misc]
-            group["name"],
-        )
-        for index, group in enumerate(summary["groups"])
-    ]
-    applications = [
-        Measure(
-            figure.words,
-            figure.unit,
-            "",
-            lambda summary, index=index, figure=figure: _estimate(  # type: ignore[misc]
-                summary["groups"][index]["applications"].get(figure.name), figure.factor
-            ),
-            group["name"],
-            kind,
-        )
-        for index, group in enumerate(summary["groups"])
-        for kind, figures in FIGURES.items()
-        for figure in figures
-        if figure.name in group["applications"]
-    ]
+def _columns(summary: Json) -> list[Column]:
+    """Those of the link, then of each metric the groups, then the applications of each group."""
+    groups = list(enumerate(group["name"] for group in summary["groups"]))
     return [
-        Measure("throughput ratio", "", "fair at 1", lambda summary: _estimate(summary["throughput_ratio"])),
-        Measure("Jain index", "", "fair at 1", lambda summary: _estimate(summary["jain_index"])),
-        Measure("utilisation", "%", "", lambda summary: _estimate(summary["links"][0]["utilisation"], 100)),
-        Measure("mean queue", "packets", "", lambda summary: _estimate(summary["links"][0]["queue_mean_packets"])),
-        Measure("mean delay", "ms", "", lambda summary: _delay(summary, "mean_s")),
-        Measure("99% delay", "ms", "", lambda summary: _delay(summary, "p99_s")),
-        Measure("dropped", "% of arrivals", "", _dropped),
-        *groups,
-        *applications,
+        *(Column(metric) for scope in ("run", "link") for metric in shown("report", scope)),
+        *(Column(metric, *group) for metric in shown("report", "group") for group in groups),
+        *(Column(metric, *group) for group in groups for kind in APPLICATIONS for metric in of_applications(kind)),
     ]
 
 
@@ -163,30 +150,20 @@ def _estimate(estimate: Json | None, factor: float = 1.0) -> Estimate | None:
     return factor * estimate["mean"], None if half_width is None else factor * half_width
 
 
-def _delay(summary: Json, key: str) -> Estimate | None:
-    """Of the first class at the first link: best effort, if there is any."""
-    delays = summary["links"][0]["delay"]
-    return _estimate(delays[0][key], 1e3) if delays else None
-
-
-def _dropped(summary: Json) -> Estimate | None:
-    """The sum over the reasons; no interval, since they vary together."""
-    shares = [_estimate(drop["share_of_arrivals"], 100) for drop in summary["links"][0]["drops"]]
-    return sum(share[0] for share in shares if share is not None), None
-
-
-DRAWN = ("throughput ratio", "utilisation", "mean delay", "dropped")
-
-
-def draw(view: ComparisonView, columns: int = len(DRAWN)) -> Figure:
-    """A row for each scheme, a panel for each of the main measures, that many side by side."""
-    shown = [(index, measure) for index, measure in enumerate(view.measures) if measure.name in DRAWN]
-    panels = {measure.head: [view.numbers[scheme][index] for scheme in view.schemes] for index, measure in shown}
+def draw(view: ComparisonView, columns: int = len(shown("drawn"))) -> Figure:
+    """A row for each scheme, a panel for each of the main metrics, that many side by side."""
+    of_figure = _drawn(view)
+    panels = {metric.head: [view.numbers[scheme][index] for scheme in view.schemes] for index, metric in of_figure}
     drawn = rows_of_schemes(f"{for_figure(view.name)}: schemes side by side", view.schemes, panels, columns)
-    for axes, (_, measure) in zip(drawn.axes, shown, strict=True):
-        if measure.name == "throughput ratio":
-            _draw_ratios(axes, [estimate for estimate in panels[measure.head] if estimate])
+    for axes, (_, metric) in zip(drawn.axes, of_figure, strict=True):
+        if metric.name == "throughput_ratio":
+            _draw_ratios(axes, [estimate for estimate in panels[metric.head] if estimate])
     return drawn
+
+
+def _drawn(view: ComparisonView) -> list[tuple[int, Metric]]:
+    """The columns of the figure, by their number."""
+    return [(index, one.metric) for index, one in enumerate(view.columns) if "drawn" in one.metric.shown]
 
 
 def _draw_ratios(axes: Axes, ratios: Sequence[Estimate]) -> None:
@@ -206,8 +183,7 @@ def _draw_ratios(axes: Axes, ratios: Sequence[Estimate]) -> None:
 def describe(view: ComparisonView) -> str:
     """The figure in words, with its numbers."""
     lines = []
-    for index, measure in enumerate(view.measures):
-        if measure.name in DRAWN:
-            numbers = ", ".join(f"{scheme} {view.text(scheme, index)}" for scheme in view.schemes)
-            lines.append(f"{measure.head}: {numbers}.")
+    for index, metric in _drawn(view):
+        numbers = ", ".join(f"{scheme} {view.text(scheme, index)}" for scheme in view.schemes)
+        lines.append(f"{metric.head}: {numbers}.")
     return " ".join(lines)

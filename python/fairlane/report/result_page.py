@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairlane.report import access_map, comparison, figures, own_tables
-from fairlane.report.comparison import ComparisonView, Measure
+from fairlane.report.comparison import ComparisonView
 from fairlane.report.own_page import Head, OwnPage, Picture, Row, Table, stem_of
 from fairlane.results import figures as drawings
 from fairlane.results import plots
@@ -52,7 +52,7 @@ def of_comparison(document: Json, stem: str = "") -> OwnPage:
         wide=partial(comparison.draw, view),
         narrow=partial(comparison.draw, view, columns=2),
     )
-    link = Table("numbers", "Numbers", OF_THE_LINK, ["scheme"], *_by_scheme(view, _measures(view, grouped=False)))
+    link = Table("numbers", "Numbers", OF_THE_LINK, ["scheme"], *_by_scheme(view, _columns(view, grouped=False)))
     return OwnPage(
         stem=stem or stem_of("comparison", view.name),
         tab="schemes" if stem else view.name,
@@ -69,8 +69,8 @@ def of_result(document: Json) -> OwnPage:
     """The page of a document of `fairlane run`."""
     scheme = str(document["scenario"]["queue"]["scheme"])
     view = comparison.view({scheme: document})
-    whole = _measures(view, grouped=False)
-    numbers = [Row([view.measures[index].head], [view.text(scheme, index)]) for index in whole]
+    whole = _columns(view, grouped=False)
+    numbers = [Row([view.columns[index].metric.head], [view.text(scheme, index)]) for index in whole]
     return OwnPage(
         stem=stem_of("run", view.name),
         tab=view.name,
@@ -92,21 +92,21 @@ def _in_order(results: Mapping[str, Json], view: ComparisonView) -> dict[str, Js
     return {scheme: results[scheme] for scheme in view.schemes}
 
 
-def _measures(view: ComparisonView, *, grouped: bool) -> list[int]:
-    return [index for index, measure in enumerate(view.measures) if bool(measure.group) == grouped]
+def _columns(view: ComparisonView, *, grouped: bool) -> list[int]:
+    return [index for index, column in enumerate(view.columns) if (column.group is not None) == grouped]
 
 
 def _by_scheme(view: ComparisonView, columns: Sequence[int]) -> tuple[list[Head], list[Row]]:
-    heads = [Head(view.measures[index].head, view.measures[index].better) for index in columns]
+    heads = [Head(view.columns[index].metric.head, view.columns[index].better) for index in columns]
     return heads, [Row([scheme], [view.text(scheme, index) for index in columns]) for scheme in view.schemes]
 
 
 def _by_group(view: ComparisonView) -> list[Table]:
-    """A table for each measure of groups, with a column for each of them; those of applications are left out."""
+    """A table for each metric of groups, with a column for each of them; those of applications are left out."""
     tables = []
-    grouped = {words: found for words, found in _grouped(view).items() if not view.measures[found[0]].application}
+    grouped = {words: found for words, found in _grouped(view).items() if not view.columns[found[0]].application}
     for number, (words, of_groups) in enumerate(grouped.items()):
-        heads = [Head(view.measures[index].group) for index in of_groups]
+        heads = [Head(view.columns[index].group_name) for index in of_groups]
         rows = [Row([scheme], [view.text(scheme, index) for index in of_groups]) for scheme in view.schemes]
         tables.append(Table(f"of-groups-{number}", f"{words} by group", MEANS, ["scheme"], heads, rows))
     return tables
@@ -114,9 +114,9 @@ def _by_group(view: ComparisonView) -> list[Table]:
 
 def _of_applications(view: ComparisonView) -> list[Table]:
     """What calls, videos and tests of each group met, with a column for each scheme; nothing if there are none."""
-    found = [(index, measure) for index, measure in enumerate(view.measures) if measure.application]
+    found = [(index, column) for index, column in enumerate(view.columns) if column.application]
     rows = [
-        Row([one.group, one.application, one.head], [view.text(scheme, index) for scheme in view.schemes])
+        Row([one.group_name, one.application, one.metric.head], [view.text(scheme, index) for scheme in view.schemes])
         for index, one in found
     ]
     keys, heads = ["group", "application", "measure"], [Head(scheme) for scheme in view.schemes]
@@ -126,25 +126,23 @@ def _of_applications(view: ComparisonView) -> list[Table]:
 def _of_groups(view: ComparisonView, scheme: str) -> Table:
     """A row for each group."""
     grouped = _grouped(view)
-    names = dict.fromkeys(view.measures[index].group for of_groups in grouped.values() for index in of_groups)
+    names = dict.fromkeys(view.columns[index].group_name for of_groups in grouped.values() for index in of_groups)
     rows = []
     for name in names:
-        found = [next((i for i in of_groups if view.measures[i].group == name), None) for of_groups in grouped.values()]
+        found = [
+            next((i for i in of_groups if view.columns[i].group_name == name), None) for of_groups in grouped.values()
+        ]
         rows.append(Row([name], ["–" if index is None else view.text(scheme, index) for index in found]))
     return Table("groups", "Groups", MEANS, ["group"], [Head(words) for words in grouped], rows)
 
 
 def _grouped(view: ComparisonView) -> dict[str, list[int]]:
-    """The measures of groups by name and unit."""
+    """The columns of groups by heading."""
     found: dict[str, list[int]] = {}
-    for index in _measures(view, grouped=True):
-        found.setdefault(_without_group(view.measures[index]), []).append(index)
+    for index in _columns(view, grouped=True):
+        head = view.columns[index].metric.head
+        found.setdefault(head[:1].upper() + head[1:], []).append(index)
     return found
-
-
-def _without_group(measure: Measure) -> str:
-    words = measure.name[:1].upper() + measure.name[1:]
-    return f"{words} ({measure.unit})" if measure.unit else words
 
 
 def _pictures(results: Mapping[str, Json]) -> list[Picture]:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fairlane.base.metric_units import unit_of
 from fairlane.report import figures
 from fairlane.report.own_page import Head, OwnPage, Picture, Row, Table, stem_of
 from fairlane.results import plots
 from fairlane.results.intervals import format_interval, format_quantile, is_quantile
+from fairlane.results.metrics import unit_of
 from fairlane.sweeps.figure import draw, sizes
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
-from fairlane.base.metric_units import unit_of
-from fairlane.results.metrics import link_metrics, metrics, path_metrics, series, slowdown_metrics
+from fairlane.results.metrics import link_metrics, metrics, path_metrics, series, slowdown_metrics, unit_of
 from fairlane.results.replications import Replications
 
 if TYPE_CHECKING:

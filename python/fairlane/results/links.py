@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairlane.results.access import longest_delay_s
-from fairlane.results.table import Json, Table, mean, over_runs, quantile
+from fairlane.results.metrics import shown
+from fairlane.results.summary import key
+from fairlane.results.table import Json, Table, cell, over_runs
 
 MANY_LINKS = 12
 """More than that are not listed one by one."""
@@ -32,7 +34,9 @@ def of_how_many(shown: int, total: int) -> str:
 
 def busiest_links(documents: Mapping[str, Json], most: int = BUSIEST) -> Table:
     """The links that are used most under any of the queues: use, queue, delay and drops in one table."""
-    heads = ["utilisation (%)", "queue (packets)", "p99 delay (ms)", "dropped (%)"]
+    *first, dropped = shown("links")
+    (waited,) = (metric for metric in shown("delays") if metric.name == "delay_p99_s")
+    heads = [metric.head for metric in (*first, waited, dropped)]
     use: dict[str, float] = {}
     for document in documents.values():
         for link in document["summary"]["links"]:
@@ -43,28 +47,27 @@ def busiest_links(documents: Mapping[str, Json], most: int = BUSIEST) -> Table:
             index = next(i for i, link in enumerate(document["summary"]["links"]) if link["name"] == name)
             link = document["summary"]["links"][index]
             delay = over_runs(document, (longest_delay_s(run["links"][index]) for run in document["runs"]))
-            queued, dropped = mean(link["queue_mean_packets"]), mean(link["dropped_share"], 100)
-            table.add_row(name, queue, mean(link["utilisation"], 100), queued, quantile(delay, 1e3), dropped)
+            cells = (cell(metric, link[key(metric)]) for metric in first)
+            table.add_row(name, queue, *cells, cell(waited, delay), cell(dropped, link[key(dropped)]))
     return table
 
 
 def _all_links(documents: Mapping[str, Json]) -> list[Table]:
-    links = Table(["queue", "link", "utilisation (%)", "queue (packets)"], 2, "Links")
-    delays = Table(
-        ["queue", "link", "class", "mean delay (ms)", "p50 (ms)", "p95 (ms)", "p99 delay (ms)"], 3, "Delays of links"
-    )
-    drops = Table(["queue", "link", "reason", "drops (packets)", "share of arrivals (%)"], 3, "Drops")
+    of_links = shown("links")[:-1]  # drops have a table of their own
+    of_delays, of_drops = shown("delays"), shown("drops")
+    links = Table(["queue", "link", *(metric.head for metric in of_links)], 2, "Links")
+    delays = Table(["queue", "link", "class", *(metric.head for metric in of_delays)], 3, "Delays of links")
+    drops = Table(["queue", "link", "reason", *(metric.head for metric in of_drops)], 3, "Drops")
     for queue, document in documents.items():
         for place, link in enumerate(document["summary"]["links"]):
             name = link["name"]
             records = [delay for run in document["runs"] for delay in run["links"][place]["delay"]]
-            links.add_row(queue, name, mean(link["utilisation"], 100), mean(link["queue_mean_packets"]))
+            links.add_row(queue, name, *(cell(metric, link[key(metric)]) for metric in of_links))
             for delay in link["delay"]:
                 of_class = [run for run in records if run["traffic_class"] == delay["traffic_class"]]
-                middle = (over_runs(document, (one[key] for one in of_class)) for key in ("p50_s", "p95_s"))
-                quantiles = (quantile(time, 1e3) for time in (*middle, delay["p99_s"]))
-                delays.add_row(queue, name, delay["traffic_class"], mean(delay["mean_s"], 1e3), *quantiles)
+                names = [metric.path[1] for metric in of_delays]
+                means = (over_runs(document, (one[quantity] for one in of_class)) for quantity in names)
+                delays.add_row(queue, name, delay["traffic_class"], *map(cell, of_delays, means))
             for drop in link["drops"]:
-                share = mean(drop["share_of_arrivals"], 100)
-                drops.add_row(queue, name, drop["reason"], mean(drop["packets"]), share)
+                drops.add_row(queue, name, drop["reason"], *(cell(metric, drop[metric.path[1]]) for metric in of_drops))
     return [links, delays, drops]

@@ -1,20 +1,84 @@
-"""The metrics of a run record by name."""
+"""The metrics of a run record by name, and those that a scenario has."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fairlane.results.applications import FIGURES
+from fairlane import _fairlane
+from fairlane.results.catalogue import METRICS
+from fairlane.results.metric import Metric
 
 Row = dict[str, Any]
 
 QUANTITIES = ("mean_s", "p50_s", "p95_s", "p99_s", "max_s")
 """What is told of times that were measured one by one."""
 
-GROUP_SERIES = ("throughput_bps", "rate_bps", "one_way_delay_s", "rtt_s", "lost_share", "marked_share")
+_ENDS = {"_bps": "bit/s", "_s": "s", "_seconds": "s", "_packets": "packets", "_bytes": "bytes", "share": "1"}
+"""Units of columns that schemes, planes and tables name themselves, by the end of the name."""
+
+
+def shown(place: str, scope: str | None = None) -> list[Metric]:
+    """The metrics of a table or command, of one scope if given."""
+    return [metric for metric in METRICS if place in metric.shown and scope in {None, metric.scope}]
+
+
+def of_applications(kind: str) -> list[Metric]:
+    """What tables and pages show of the applications of a kind, counts last."""
+    return sorted((metric for metric in shown("applications") if metric.path[0] == kind), key=lambda one: not one.unit)
+
+
+_RUN, _GROUP, _LINK = (shown("columns", scope) for scope in ("run", "group", "link"))
+_ORDER = ("udp", "voip", "responsiveness", "video")
+"""Records of a group whose columns come first; the others are in the order of the record."""
+_OF_PARTS = sorted(
+    (metric for metric in _GROUP if len(metric.path) > 1 and metric.path[0] != "path"),
+    key=lambda metric: _ORDER.index(metric.path[0]) if metric.path[0] in _ORDER else len(_ORDER),
+)
+_SHOWN_OF_APPLICATIONS = {metric.path[0] for metric in shown("applications")}
+APPLICATIONS = tuple(dict.fromkeys(one.path[0] for one in _OF_PARTS if one.path[0] in _SHOWN_OF_APPLICATIONS))
+"""Records of a group that its applications have."""
+_PATH = sorted((metric for metric in _GROUP if metric.path[0] == "path"), key=lambda metric: len(metric.path) < 3)
+_LINK_PARTS = {metric.path[0]: [one for one in _LINK if one.path[0] == metric.path[0]] for metric in _LINK}
+GROUP_SERIES = [metric.name for metric in METRICS if metric.scope == "series of a group"]
 """Time series of each group."""
+_LINK_SERIES = [metric.name for metric in METRICS if metric.scope == "series of a link"]
+_UNITS = {
+    name: metric.unit
+    for metric in reversed(METRICS)
+    if metric.scope not in {"evaluation", "search"}
+    for name in ("_".join(metric.path[1:]), metric.name)
+}
+CRITERIA = {metric.name: metric for metric in shown("criterion")}
+"""What `evaluate` judges by. Every criterion stands for itself: there is no score of all of them."""
+OBJECTIVES = {metric.name: metric for metric in sorted(shown("objective"), key=lambda metric: metric.scope != "search")}
+"""What `search designer` can make best."""
+
+
+def unit_of(column: str) -> str | None:
+    """The unit of a column, whose name begins with that of a metric; None if it has none."""
+    name = column.partition(".")[0]
+    if name in _UNITS:
+        return _UNITS[name] or None
+    return next((unit for end, unit in _ENDS.items() if name.endswith(end)), None)
+
+
+def worst_of(metric: Metric, record: Row) -> float | None:
+    """A metric in the record of a run: of groups and links that of the worst; None if there is none."""
+    if metric.scope == "run":
+        value: float | None = metric.of(record)
+        return value
+    found = [value for owner in record[f"{metric.scope}s"] for value in _values(metric, owner) if value is not None]
+    return (min if metric.better == "high" else max)(found, default=None)
+
+
+def _values(metric: Metric, owner: Row) -> list[float | None]:
+    """Its values at a group or link: one, or one for each traffic class or reason."""
+    if not metric.by:
+        return [metric.of(owner)]
+    return [one.get(metric.path[1]) for one in owner.get(metric.path[0], ())]
 
 
 def jain(rates: Sequence[float]) -> float | None:
@@ -37,42 +101,26 @@ def metrics(run: Row) -> Row:
 
 
 def _metrics(run: Row) -> Iterator[tuple[str, Any]]:
-    for name in ("throughput_ratio", "jain_index", "jain_index_flows", "jain_index_normalised"):
-        yield name, run.get(name)
+    yield from ((metric.name, metric.of(run)) for metric in _RUN if len(metric.path) == 1)
     for group in run["groups"]:
-        for metric in ("throughput_bps", "goodput_bps", "max_min_share_bps", "normalised_throughput"):
-            yield f"{metric}.{group['name']}", group.get(metric)
-        for metric, value in path_metrics(group).items():
-            yield f"{metric}.{group['name']}", value
-        if udp := group.get("udp"):
-            yield f"delivered_share.{group['name']}", udp["delivered_share"]
-        for metric, value in application_metrics(group).items():
-            yield f"{metric}.{group['name']}", value
-        if times := group.get("transfer_times"):
-            for metric in ("started", "completed", "offered_bps", "mean_s", "p50_s", "p95_s", "p99_s", "max_s"):
-                yield f"transfers_{metric}.{group['name']}", times[metric]
-            for metric, value in slowdown_metrics(times).items():
-                yield f"transfers_{metric}.{group['name']}", value
-    yield from _state("edge_state", run).items()
+        yield from ((f"{name}.{group['name']}", value) for name, value in _group_metrics(group).items())
+    yield from _there(_RUN, run).items()
     yield from _lab(run).items()
     for link in run["links"]:
-        for metric, value in link_metrics(link).items():
+        for name, value in link_metrics(link).items():
             # A group may have the name of a link: no metric of one is called as one of the other.
-            of_link = "link_throughput_bps" if metric == "throughput_bps" else metric
+            of_link = "link_throughput_bps" if name == "throughput_bps" else name
             yield f"{of_link}.{link['name']}", value
 
 
-def application_metrics(group: Row) -> Row:
-    """Every number of the applications of a group: `mos` of the record `voip` is `voip_mos`."""
-    return {name: value for kind in FIGURES for name, value in _numbers(kind, group.get(kind) or {})}
+def _group_metrics(group: Row) -> Row:
+    own = {metric.name: metric.of(group) for metric in _GROUP if len(metric.path) == 1}
+    return own | path_metrics(group) | _there(_OF_PARTS, group)
 
 
-def _numbers(name: str, record: Row) -> Iterator[tuple[str, Any]]:
-    for key, value in record.items():
-        if isinstance(value, dict):
-            yield from _numbers(f"{name}_{key}", value)
-        elif not isinstance(value, list):
-            yield f"{name}_{key}", value
+def _there(several: Sequence[Metric], record: Row) -> Row:
+    """The metrics of parts that a record has."""
+    return {metric.name: metric.of(record) for metric in several if len(metric.path) > 1 and record.get(metric.path[0])}
 
 
 def slowdown_metrics(transfers: Row) -> Row:
@@ -89,14 +137,10 @@ def path_metrics(group: Row, path: Row | None = None) -> Row:
     path = path or group.get("path")
     if path is None:
         return {}
-    has_tcp = group.get("tcp") or group.get("transfer_times")
-    of_tcp = ["smoothed_rtt"] if "smoothed_rtt" in path else ["rtt"] if has_tcp else []
-    times = ("one_way_delay", *of_tcp)
-    names = ("lost_share", "marked_share", *(["retransmitted_segments"] if "retransmitted_segments" in path else []))
-    return {
-        **{f"{name}_{quantity}": (path.get(name) or {}).get(quantity) for name in times for quantity in QUANTITIES},
-        **{name: path.get(name) for name in names},
-    }
+    has_tcp = (group.get("tcp") or group.get("transfer_times")) and "smoothed_rtt" not in path
+    absent = {name for name in ("smoothed_rtt", "retransmitted_segments") if name not in path}
+    absent |= set() if has_tcp else {"rtt"}
+    return {metric.name: metric.of({"path": path}) for metric in _PATH if metric.path[1] not in absent}
 
 
 def series(run: Row) -> dict[str, list[float | None]]:
@@ -104,33 +148,20 @@ def series(run: Row) -> dict[str, list[float | None]]:
     if (found := run.get("series")) is None:
         return {}
     of_groups = {f"{name}.{group['name']}": group[name] for group in found["groups"] for name in GROUP_SERIES}
-    return of_groups | {f"{name}.{found['link']}": found[name] for name in ("queue_packets", "drop_threshold")}
+    return of_groups | {f"{name}.{found['link']}": found[name] for name in _LINK_SERIES}
 
 
 def link_metrics(link: Row) -> Row:
     """What was measured at one link."""
-    queue = link.get("queue", {})
-    metrics = {
-        "utilisation": link["utilisation"],
-        "throughput_bps": link["throughput_bps"],
-        "queue_mean_packets": queue.get("mean_packets"),
-        "queue_mean_bytes": queue.get("mean_bytes"),
-        "queue_max_packets": queue.get("max_packets"),
-    }
-    for delay in link.get("delay", ()):
-        for quantity in QUANTITIES:
-            metrics[f"delay_{quantity}.{delay['traffic_class']}"] = delay.get(quantity)
-    for drops in link["drops"]:
-        metrics[f"dropped_packets.{drops['reason']}"] = drops["packets"]
-    metrics["marked_packets"] = link.get("marks", 0)
-    metrics |= _state("state", link)
-    metrics |= {f"reading_{name}": value for name, value in link["readings"].items()}
-    return metrics
-
-
-def _state(name: str, of: Row) -> Row:
-    """What a scheme remembers at the end of a run."""
-    return {f"{name}_{quantity}": of[name][quantity] for quantity in ("records", "bytes")} if name in of else {}
+    found: Row = {}
+    for part, several in _LINK_PARTS.items():
+        if several[0].by:  # one after another: all quantities of a class
+            for one in link.get(part, ()):
+                found |= {f"{metric.name}.{one[metric.by]}": one.get(metric.path[1]) for metric in several}
+        elif part != "state" or part in link:
+            found |= {metric.name: metric.of(link) for metric in several}
+    found["marked_packets"] = link.get("marks", 0)  # not in runs of the lab
+    return found | {f"reading_{name}": value for name, value in link["readings"].items()}
 
 
 def _lab(run: Row) -> Row:
@@ -139,3 +170,23 @@ def _lab(run: Row) -> Row:
     switch = entry.pop("switch", {})
     own = {f"lab_{name}": value for name, value in entry.items()}
     return own | {f"lab_switch_{name}": value for name, value in switch.items()}
+
+
+def metric_names(scenario: str) -> list[str]:
+    """The metrics of runs of a canonical scenario."""
+    run, classes = _unstarted(scenario)
+    delays = [metric.name for metric in _LINK if metric.by == "traffic_class"]
+    return list(metrics(run)) + [
+        f"{name}.{of_class}.{link['name']}" for name in delays for of_class in classes for link in run["links"]
+    ]
+
+
+def series_names(scenario: str) -> list[str]:
+    """The metrics of which runs of a canonical scenario have time series."""
+    return list(series(_unstarted(scenario)[0]))
+
+
+def _unstarted(scenario: str) -> tuple[Row, list[str]]:
+    """The record of a run before its start, which has no packets and thus no delays yet, and the traffic classes."""
+    record: Row = json.loads(_fairlane.unstarted_record(scenario))
+    return record, list(dict.fromkeys(group["traffic_class"] for group in json.loads(scenario)["groups"]))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fairlane.results.table import Json, Table, mean, over_runs, quantile
+from fairlane.results.metrics import shown
+from fairlane.results.table import Json, Table, cell, mean, over_runs
 
 MOST_ROWS = 10
 """Of the users and of the flows under a queue, in the terminal and in notebooks."""
-QUANTITIES = ("mean_s", "p50_s", "p95_s", "p99_s")
+_PATH = shown("paths", "group")
 _TIMES = {"one_way_delay": "one-way", "rtt": "RTT"}
-_SHARES = ("lost_share", "marked_share")
+_OF_TIMES = {name: [metric for metric in _PATH if metric.path[1] == name] for name in _TIMES}
+_SHARES = [metric for metric in _PATH if metric.path[1] not in _TIMES]
 
 
 class _Who(NamedTuple):
@@ -58,10 +60,11 @@ def _both(found: Mapping[str, Sequence[_Who]], keys: Sequence[str], what: str, m
             f"{most} of {total} {what}{each}, by p99 one-way delay, the longest first; --json has all, {what}.parquet"
         )
     for name, words in _TIMES.items():
-        heads = [f"{words} mean (ms)", "p50 (ms)", "p95 (ms)", "p99 (ms)"]
+        first, *others = (metric.head for metric in _OF_TIMES[name])
+        heads = [first, *(head.removeprefix(f"{words} ") for head in others)]
         if name == "one_way_delay":
             rate = ["throughput (Mbit/s)"] if with_rates else []
-            heads = [*rate, *heads, "lost (%)", "marked (%)"]
+            heads = [*rate, *heads, *(metric.head for metric in _SHARES)]
         title = f"{'One-way delay' if name == 'one_way_delay' else 'RTT'} by {what.removesuffix('s')}"
         table = Table(["queue", *keys, *heads], 1 + len(keys), title, note)
         for queue, every in shown.items():
@@ -75,12 +78,8 @@ def _cells(one: _Who, name: str, *, with_rate: bool) -> Iterator[str]:
     is_delay = name == "one_way_delay"
     if is_delay and with_rate:
         yield mean(one.throughput_bps, 1e-6)
-    times = one.path[name]
-    for quantity in QUANTITIES:
-        yield (mean if quantity == "mean_s" else quantile)(times and times[quantity], 1e3)
-    if is_delay:
-        for share in _SHARES:
-            yield mean(one.path[share], 100)
+    for metric in (*_OF_TIMES[name], *(_SHARES if is_delay else ())):
+        yield cell(metric, metric.of({"path": one.path}))
 
 
 def _groups(document: Json) -> Iterator[_Who]:
@@ -116,8 +115,12 @@ def _flows_of(run: Json) -> Iterator[tuple[str, int, str, float | None, Json]]:
 
 def _over_runs(document: Json, paths: Sequence[Json]) -> dict[str, Any]:
     """A path as a summary has it."""
-    summary: dict[str, Any] = {share: over_runs(document, (path[share] for path in paths)) for share in _SHARES}
+    summary: dict[str, Any] = {
+        metric.path[1]: over_runs(document, (path[metric.path[1]] for path in paths)) for metric in _SHARES
+    }
     for name in _TIMES:
         found = [path[name] for path in paths if path.get(name)]
-        summary[name] = {key: over_runs(document, (one[key] for one in found)) for key in QUANTITIES} if found else None
+        quantities = [metric.path[2] for metric in _OF_TIMES[name]]
+        means = {key: over_runs(document, (one[key] for one in found)) for key in quantities}
+        summary[name] = means if found else None
     return summary

@@ -26,13 +26,15 @@ class Estimate(TypedDict):
     """How many replications have the value."""
 
 
-class Performance(TypedDict):
-    """How much was simulated."""
+class Cost(TypedDict):
+    """What the runs of a scenario cost: on this machine, this time."""
 
-    delivered_packets: int
-    """Packets that crossed links, access links not counted, warm-up included."""
-    events: int
-    """Events handled."""
+    cpu_seconds: float
+    """CPU time of the simulations alone; of those whose cost is known."""
+    run_cpu_seconds: list[float | None]
+    """CPU time of each run; null where it is not known."""
+    peak_memory_bytes: int | None
+    """High-water mark of the resident memory of the process that ran them; null where the system does not tell."""
 
 
 class StateRecord(TypedDict):
@@ -42,6 +44,15 @@ class StateRecord(TypedDict):
     """Records of flows, users or buckets; 0 for a scheme without any."""
     bytes: int
     """Bytes: the fixed part and what the records occupy, their keys included."""
+
+
+class Performance(TypedDict):
+    """How much was simulated."""
+
+    delivered_packets: int
+    """Packets that crossed links, access links not counted, warm-up included."""
+    events: int
+    """Events handled."""
 
 
 class TransferRecord(TypedDict):
@@ -263,48 +274,37 @@ class GroupSeriesRecord(TypedDict):
     """Packets delivered with a congestion mark over those delivered; null where none was."""
 
 
-class Cost(TypedDict):
-    """What the runs of a scenario cost: on this machine, this time."""
-
-    cpu_seconds: float
-    """CPU time of the simulations alone; of those whose cost is known."""
-    run_cpu_seconds: list[float | None]
-    """CPU time of each run; null where it is not known."""
-    peak_memory_bytes: int | None
-    """High-water mark of the resident memory of the process that ran them; null where the system does not tell."""
-
-
 class TimesSummary(TypedDict):
     """Times that were measured one by one, over the replications that have any."""
 
     mean_s: Estimate
-    """Mean."""
+    """Mean, exact."""
     p50_s: Estimate
-    """Median."""
+    """Median, within 3.2 %."""
     p95_s: Estimate
-    """95th percentile."""
+    """95th percentile, within 3.2 %."""
     p99_s: Estimate
-    """99th percentile."""
+    """99th percentile, within 3.2 %."""
     max_s: Estimate
-    """Maximum."""
+    """Maximum, exact."""
 
 
 class DelaySummary(TypedDict):
-    """Queueing delay of one class over all replications."""
+    """Queueing delay of one class."""
 
     traffic_class: str
     """BE or EF."""
     mean_s: Estimate
     """Mean."""
     p99_s: Estimate
-    """99th percentile."""
+    """99th percentile, within 3.2 %."""
 
 
 class DropSummary(TypedDict):
-    """Drops for one reason over all replications."""
+    """Drops for one reason."""
 
     reason: str
-    """As in docs/concepts.md: `aqm`, `overlimit` or `pushed_out`."""
+    """As in docs/concepts.md: `aqm`, `overlimit` or `pushed_out`; also `lost`, of a link that loses packets."""
     packets: Estimate
     """Packets."""
     share_of_arrivals: Estimate
@@ -315,9 +315,9 @@ class StateSummary(TypedDict):
     """What a scheme remembered at the end of the runs."""
 
     records: Estimate
-    """Records of flows, users or buckets."""
+    """Records of flows, users or buckets; 0 for a scheme without any."""
     bytes: Estimate
-    """Bytes."""
+    """Bytes: the fixed part and what the records occupy, their keys included."""
 
 
 class NodeRecord(TypedDict):
@@ -467,12 +467,12 @@ class SeriesRecord(TypedDict):
 
 
 class PathSummary(TypedDict):
-    """What packets met on their way from host to receiver, over all replications."""
+    """What the group's packets met on their way from host to receiver, over all replications."""
 
     lost_share: NotRequired[Estimate | None]
-    """Packets dropped over those dropped or delivered; null if no replication has any."""
+    """Packets dropped or lost, over those and the delivered ones; null without any."""
     marked_share: NotRequired[Estimate | None]
-    """Packets delivered with a congestion mark over those delivered; null if no replication has any."""
+    """Packets delivered with a mark over those delivered; null without any."""
     one_way_delay: NotRequired[TimesSummary | None]
     """From the host's sending, its access link included, to the receiver; null if no packet reached one."""
     rtt: NotRequired[TimesSummary | None]
@@ -487,23 +487,23 @@ class LinkSummary(TypedDict):
     utilisation: Estimate
     """Busy time over measured time."""
     throughput_bps: Estimate
-    """Bits on the wire per second."""
+    """Bits on the wire per second, packets lost on the wire left out."""
     queue_mean_packets: Estimate
-    """Time-weighted mean queue in packets."""
+    """Time-weighted mean in packets."""
     queue_mean_bytes: Estimate
-    """Time-weighted mean queue in bytes."""
+    """Time-weighted mean in bytes."""
     delay: list[DelaySummary]
-    """Queueing delay per class."""
+    """Queueing delay of the classes that had packets."""
     drops: list[DropSummary]
-    """Drops per reason."""
+    """Drops, by reason."""
     dropped_share: Estimate
     """Packets dropped for whatever reason over packets that arrived."""
     max_min_utilisation: Estimate
     """Utilisation if every user got its max-min share."""
     state: StateSummary
-    """What the queue's scheme remembered at the end."""
+    """What the queue's scheme remembered at the end of the run, waiting packets left out."""
     readings: dict[str, Estimate]
-    """What the scheme measures and counts itself, at the end of the runs that have the reading."""
+    """What the scheme measures and counts itself, at the end of the run; the chapters of the schemes say what it is."""
 
 
 class TcpRecord(TypedDict):
@@ -603,35 +603,38 @@ class GroupSummary(TypedDict):
     users: int
     """Number of users."""
     throughput_bps: Estimate
-    """Mean throughput per user, bit/s on the wire."""
+    """Mean throughput per user over its last link, bits on the wire per second."""
     goodput_bps: Estimate
-    """Mean goodput per user, bit/s."""
+    """Mean goodput per user: payload delivered (TCP: in order) per second."""
     user_throughput_bps: list[Estimate]
-    """Throughput of each user."""
+    """Throughput of each user; empty with `probes.user_rows = false`, as all that has a row for each user or flow."""
     user_goodput_bps: list[Estimate]
     """Goodput of each user."""
     max_min_share_bps: Estimate
-    """The max-min share of each user, bit/s on the wire."""
+    """What max-min fairness, weighted by `weight` times `reference_rate`, would give each user: bits on the wire per
+    second. TCP flows ask for all they can get, UDP flows for their mean rate, web sessions for what they drew; access
+    links bound it."""
     normalised_throughput: NotRequired[Estimate | None]
-    """Mean throughput per user over the max-min share; null if no replication has one."""
+    """Mean throughput per user over that share; null if the share is zero."""
     path: PathSummary
     """What the group's packets met on their way from host to receiver."""
     user_paths: list[PathSummary]
     """The same for each user; empty unless `probes.detail` is `user` or `flow`."""
     tcp_flow_throughput_bps: NotRequired[Estimate | None]
-    """Mean throughput per lasting TCP flow, bit/s on the wire; null without any."""
+    """Throughput of each lasting flow, user by user: bits on the wire that reached the receiver, per second."""
     udp_delivered_share: NotRequired[Estimate | None]
-    """UDP packets received over packets sent; null without any."""
+    """Packets received over packets sent; null if none was sent. Those on the way at either end make it a little
+    inexact."""
     transfers_completed: NotRequired[Estimate | None]
-    """Finite transfers that started during the measurement and ended; null without a source of any."""
+    """Those of them that ended within the run."""
     transfer_mean_s: NotRequired[Estimate | None]
-    """Their mean time; null if none ended."""
+    """Mean time of those that ended, exact; null if none did, as all that follow."""
     transfer_p95_s: NotRequired[Estimate | None]
-    """Their 95th percentile; null if none ended."""
+    """95th percentile, within 3.2 %."""
     transfer_slowdown_mean: NotRequired[Estimate | None]
-    """Mean of their times over those that they would have taken alone; null if none ended."""
+    """Mean, exact."""
     transfer_slowdown_p99: NotRequired[Estimate | None]
-    """99th percentile of the same; null if none ended."""
+    """99th percentile, within 3.2 %."""
     applications: dict[str, Estimate]
     """Every number of the group's applications: `voip_mos` is `mos` in `voip` of the runs, and a number of a table
     within has the table's name before its own. Empty without such a source."""
@@ -692,17 +695,19 @@ class Summary(TypedDict):
     groups: list[GroupSummary]
     """The user groups."""
     throughput_ratio: NotRequired[Estimate | None]
-    """Throughput ratio; null if no replication has one."""
+    """Throughput per user of the first group over that of the second; null without two groups or if the latter is
+    zero."""
     jain_index: NotRequired[Estimate | None]
-    """Jain's index over all users; null if no replication has one."""
+    """Jain's index over the throughput of all users; null if nothing got through."""
     jain_index_flows: NotRequired[Estimate | None]
-    """Jain's index over all lasting TCP flows; null if no replication has one."""
+    """Jain's index over the throughput of all TCP flows that last as long as the run; null if there are none or nothing
+    got through."""
     jain_index_normalised: NotRequired[Estimate | None]
-    """Jain's index over the normalised throughput of all users; null if no replication has one."""
+    """Jain's index over the normalised throughput of all users; null if nothing got through."""
     links: list[LinkSummary]
     """The links."""
     edge_state: StateSummary
-    """What the markers of the edge remembered at the end, all users together."""
+    """What the markers of the edge remembered at the end of the run, all users together."""
 
 
 class RunRecord(TypedDict):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, cast
 
-from fairlane import _fairlane
+from fairlane.results import summary as summaries
 from fairlane.results.intervals import CONFIDENCE
 from fairlane.results.kept import Kept
 from fairlane.results.notes import notes_of
@@ -60,15 +61,15 @@ class Replications:
 
     def json(self, confidence: float = CONFIDENCE) -> str:
         """The result document: scenario, notes, means with intervals, runs, cost (`fairlane schema result`)."""
-        return _fairlane.summarise(self.scenario_json, list(self.runs_json), list(self.cpu_seconds), confidence)
+        return summaries.document(self.scenario_json, self.runs_json, self.cpu_seconds, confidence)
 
     def document(self, confidence: float = CONFIDENCE) -> dict[str, Any]:
         """The result document as a table."""
         document: dict[str, Any] = json.loads(self.json(confidence))
         return document
 
-    @property
+    @cached_property
     def summary(self) -> Summary:
         """Means over the replications with 95% intervals."""
-        summary: Summary = self.document()["summary"]
+        summary: Summary = cast("Summary", summaries.summary(self.runs, CONFIDENCE))
         return summary

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairlane.results.intervals import PointEstimate, format_interval, format_quantile, interval
+from fairlane.results.metric import Metric
 
 Json = Mapping[str, Any]
 
@@ -42,6 +43,11 @@ def mean(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:
 def quantile(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:
     """The same of a quantile, whose half width includes the bin of its histogram."""
     return "" if estimate is None else format_quantile(*_scaled(estimate, factor))
+
+
+def cell(metric: Metric, estimate: Mapping[str, Any] | None) -> str:
+    """The mean of a metric in the unit of tables."""
+    return (quantile if metric.is_quantile else mean)(estimate, metric.factor)
 
 
 def _scaled(estimate: Mapping[str, Any], factor: float) -> tuple[float, float | None]:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairlane.base.text import name
 from fairlane.results.access import access_tables, applications, is_access, user_shares, worst_nodes
-from fairlane.results.applications import FIGURES
 from fairlane.results.links import MANY_LINKS, OF_AN_OVERVIEW, busiest, link_tables, of_how_many
+from fairlane.results.metric import Metric
+from fairlane.results.metrics import APPLICATIONS, of_applications, shown
 from fairlane.results.paths import path_tables
-from fairlane.results.table import Json, Table, mean, quantile
+from fairlane.results.summary import key
+from fairlane.results.table import Json, Table, cell, mean, quantile
 
 if TYPE_CHECKING:
     from fairlane.results.intervals import PointEstimate
     from fairlane.results.overview import Overview
-
-TRANSFER_COLUMNS = ("transfers", "mean time (s)", "p95 time (s)", "mean slowdown", "p99 slowdown")
 
 #: More queues than that are compared in one table.
 MOST_QUEUES = 3
@@ -126,22 +126,17 @@ def summary_tables(documents: Mapping[str, Json]) -> list[Table]:
         documents: Result documents by queue.
     """
     summaries = {queue: document["summary"] for queue, document in documents.items()}
-    rates = ("throughput/user (Mbit/s)", "goodput/user (Mbit/s)")
-    groups = Table(["queue", "group", "users", *rates, "over max-min share"], keys=2)
-    shares = Table(["queue", "throughput ratio", "Jain index: users", "TCP flows", "users, normalised"])
-    transfers = Table(["queue", "group", *TRANSFER_COLUMNS], keys=2)
+    of_groups, of_shares, of_transfers = shown("groups"), shown("shares"), shown("transfers", "group")
+    groups = Table(["queue", "group", "users", *(metric.head for metric in of_groups)], keys=2)
+    shares = Table(["queue", *(metric.head for metric in of_shares)])
+    transfers = Table(["queue", "group", *(metric.head for metric in of_transfers)], keys=2)
     for queue, summary in summaries.items():
         for group in summary["groups"]:
-            means = (mean(group[key], 1e-6) for key in ("throughput_bps", "goodput_bps"))
-            normalised = mean(group["normalised_throughput"])
-            groups.add_row(queue, group["name"], str(group["users"]), *means, normalised)
+            groups.add_row(queue, group["name"], str(group["users"]), *_cells(of_groups, group))
             if group["transfers_completed"]:
-                keys = ("s_completed", "_mean_s", "_p95_s", "_slowdown_mean", "_slowdown_p99")
-                cells = ((quantile if "_p" in key else mean)(group[f"transfer{key}"]) for key in keys)
-                transfers.add_row(queue, group["name"], *cells)
-        jain = (mean(summary[f"jain_index{of}"]) for of in ("", "_flows", "_normalised"))
-        shares.add_row(queue, mean(summary["throughput_ratio"]), *jain)
-    of_applications = (_application_table(kind, summaries) for kind in FIGURES)
+                transfers.add_row(queue, group["name"], *_cells(of_transfers, group))
+        shares.add_row(queue, *_cells(of_shares, summary))
+    of_applications = (_application_table(kind, summaries) for kind in APPLICATIONS)
     tables = [
         groups,
         shares,
@@ -158,14 +153,17 @@ def _whole(estimate: PointEstimate | None) -> str:
     return "" if estimate is None else f"{estimate['mean']:.0f}"
 
 
+def _cells(metrics: Sequence[Metric], summary: Mapping[str, Any]) -> Iterator[str]:
+    return (cell(metric, summary.get(key(metric))) for metric in metrics)
+
+
 def _application_table(kind: str, summaries: Mapping[str, Mapping[str, Any]]) -> Table:
     """What the applications of one kind met; without rows if there are none."""
-    figures = FIGURES[kind]
-    heads = (f"{figure.words} ({figure.unit})" if figure.unit else figure.words for figure in figures)
-    table = Table(["queue", f"group: {kind}", *heads], keys=2)
+    metrics = of_applications(kind)
+    table = Table(["queue", f"group: {kind}", *(metric.head for metric in metrics)], keys=2)
     for queue, summary in summaries.items():
         for group in summary["groups"]:
             found = group["applications"]
-            if any(figure.name in found for figure in figures):
-                table.add_row(queue, group["name"], *(mean(found.get(f.name), f.factor) for f in figures))
+            if any(metric.name in found for metric in metrics):
+                table.add_row(queue, group["name"], *_cells(metrics, found))
     return table

@@ -14,6 +14,7 @@ from fairlane.base.files import write_aside, written_below
 from fairlane.base.progress import reporting
 from fairlane.base.text import near, quoted
 from fairlane.results.intervals import CONFIDENCE
+from fairlane.results.metrics import OBJECTIVES
 from fairlane.runs.run import queue_names
 from fairlane.search.common import MOST_EVALUATIONS, MOST_SEED, check_count, interruptible
 from fairlane.search.evaluation import Evaluator
@@ -22,7 +23,7 @@ from fairlane.search.optimiser import CmaOptimiser, OptimiserFactory
 from fairlane.search.result import Cost
 from fairlane.search.scenario_set import Member, halves, read
 from fairlane.search.space import Range, Space, read_range
-from fairlane.search.tuning import CRITERIA, Designer, Judged, criteria
+from fairlane.search.tuning import Designer, Judged, criteria
 from fairlane.simulate.replications import check_threads
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Tuned:
                             "tuned": tuned.interval(criterion).document(),
                             "gain": tuned.gain(defaults, criterion).document(),
                         }
-                        for criterion in CRITERIA
+                        for criterion in OBJECTIVES
                     ],
                 }
                 for half, members in self._halves
@@ -164,8 +165,8 @@ def designer(
     """
     (name,) = queue_names([scheme])
     space = _space(tune)
-    if objective not in CRITERIA:
-        raise UserError(f"objective: {quoted(objective)} is not one of {', '.join(CRITERIA)}")
+    if objective not in OBJECTIVES:
+        raise UserError(f"objective: {quoted(objective)} is not one of {', '.join(OBJECTIVES)}")
     check_count("evaluations", evaluations, 1, MOST_EVALUATIONS)
     check_count("replications", replications, 2, 100_000)
     check_count("seed", seed, 0, MOST_SEED)

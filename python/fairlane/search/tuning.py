@@ -5,44 +5,44 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fairlane import _fairlane
 from fairlane.base.errors import ScenarioError, UserError
 from fairlane.results.intervals import Interval, interval
+from fairlane.results.metric import Metric
+from fairlane.results.metrics import OBJECTIVES, worst_of
 from fairlane.search.attack import asked
 from fairlane.search.evaluation import Evaluator, Numbers
 from fairlane.search.optimiser import Optimiser
 from fairlane.search.scenario_set import Member
 from fairlane.search.space import Space, Values
 
-CRITERIA: Mapping[str, tuple[bool, str]] = {
-    "worst_share": (True, "throughput of the worst user over its max-min share, at most 1"),
-    "jain_index_normalised": (True, "Jain's index of throughput over max-min share"),
-    "utilisation": (True, "busy time of the busiest link over measured time"),
-    "delay_p99_s": (False, "99th percentile of queueing delay, of the worst class and link"),
-}
-"""What is measured: whether more is better, and what it is."""
 FINALISTS = 5
 FINAL_REPLICATIONS = 5
 _REFUSED = math.inf
 
 
 def criteria(record: Mapping[str, Any]) -> Numbers:
-    """The criteria of a record, in their order."""
-    shares = [
+    """The objectives of a record, in their order."""
+    return [_objective(metric, dict(record)) for metric in OBJECTIVES.values()]
+
+
+def _objective(metric: Metric, record: dict[str, Any]) -> float:
+    """That of the worst group, but of the link with the most: the busiest, or the one where packets wait longest."""
+    if metric.scope == "search":
+        return min([*_shares(record), 1.0])
+    return worst_of(replace(metric, better="") if metric.scope == "link" else metric, record) or 0.0
+
+
+def _shares(record: dict[str, Any]) -> list[float]:
+    """Throughput of each user over its max-min share."""
+    return [
         throughput / group["max_min_share_bps"]
         for group in record["groups"]
         if group["max_min_share_bps"] > 0
         for throughput in group["user_throughput_bps"]
-    ]
-    delays = [delay["p99_s"] for link in record["links"] for delay in link["delay"] if delay["packets"]]
-    return [
-        min([*shares, 1.0]),
-        record["jain_index_normalised"] or 0.0,
-        max(link["utilisation"] for link in record["links"]),
-        max(delays, default=0.0),
     ]
 
 
@@ -61,7 +61,7 @@ class Judged:
                     math.fsum(of_scenario[number][place] or 0.0 for of_scenario in runs) / len(runs)
                     for number in range(replications)
                 ]
-                for place, criterion in enumerate(CRITERIA)
+                for place, criterion in enumerate(OBJECTIVES)
             }
         )
 
@@ -162,4 +162,4 @@ class Designer:
 
     def _worth(self, mean: float) -> float:
         """A value of the objective with a sign by which less is better; and back."""
-        return -mean if CRITERIA[self.objective][0] else mean
+        return OBJECTIVES[self.objective].sign * mean

@@ -11,9 +11,9 @@ from math import isfinite
 from typing import Any
 
 from fairlane.base.errors import ScenarioError
-from fairlane.base.metric_units import unit_of
 from fairlane.base.quantities import UNITS, parsed
 from fairlane.base.text import near, quoted
+from fairlane.results.metrics import unit_of
 
 _QUANTITY = {"type": ["string", "number"], "examples": ["5 ms"]}
 _TIME = {"type": "string", "examples": ["20 s"]}

@@ -12,11 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairlane.base.errors import UserError
-from fairlane.base.metric_units import unit_of
 from fairlane.base.quantities import UNITS, parsed
 from fairlane.base.text import for_figure, near, quoted
 from fairlane.results import plots
 from fairlane.results.intervals import Interval
+from fairlane.results.metrics import unit_of
 
 if TYPE_CHECKING:
     from fairlane.documents import SweepDocument, SweepPoint

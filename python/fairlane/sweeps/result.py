@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
 from fairlane.base.folders import staged
-from fairlane.base.metric_units import unit_of
 from fairlane.results import frames
 from fairlane.results.intervals import CONFIDENCE, interval
-from fairlane.results.metrics import metrics
+from fairlane.results.metrics import metrics, unit_of
 from fairlane.results.notes import joined, notes_of
 from fairlane.store import Store
 from fairlane.sweeps.plan import Plan, Point

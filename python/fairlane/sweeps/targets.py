@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from fairlane.base.errors import UserError
 from fairlane.base.text import near
-from fairlane.results.metric_names import metric_names
+from fairlane.results.metrics import metric_names
 
 
 def check_metrics(targets: Mapping[str, float], scenario: str) -> None:

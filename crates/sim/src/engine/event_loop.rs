@@ -74,6 +74,12 @@ pub(super) fn recorded(scenario: &Scenario, replication: u32, network: &Network,
     record(scenario, replication, network, Performance { delivered_packets, events })
 }
 
+/// The record of a run before its start: it has the groups, links and readings that the run will measure.
+#[must_use]
+pub fn unstarted(scenario: &Scenario) -> RunRecord {
+    recorded(scenario, 0, &Network::new(scenario, 0), 0)
+}
+
 /// Runs one replication and gives the network as it is at the end, and the number of events handled; `None` if
 /// `cancelled` was set meanwhile.
 #[must_use]

@@ -16,5 +16,5 @@ mod timers_ahead;
 mod tournament;
 pub mod watched_run;
 
-pub use event_loop::{Stop, observe, run, simulate, try_observe};
+pub use event_loop::{Stop, observe, run, simulate, try_observe, unstarted};
 pub use parallel::{run_by, run_on};

@@ -2,47 +2,54 @@
 
 use crate::measure::times_record::TimesRecord;
 use crate::measure::users_record::Percentiles;
+use crate::metrics;
 use crate::scenario::{AccessNetwork, Dealt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An access network in one run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AccessRecord {
-    /// Subscribers of the network, with and without traffic.
-    pub subscribers: u64,
-    /// The applications, by the first group that has them.
-    pub applications: Vec<ApplicationRecord>,
-    /// The nodes of the tree; node `i` has links `2 i` down and `2 i + 1` up.
-    pub nodes: Vec<NodeRecord>,
+metrics! {
+    /// An access network in one run.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct AccessRecord {
+        /// Subscribers of the network, with and without traffic.
+        subscribers: u64, unit "", heading "subscribers";
+        /// The applications, by the first group that has them.
+        applications: Vec<ApplicationRecord>, part "" of "application";
+        /// The nodes of the tree; node `i` has links `2 i` down and `2 i + 1` up.
+        nodes: Vec<NodeRecord>, part "" of "node";
+    }
 }
 
-/// An application, all users together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ApplicationRecord {
-    /// Name: `application` of its sources, or their kind.
-    pub name: String,
-    /// Packets that reached their receivers.
-    pub delivered_packets: u64,
-    /// Those of them with a congestion mark.
-    pub marked_packets: u64,
-    /// From the host's sending to the receiver; null without any.
-    pub one_way_delay: Option<TimesRecord>,
+metrics! {
+    /// An application, all users together.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct ApplicationRecord {
+        /// Name: `application` of its sources, or their kind.
+        name: String;
+        /// Packets that reached their receivers.
+        delivered_packets: u64, unit "packets", heading "packets";
+        /// Those of them with a congestion mark.
+        marked_packets: u64, unit "packets", heading "marked";
+        /// From the host's sending to the receiver; null without any.
+        one_way_delay: Option<TimesRecord>, part "one_way_delay_" heading "one-way";
+    }
 }
 
-/// A node of an access network.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct NodeRecord {
-    /// Name.
-    pub name: String,
-    /// Name of the node above; null for the gateway.
-    pub parent: Option<String>,
-    /// gateway, site or access_point.
-    pub level: String,
-    /// Users of all groups below it.
-    pub users: u64,
-    /// Their throughput over their own max-min shares; null if nobody asks for anything.
-    pub share: Option<Percentiles>,
+metrics! {
+    /// A node of an access network.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct NodeRecord {
+        /// Name.
+        name: String;
+        /// Name of the node above; null for the gateway.
+        parent: Option<String>;
+        /// gateway, site or access_point.
+        level: String;
+        /// Users of all groups below it.
+        users: u64, unit "", heading "users";
+        /// Their throughput over their own max-min shares; null if nobody asks for anything.
+        share: Option<Percentiles>, part "share_";
+    }
 }
 
 /// The nodes of a network: `places` come one after another, with a throughput and a max-min share for each user.

@@ -1,7 +1,9 @@
-//! Measuring: probes while a run goes on, its record, and summaries of many.
+//! Measuring: probes while a run goes on, its record, and the catalogue of what it holds.
 
 pub mod access_record;
 pub mod call_probe;
+pub mod catalogue;
+pub mod derived;
 pub mod e_model;
 pub mod max_min_level;
 pub mod max_min_shares;
@@ -14,7 +16,7 @@ pub mod responsiveness_probe;
 pub mod run_record;
 pub mod series;
 pub mod slowdown;
-pub mod summary;
+pub mod student_t;
 pub mod times_record;
 pub mod transfer_probe;
 pub mod users_record;

@@ -1,60 +1,67 @@
 //! Many users in few numbers: percentiles and the worst, in place of a row for each.
 
+use crate::metrics;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How many of the worst are named.
 const WORST: usize = 20;
 
-/// Users in few numbers.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct UsersRecord {
-    /// Throughput in bits on the wire per second.
-    pub throughput_bps: Percentiles,
-    /// Throughput over the user's own max-min share; null if nobody has one.
-    pub share: Option<Percentiles>,
-    /// Users with the smallest share, the worst first.
-    pub worst: Vec<WorstUser>,
+metrics! {
+    /// Users in few numbers.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct UsersRecord {
+        /// Throughput in bits on the wire per second.
+        throughput_bps: Percentiles, part "throughput_";
+        /// Throughput over the user's own max-min share; null if nobody has one.
+        share: Option<Percentiles>, part "share_";
+        /// Users with the smallest share, the worst first.
+        worst: Vec<WorstUser>, part "worst_" of "user";
+    }
 }
 
-/// A distribution over users; percentiles are those of the nearest rank.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Percentiles {
-    /// Mean.
-    pub mean: f64,
-    /// Least.
-    pub min: f64,
-    /// What 1 % do not exceed.
-    pub p1: f64,
-    /// What 5 % do not exceed.
-    pub p5: f64,
-    /// What a quarter does not exceed.
-    pub p25: f64,
-    /// Median.
-    pub p50: f64,
-    /// What three quarters do not exceed.
-    pub p75: f64,
-    /// What 95 % do not exceed.
-    pub p95: f64,
-    /// What 99 % do not exceed.
-    pub p99: f64,
-    /// Greatest.
-    pub max: f64,
+metrics! {
+    /// A distribution over users; percentiles are those of the nearest rank.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct Percentiles {
+        /// Mean.
+        mean: f64, unit "", heading "mean";
+        /// Least.
+        min: f64, unit "", heading "min";
+        /// What 1 % do not exceed.
+        p1: f64, unit "", heading "p1";
+        /// What 5 % do not exceed.
+        p5: f64, unit "", heading "p5";
+        /// What a quarter does not exceed.
+        p25: f64, unit "", heading "p25";
+        /// Median.
+        p50: f64, unit "", heading "p50";
+        /// What three quarters do not exceed.
+        p75: f64, unit "", heading "p75";
+        /// What 95 % do not exceed.
+        p95: f64, unit "", heading "p95";
+        /// What 99 % do not exceed.
+        p99: f64, unit "", heading "p99";
+        /// Greatest.
+        max: f64, unit "", heading "max";
+    }
 }
 
-/// A user with a small share.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WorstUser {
-    /// User, counted within its group.
-    pub user: u32,
-    /// Node of an access network that it is at.
-    pub node: Option<String>,
-    /// Throughput in bits on the wire per second.
-    pub throughput_bps: f64,
-    /// Its max-min share.
-    pub max_min_share_bps: f64,
-    /// One over the other.
-    pub share: f64,
+metrics! {
+    /// A user with a small share.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct WorstUser {
+        /// User, counted within its group.
+        user: u32, unit "", heading "user";
+        /// Node of an access network that it is at.
+        node: Option<String>;
+        /// Throughput in bits on the wire per second.
+        throughput_bps: f64, unit "bit/s" as "Mbit/s", heading "throughput";
+        /// Its max-min share.
+        max_min_share_bps: f64, unit "bit/s" as "Mbit/s", heading "max-min";
+        /// One over the other.
+        share: f64, unit "1", heading "share";
+    }
 }
 
 impl Percentiles {

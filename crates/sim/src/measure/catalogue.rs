@@ -1,0 +1,385 @@
+//! The catalogue of metrics: each is declared once, with the field of the record that holds it.
+//!
+//! [`metrics!`](crate::metrics!) declares a record. A field is a metric (`unit`, `heading` and so on), one or several records
+//! within it (`part`), or no number. Tables, frames, pages, evaluations and documentation follow from [`catalogue`].
+
+use crate::measure::derived::DERIVED;
+use crate::measure::run_record::RunRecord;
+use serde::Serialize;
+use serde_json::Value as Json;
+
+/// A number of a run, for people, tables and schemas.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Metric {
+    /// Name, which columns, sweeps and expectations use; a group or link follows it after a dot.
+    pub name: String,
+    /// What it is of: the run, a group, user, flow, link, application, and so on.
+    pub scope: &'static str,
+    /// Where the number is in the record of its scope, field by field.
+    pub path: Vec<&'static str>,
+    /// Unit; `1` for a ratio, empty for a count.
+    pub unit: &'static str,
+    /// Unit in tables for people.
+    pub shown_as: &'static str,
+    /// `high` or `low` if one of them is better, else empty.
+    pub better: &'static str,
+    /// Heading of a column, without the unit.
+    pub heading: String,
+    /// In words, with what it is a share of.
+    pub title: String,
+    /// Symbol of the field or the paper, or an empty string.
+    pub symbol: &'static str,
+    /// Paper or standard that it is from, or an empty string.
+    pub source: &'static str,
+    /// Field by which several values are told apart: the traffic class of a delay, the reason of a drop.
+    pub by: &'static str,
+    /// Tables and commands that have it, see [`PLACES`].
+    pub shown: Vec<&'static str>,
+    /// One sentence.
+    pub doc: String,
+}
+
+/// Tables and commands that can have a metric.
+pub const PLACES: [&str; 16] = [
+    "columns",      // columns of `runs`, which sweeps and expectations name
+    "summary",      // means with intervals in the result document
+    "groups",       // a table of the terminal, notebooks and pages, as those that follow
+    "shares",       //
+    "paths",        //
+    "transfers",    //
+    "applications", //
+    "links",        //
+    "delays",       //
+    "drops",        //
+    "overview",     // many queues in one table
+    "lab",          // planes side by side
+    "report",       // the first tables of a page
+    "drawn",        // the figure of schemes there
+    "criterion",    // `fairlane evaluate`
+    "objective",    // `fairlane search designer`
+];
+
+/// A field as [`metrics!`](crate::metrics!) declares it.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Name in the record.
+    pub name: &'static str,
+    /// Its comment, not trimmed.
+    pub doc: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+}
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A text, or nothing that is written.
+    Other,
+    /// A number or numbers; the fields are those of [`Metric`].
+    Number {
+        /// Unit.
+        unit: &'static str,
+        /// Unit in tables; empty for the same.
+        shown_as: &'static str,
+        /// Direction.
+        better: &'static str,
+        /// Heading.
+        heading: &'static str,
+        /// Symbol.
+        symbol: &'static str,
+        /// Source.
+        source: &'static str,
+        /// Scope, if it is another than that of the record.
+        of: &'static str,
+        /// Name, if it is another than that of the field.
+        named: &'static str,
+        /// Words of [`PLACES`].
+        shown: &'static str,
+    },
+    /// A record or several.
+    Part {
+        /// Name of its type.
+        record: &'static str,
+        /// Its fields.
+        fields: &'static [Field],
+        /// What the names of its metrics begin with, behind that of the record around it.
+        prefix: &'static str,
+        /// What their headings begin with.
+        heading: &'static str,
+        /// Scope, if it is another than that of the record around it.
+        of: &'static str,
+        /// Field by which its values are told apart.
+        by: &'static str,
+        /// Words of [`PLACES`] that hold for every number of it, or an empty string.
+        every: &'static str,
+    },
+}
+
+/// A record whose fields are declared.
+pub trait Record {
+    /// Name of the type.
+    const NAME: &'static str;
+    /// The fields, in order.
+    const FIELDS: &'static [Field];
+}
+
+impl<T: Record> Record for Option<T> {
+    const NAME: &'static str = T::NAME;
+    const FIELDS: &'static [Field] = T::FIELDS;
+}
+
+impl<T: Record> Record for Vec<T> {
+    const NAME: &'static str = T::NAME;
+    const FIELDS: &'static [Field] = T::FIELDS;
+}
+
+/// Declares a record: struct, schema and metrics in one place. All fields are public.
+///
+/// ```
+/// # use fairlane_sim::measure::catalogue::Record;
+/// # use fairlane_sim::metrics;
+/// # use schemars::JsonSchema;
+/// metrics! {
+///     /// What a toy measures.
+///     #[derive(JsonSchema)]
+///     pub struct ToyRecord {
+///         /// Name.
+///         name: String;
+///         /// Time that it ran.
+///         running_s: f64, unit "s" as "ms", better "low", heading "running", symbol "t", shown "columns groups";
+///     }
+/// }
+/// assert_eq!(ToyRecord::FIELDS[1].name, "running_s");
+/// ```
+#[macro_export]
+macro_rules! metrics {
+    (
+        $(#[$meta:meta])*
+        pub struct $Name:ident {
+            $(
+                $(#[doc = $doc:literal])+
+                $(#[serde($($serde:tt)*)])?
+                $field:ident : $Type:ty
+                    $(, unit $unit:literal $(as $shown_as:literal)?
+                        $(, better $better:literal)?
+                        , heading $heading:literal
+                        $(, symbol $symbol:literal)?
+                        $(, source $source:literal)?
+                        $(, of $of:literal)?
+                        $(, named $named:literal)?
+                        $(, shown $shown:literal)?)?
+                    $(, part $prefix:literal
+                        $(heading $begin:literal)?
+                        $(of $scope:literal)?
+                        $(by $by:literal)?
+                        $(every $every:literal)?)?;
+            )*
+        }
+    ) => {
+        $(#[$meta])*
+        pub struct $Name {
+            $(
+                $(#[doc = $doc])+
+                $(#[serde($($serde)*)])?
+                $(
+                    #[schemars(extend("x-unit" = $unit))]
+                    $(#[schemars(extend("x-better" = $better))])?
+                    $(#[schemars(extend("x-symbol" = $symbol))])?
+                    $(#[schemars(extend("x-source" = $source))])?
+                )?
+                pub $field: $Type,
+            )*
+        }
+
+        impl $crate::measure::catalogue::Record for $Name {
+            const NAME: &'static str = stringify!($Name);
+            const FIELDS: &'static [$crate::measure::catalogue::Field] = &[$(
+                $crate::measure::catalogue::Field {
+                    name: stringify!($field),
+                    doc: concat!($($doc,)+),
+                    kind: $crate::metrics!(@kind
+                        $(Number [$unit] [$($shown_as)?] [$($better)?] [$heading] [$($symbol)?] [$($source)?] [$($of)?]
+                            [$($named)?] [$($shown)?])?
+                        $(Part [$Type] [$prefix] [$($begin)?] [$($scope)?] [$($by)?] [$($every)?])?
+                    ),
+                },
+            )*];
+        }
+    };
+    (@kind) => { $crate::measure::catalogue::Kind::Other };
+    (@kind Number [$unit:literal] [$($shown_as:literal)?] [$($better:literal)?] [$heading:literal] [$($symbol:literal)?]
+        [$($source:literal)?] [$($of:literal)?] [$($named:literal)?] [$($shown:literal)?]) => {
+        $crate::measure::catalogue::Kind::Number {
+            unit: $unit,
+            shown_as: concat!($($shown_as)?),
+            better: concat!($($better)?),
+            heading: $heading,
+            symbol: concat!($($symbol)?),
+            source: concat!($($source)?),
+            of: concat!($($of)?),
+            named: concat!($($named)?),
+            shown: concat!($($shown)?),
+        }
+    };
+    (@kind Part [$Type:ty] [$prefix:literal] [$($begin:literal)?] [$($scope:literal)?] [$($by:literal)?]
+        [$($every:literal)?]) => {
+        $crate::measure::catalogue::Kind::Part {
+            record: <$Type as $crate::measure::catalogue::Record>::NAME,
+            fields: <$Type as $crate::measure::catalogue::Record>::FIELDS,
+            prefix: $prefix,
+            heading: concat!($($begin)?),
+            of: concat!($($scope)?),
+            by: concat!($($by)?),
+            every: concat!($($every)?),
+        }
+    };
+}
+
+/// Every metric: those of the record of a run in the order of the fields, and those derived.
+#[must_use]
+pub fn catalogue() -> Vec<Metric> {
+    let mut found = Vec::new();
+    collect(RunRecord::FIELDS, &Place { scope: "run", ..Place::default() }, &mut found);
+    found.extend(DERIVED.iter().map(|metric| Metric {
+        name: metric.name.into(),
+        scope: metric.scope,
+        path: metric.path.to_vec(),
+        unit: metric.unit,
+        shown_as: if metric.shown_as.is_empty() { metric.unit } else { metric.shown_as },
+        better: metric.better,
+        heading: metric.heading.into(),
+        title: if metric.title.is_empty() { metric.heading } else { metric.title }.into(),
+        symbol: "",
+        source: metric.source,
+        by: "",
+        shown: metric.shown.to_vec(),
+        doc: metric.doc.into(),
+    }));
+    found
+}
+
+/// JSON Schema of the record of a run.
+#[must_use]
+pub fn record_schema() -> Json {
+    schemars::schema_for!(RunRecord).to_value()
+}
+
+/// Where a record is in that of a run.
+#[derive(Default)]
+struct Place {
+    scope: &'static str,
+    path: Vec<&'static str>,
+    prefix: String,
+    heading: String,
+    by: &'static str,
+    every: &'static str,
+    /// Whether `every` is that of a record around it, so that the places of its own fields do not count.
+    is_within_every: bool,
+}
+
+fn collect(fields: &[Field], place: &Place, into: &mut Vec<Metric>) {
+    for field in fields {
+        let mut path = place.path.clone();
+        path.push(field.name);
+        match field.kind {
+            Kind::Other => {}
+            Kind::Number { unit, shown_as, better, heading, symbol, source, of, named, shown } => {
+                let everywhere = if of.is_empty() { place.every } else { "" };
+                let own = if place.is_within_every { "" } else { shown };
+                let heading = format!("{} {heading}", place.heading).trim().to_string();
+                into.push(Metric {
+                    title: heading.clone(),
+                    heading,
+                    name: if named.is_empty() { format!("{}{}", place.prefix, field.name) } else { named.into() },
+                    scope: if of.is_empty() { place.scope } else { of },
+                    path,
+                    unit,
+                    shown_as: if shown_as.is_empty() { unit } else { shown_as },
+                    better,
+                    symbol,
+                    source,
+                    by: place.by,
+                    shown: everywhere.split_whitespace().chain(own.split_whitespace()).collect(),
+                    doc: field.doc.trim().into(),
+                });
+            }
+            Kind::Part { fields, prefix, heading, of, by, every, .. } => {
+                let is_new = !of.is_empty();
+                let within = Place {
+                    scope: if is_new { of } else { place.scope },
+                    path: if is_new { Vec::new() } else { path },
+                    prefix: format!("{}{prefix}", place.prefix),
+                    heading: if heading.is_empty() { place.heading.clone() } else { heading.into() },
+                    by: if by.is_empty() { place.by } else { by },
+                    every: if every.is_empty() { place.every } else { every },
+                    is_within_every: !place.every.is_empty(),
+                };
+                collect(fields, &within, into);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    /// The declared numbers of each record, by its name.
+    fn numbers_by_record() -> BTreeMap<&'static str, Vec<&'static str>> {
+        fn add(name: &'static str, fields: &'static [Field], into: &mut BTreeMap<&'static str, Vec<&'static str>>) {
+            let is_number = |field: &&Field| matches!(field.kind, Kind::Number { .. });
+            into.insert(name, fields.iter().filter(is_number).map(|field| field.name).collect());
+            for field in fields {
+                if let Kind::Part { record, fields, .. } = field.kind {
+                    add(record, fields, into);
+                }
+            }
+        }
+        let mut found = BTreeMap::new();
+        add(RunRecord::NAME, RunRecord::FIELDS, &mut found);
+        found
+    }
+
+    /// Whether a field holds numbers: one, none or many.
+    fn is_number(schema: &Json) -> bool {
+        match schema.get("type") {
+            Some(Json::String(kind)) if kind == "array" => is_number(&schema["items"]),
+            Some(Json::String(kind)) if kind == "object" => is_number(&schema["additionalProperties"]),
+            Some(Json::String(kind)) => kind == "number" || kind == "integer",
+            Some(Json::Array(kinds)) => kinds.iter().any(|kind| kind == "number" || kind == "integer"),
+            _ => false,
+        }
+    }
+
+    #[test]
+    fn every_number_of_a_record_is_declared_and_everything_declared_is_a_number() {
+        let schema = record_schema();
+        let mut records: Vec<(&str, &Json)> =
+            schema["$defs"].as_object().unwrap().iter().map(|(name, record)| (name.as_str(), record)).collect();
+        records.push(("RunRecord", &schema));
+        let declared = numbers_by_record();
+        for (name, record) in records {
+            let fields = record["properties"].as_object().unwrap();
+            let numbers: BTreeSet<&str> =
+                fields.iter().filter(|(_, field)| is_number(field)).map(|(name, _)| name.as_str()).collect();
+            let found: BTreeSet<&str> = declared[name].iter().copied().collect();
+            assert_eq!(numbers, found, "{name}: numbers of the record, and fields with a unit");
+        }
+    }
+
+    #[test]
+    fn a_metric_that_is_a_column_has_a_name_of_its_own_and_places_that_exist() {
+        let all = catalogue();
+        let columns = all.iter().filter(|metric| metric.shown.contains(&"columns"));
+        let mut names = BTreeSet::new();
+        for metric in columns {
+            assert!(names.insert((metric.scope, &metric.name)), "{}: twice", metric.name);
+        }
+        for metric in &all {
+            assert!(!metric.doc.is_empty() && !metric.heading.is_empty(), "{}", metric.name);
+            assert!(["", "high", "low"].contains(&metric.better), "{}", metric.name);
+            assert!(metric.shown.iter().all(|place| PLACES.contains(place)), "{}: {:?}", metric.name, metric.shown);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+"""What a metric is; `results/catalogue.py` has all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_FACTORS = {("bit/s", "Mbit/s"): 1e-6, ("s", "ms"): 1e3, ("1", "%"): 100.0}
+_UNTOLD = ("", "1", "1/min")
+"""Units that are not written behind a heading."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number of a run.
+
+    Attributes:
+        name: What columns, sweeps and expectations call it; a group or link follows after a dot.
+        scope: What it is of: `run`, `group`, `user`, `flow`, `link`, `application`, ...
+        path: Where it is in the record of its scope, field by field; of an evaluation the column of measured runs.
+        heading: Heading of a column, without the unit.
+        doc: What it is.
+        unit: Unit; `1` for a ratio, empty for a count.
+        shown_as: Unit in tables for people, if it is another one.
+        better: `high` or `low`; empty if neither is better.
+        words: In words, if the heading is short for something.
+        symbol: Symbol of the field or the paper.
+        source: Paper or standard.
+        by: Field by which several values are told apart, such as the traffic class of a delay.
+        shown: Tables and commands that have it.
+    """
+
+    name: str
+    scope: str
+    path: tuple[str, ...]
+    heading: str
+    doc: str
+    unit: str = ""
+    shown_as: str = ""
+    better: str = ""
+    words: str = ""
+    symbol: str = ""
+    source: str = ""
+    by: str = ""
+    shown: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What it is called where there is room."""
+        return self.words or self.heading
+
+    @property
+    def factor(self) -> float:
+        """What a number is multiplied with to have the unit of tables."""
+        return _FACTORS.get((self.unit, self.shown_as), 1.0)
+
+    @property
+    def suffix(self) -> str:
+        """Unit that tables write behind heading or number; empty for ratios and counts."""
+        unit = self.shown_as or self.unit
+        return "" if unit in _UNTOLD else unit
+
+    @property
+    def head(self) -> str:
+        """Heading with the unit of tables."""
+        return f"{self.heading} ({self.suffix})" if self.suffix else self.heading
+
+    @property
+    def is_quantile(self) -> bool:
+        """Whether it is read off a histogram, within a bin."""
+        return self.path[-1].removesuffix("_s") in {"p50", "p90", "p95", "p99"}
+
+    @property
+    def sign(self) -> int:
+        """-1 if more is better, else 1: less of the product is better."""
+        return -1 if self.better == "high" else 1
+
+    def of(self, record: Mapping[str, Any] | None) -> Any:
+        """Its value in a record of its scope, or in a summary of the same shape; None if it has none."""
+        found: Any = record
+        for name in self.path:
+            found = found.get(name) if found else None
+        return found

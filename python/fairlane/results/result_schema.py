@@ -1,0 +1,220 @@
+"""The JSON Schema of a result document: the record of a run as the simulator declares it, and the summary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fairlane import _fairlane
+from fairlane.results.metric import Metric
+from fairlane.results.metrics import APPLICATIONS, shown
+from fairlane.results.summary import key
+
+Json = dict[str, Any]
+
+_NUMBER, _COUNT, _TEXT = {"type": "number"}, {"type": "integer", "minimum": 0}, {"type": "string"}
+_PATHS = "What the group's packets met on their way from host to receiver."
+
+
+def result_schema() -> Json:
+    """The schema, as `fairlane schema result` prints it."""
+    record: Json = json.loads(_fairlane.record_schema())
+    definitions = record.pop("$defs")
+    definitions["RunRecord"] = {name: record[name] for name in ("type", "properties", "required", "description")}
+    fields = {
+        "schema": _described(_COUNT, "Version of this format."),
+        "version": _described(_TEXT, "Version of Fairlane."),
+        "scenario": _described({}, "The scenario, every default filled in."),
+        "notes": _array("NoteRecord", "What to know about the scenario before its numbers are trusted."),
+        "summary": _reference("Summary", "Means and intervals."),
+        "performance": _reference("Performance", "How much was simulated in all runs together."),
+        "runs": _array("RunRecord", "The single runs, by number."),
+        "cost": _reference(
+            "Cost", "What the runs cost. All else is the same bytes each time that the scenario is simulated."
+        ),
+    }
+    return {
+        **_table(
+            "Everything about a scenario: the scenario itself, the summary, the cost and the single runs.", fields
+        ),
+        "title": "ResultDocument",
+        "$schema": record["$schema"],
+        "$defs": {**_FIXED, **_summaries(definitions), "RunRecord": definitions.pop("RunRecord"), **definitions},
+    }
+
+
+def _summaries(records: Mapping[str, Json]) -> dict[str, Json]:
+    """The tables of a summary; a metric that a record may lack is null where no replication has it."""
+    run, link = shown("summary", "run"), shown("summary", "link")
+    group = [one for one in shown("summary") if one.scope in {"group", "user", "flow"}]
+    of_group: Json = {
+        "name": records["GroupRecord"]["properties"]["name"],
+        "users": _described(_COUNT, "Number of users."),
+    }
+    for metric in group:
+        if metric.path[0] == "path":
+            of_group.setdefault("path", _reference("PathSummary", _PATHS))
+            same = "The same for each user; empty unless `probes.detail` is `user` or `flow`."
+            of_group.setdefault("user_paths", _array("PathSummary", same))
+        elif metric.path[0] not in APPLICATIONS:
+            of_group[key(metric)] = _field(metric, records, "GroupRecord")
+    of_link: Json = {"name": records["LinkRecord"]["properties"]["name"]}
+    for metric in link:
+        part = metric.path[0]
+        if metric.by or part == "state":
+            name = f"{part.capitalize().removesuffix('s')}Summary"
+            doc = records["LinkRecord"]["properties"][part]["description"]
+            of_link.setdefault(part, (_array if metric.by else _reference)(name, doc))
+        elif metric.name != "dropped_share":
+            of_link[key(metric)] = _field(metric, records, "LinkRecord")
+        if part == "drops":
+            (dropped,) = (one for one in link if one.name == "dropped_share")
+            of_link["dropped_share"] = _estimate(dropped)
+    path = [metric for metric in group if metric.path[0] == "path"]
+    times = {metric.path[2]: _estimate(metric) for metric in path if metric.path[1] == "one_way_delay"}
+    of_path: Json = {}
+    for metric in path:
+        name = metric.path[1]
+        is_times = len(metric.path) > 2
+        doc = records["PathRecord"]["properties"][name]["description"]
+        of_path[name] = (
+            _nullable(_reference("TimesSummary", doc)) if is_times else _field(metric, records, "GroupRecord")
+        )
+    return {
+        "Summary": _table(
+            "Means and confidence intervals over the replications.",
+            {
+                "replications": _described(_COUNT, "Number of replications."),
+                "confidence": _described(_NUMBER, "Confidence level of the intervals."),
+                "groups": _array("GroupSummary", "The user groups."),
+                **{key(one): _field(one, records, "RunRecord") for one in run if len(one.path) == 1},
+                "links": _array("LinkSummary", "The links."),
+                "edge_state": _reference(
+                    "StateSummary", records["RunRecord"]["properties"]["edge_state"]["description"]
+                ),
+            },
+        ),
+        "GroupSummary": _table(
+            "A user group over all replications.",
+            of_group
+            | {
+                "applications": {
+                    "type": "object",
+                    "additionalProperties": {"$ref": "#/$defs/Estimate"},
+                    "description": "Every number of the group's applications: `voip_mos` is `mos` in `voip` of the "
+                    "runs, and a number of a table within has the table's name before its own. Empty without such a "
+                    "source.",
+                }
+            },
+        ),
+        "PathSummary": _table(f"{_PATHS[:-1]}, over all replications.", of_path),
+        "TimesSummary": _table("Times that were measured one by one, over the replications that have any.", times),
+        "LinkSummary": _table(
+            "An observed link over all replications.",
+            of_link
+            | {
+                "readings": {
+                    "type": "object",
+                    "additionalProperties": {"$ref": "#/$defs/Estimate"},
+                    "description": records["LinkRecord"]["properties"]["readings"]["description"],
+                }
+            },
+        ),
+        **{
+            name: _table(doc, {by: records[of]["properties"][by] for by in one} | _last_of(link, part))
+            for name, of, part, one, doc in (
+                ("DelaySummary", "DelayRecord", "delay", ["traffic_class"], "Queueing delay of one class."),
+                ("DropSummary", "DropRecord", "drops", ["reason"], "Drops for one reason."),
+                ("StateSummary", "StateRecord", "state", [], "What a scheme remembered at the end of the runs."),
+            )
+        },
+    }
+
+
+def _last_of(metrics: Iterable[Metric], part: str) -> Json:
+    return {metric.path[1]: _estimate(metric) for metric in metrics if metric.path[0] == part}
+
+
+def _field(metric: Metric, records: Mapping[str, Json], record: str) -> Json:
+    """A metric that is a list of users in a record is one in the summary; what may be null stays so."""
+    if metric.scope == "user":
+        return {**_array("Estimate", metric.doc), **_annotations(metric)}
+    nullable = metric.scope == "flow" or not _is_always_there(metric, records, record)
+    return _nullable(_estimate(metric)) if nullable else _estimate(metric)
+
+
+def _is_always_there(metric: Metric, records: Mapping[str, Json], record: str) -> bool:
+    for name in metric.path:
+        field = records[record]["properties"][name]
+        if "null" in field.get("type", ()) or "anyOf" in field:
+            return False
+        record = field.get("$ref", "").rpartition("/")[2]
+    return True
+
+
+def _estimate(metric: Metric) -> Json:
+    return {**_reference("Estimate", metric.doc), **_annotations(metric)}
+
+
+def _annotations(metric: Metric) -> Json:
+    return {"x-unit": metric.unit} if metric.unit else {}
+
+
+def _nullable(field: Json) -> Json:
+    rest = {name: value for name, value in field.items() if name != "$ref"}
+    return {"anyOf": [{"$ref": field["$ref"]}, {"type": "null"}], **rest}
+
+
+def _described(field: Json, doc: str) -> Json:
+    return {**field, "description": doc}
+
+
+def _reference(name: str, doc: str) -> Json:
+    return {"$ref": f"#/$defs/{name}", "description": doc}
+
+
+def _array(name: str, doc: str) -> Json:
+    return {"type": "array", "items": {"$ref": f"#/$defs/{name}"}, "description": doc}
+
+
+def _table(doc: str, fields: Json) -> Json:
+    required = [name for name, field in fields.items() if "anyOf" not in field and "null" not in field.get("type", ())]
+    return {"type": "object", "properties": fields, "required": required, "description": doc}
+
+
+_FIXED = {
+    "NoteRecord": _table(
+        "Something to know about a scenario that is valid, in one line.",
+        {
+            "key": _described(_TEXT, "Key of the scenario that it is about."),
+            "text": _described(_TEXT, "What to know."),
+        },
+    ),
+    "Estimate": _table(
+        "A mean over replications.",
+        {
+            "mean": _described(_NUMBER, "Mean of the replications that have the value."),
+            "half_width": _described(
+                {"type": ["number", "null"]},
+                "Half the width of the confidence interval (Student t); null for fewer than two replications.",
+            ),
+            "n": _described(_COUNT, "How many replications have the value."),
+        },
+    ),
+    "Cost": _table(
+        "What the runs of a scenario cost: on this machine, this time.",
+        {
+            "cpu_seconds": _described(_NUMBER, "CPU time of the simulations alone; of those whose cost is known."),
+            "run_cpu_seconds": _described(
+                {"type": "array", "items": {"type": ["number", "null"]}},
+                "CPU time of each run; null where it is not known.",
+            ),
+            "peak_memory_bytes": _described(
+                {"type": ["integer", "null"]},
+                "High-water mark of the resident memory of the process that ran them; null where the system does not "
+                "tell.",
+            ),
+        },
+    ),
+}
