@@ -64,6 +64,17 @@ def test_a_congestion_control_is_a_module_and_a_line_in_the_list(checkout: Path)
     assert listed.endswith('ToyCc = "toy_cc", toy_cc::ToyCc;')
 
 
+def test_a_metric_is_declared_with_its_field_and_recorded(checkout: Path) -> None:
+    measure = "crates/sim/src/measure"
+    assert new("metric", "toy_share", checkout) == [f"{measure}/recorder.rs", f"{measure}/run_record.rs"]
+    declared, recorded = ((checkout / measure / name).read_text() for name in ("run_record.rs", "recorder.rs"))
+    of_group = declared[declared.index("pub struct GroupRecord") :].partition("\n}\n")[0]
+    assert '/// TODO: what it is, in one sentence.\n        toy_share: f64, unit "1"' in of_group
+    assert re.search(r"GroupRecord \{(?s:.*)toy_share: 0\.0,\n *path:", recorded)
+    with pytest.raises(UserError, match="new metric: toy_share is there already"):
+        new("metric", "toy_share", checkout)
+
+
 @pytest.mark.parametrize("paper", papers().values(), ids=papers())
 def test_an_experiment_is_data_of_its_paper_and_an_entry(paper: Paper, checkout: Path) -> None:
     folder = f"python/fairlane/papers/{paper.key}"

@@ -52,7 +52,7 @@ from fairlane.judge.library import papers
 from fairlane.judge.paper import Paper
 from fairlane.lab import keys as lab_keys
 from fairlane.results.intervals import format_interval
-from fairlane.results.metrics import unit_of
+from fairlane.results.metrics import shown, unit_of
 from fairlane.schemas import SCHEMAS, schema
 from fairlane.simulate.catalogue import Parameter, congestion_controls, schemes, topologies
 from fairlane.sweeps.keys import KEYS
@@ -372,6 +372,23 @@ def _league(found: evaluation.Table | str) -> str:
     return found if isinstance(found, str) else _table(*found)
 
 
+def _metrics() -> str:
+    """A row for each metric that is a column of `runs`."""
+    rows = [
+        [
+            f"`{one.name}`",
+            one.by or one.scope,
+            one.unit,
+            one.better,
+            _code(one.symbol),
+            f"{one.about} {one.doc}",
+            one.source,
+        ]
+        for one in shown("columns")
+    ]
+    return _table(["metric", "of", "unit", "better", "symbol", "meaning", "source"], rows)
+
+
 _CATALOGUES: Mapping[str, Callable[[], str]] = {
     "schemes": _schemes,
     "congestion-controls": _congestion_controls,
@@ -381,6 +398,7 @@ _CATALOGUES: Mapping[str, Callable[[], str]] = {
     "lab": _lab,
     "adversaries": lambda: _table(adversaries.HEAD, adversaries.rows()),
     "pairs": _pairs,
+    "metrics": _metrics,
     "evaluation criteria": lambda: _table(*evaluation.criteria()),
     "evaluation suite": lambda: _table(*evaluation.suite()),
     "evaluation league": lambda: _league(evaluation.league()),

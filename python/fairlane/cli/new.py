@@ -12,7 +12,7 @@ from fairlane.skeletons.kinds import CHECKOUT, KINDS, skeleton
 @click.argument("kind", type=click.Choice(list(KINDS)))
 @click.argument("name")
 def new(kind: str, name: str) -> None:
-    """Write the skeleton of a scheme, experiment or congestion control, with a test that fails until it is filled in.
+    """Write the skeleton of a scheme, experiment, control or metric, with a test that fails until it is filled in.
 
     Needs a checkout of the source. NAME is that of a module, such as toy_red; for an experiment PAPER.NAME.
     """

@@ -21,6 +21,7 @@ class Metric:
         path: Where it is in the record of its scope, field by field; of an evaluation the column of measured runs.
         heading: Heading of a column, without the unit.
         doc: What it is.
+        about: What the part of the record that holds it is about.
         unit: Unit; `1` for a ratio, empty for a count.
         shown_as: Unit in tables for people, if it is another one.
         better: `high` or `low`; empty if neither is better.
@@ -36,6 +37,7 @@ class Metric:
     path: tuple[str, ...]
     heading: str
     doc: str
+    about: str = ""
     unit: str = ""
     shown_as: str = ""
     better: str = ""

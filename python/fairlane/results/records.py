@@ -429,7 +429,7 @@ class LinkRecord(TypedDict):
     throughput_bps: float
     """Bits on the wire per second, packets lost on the wire left out."""
     queue: QueueRecord
-    """What waited."""
+    """Queue length while it was measured."""
     delay: list[DelayRecord]
     """Queueing delay of the classes that had packets."""
     drops: list[DropRecord]

@@ -36,7 +36,7 @@ class Skeleton:
 
 
 def skeleton(kind: str, name: str, root: Path) -> Skeleton:
-    """The skeleton of a new scheme, congestion control or experiment.
+    """The skeleton of a new scheme, congestion control, experiment or metric.
 
     Raises:
         UserError: There is no source to write into, or the name does not have the form it needs, or is taken.
@@ -113,6 +113,28 @@ def _experiment(name: str, root: Path) -> Skeleton:
     )
 
 
+def _metric(name: str, root: Path) -> Skeleton:
+    _type_of("metric", name)
+    measure = root / "crates" / "sim" / "src" / "measure"
+    records, recorder = measure / "run_record.rs", measure / "recorder.rs"
+    text = records.read_text(encoding="utf-8")
+    if re.search(rf"\b{name}: ", text):
+        raise _taken("metric", name, records)
+    declared = (
+        "        /// TODO: what it is, in one sentence.\n"
+        f'        {name}: f64, unit "1", better "high", heading "{name.replace("_", " ")}",\n'
+        '            shown "columns summary groups report criterion objective";\n'
+    )
+    before = "        /// What the group's packets met"
+    return Skeleton(
+        {
+            records: text.replace(before, declared + before, 1),
+            recorder: after_last(recorder, "            normalised_throughput:", f"            {name}: 0.0,\n"),
+        },
+        ("cargo test --package fairlane-sim catalogue", "make docs"),
+    )
+
+
 def _type_of(kind: str, name: str) -> str:
     """The name of the type in Rust: `ToyRed` of `toy_red`."""
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,31}", name) or name in KEYWORDS:
@@ -147,4 +169,5 @@ KINDS: dict[str, Callable[[str, Path], Skeleton]] = {
     "scheme": _scheme,
     "experiment": _experiment,
     "congestion-control": _congestion_control,
+    "metric": _metric,
 }

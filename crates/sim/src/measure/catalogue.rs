@@ -35,6 +35,8 @@ pub struct Metric {
     pub by: &'static str,
     /// Tables and commands that have it, see [`PLACES`].
     pub shown: Vec<&'static str>,
+    /// What the record that holds it is about, where that is a part of the record of its scope.
+    pub about: String,
     /// One sentence.
     pub doc: String,
 }
@@ -253,6 +255,7 @@ pub fn catalogue() -> Vec<Metric> {
         source: metric.source,
         by: "",
         shown: metric.shown.to_vec(),
+        about: String::new(),
         doc: metric.doc.into(),
     }));
     found
@@ -272,6 +275,7 @@ struct Place {
     prefix: String,
     heading: String,
     by: &'static str,
+    about: &'static str,
     every: &'static str,
     /// Whether `every` is that of a record around it, so that the places of its own fields do not count.
     is_within_every: bool,
@@ -300,6 +304,7 @@ fn collect(fields: &[Field], place: &Place, into: &mut Vec<Metric>) {
                     source,
                     by: place.by,
                     shown: everywhere.split_whitespace().chain(own.split_whitespace()).collect(),
+                    about: place.about.trim().into(),
                     doc: field.doc.trim().into(),
                 });
             }
@@ -311,6 +316,7 @@ fn collect(fields: &[Field], place: &Place, into: &mut Vec<Metric>) {
                     prefix: format!("{}{prefix}", place.prefix),
                     heading: if heading.is_empty() { place.heading.clone() } else { heading.into() },
                     by: if by.is_empty() { place.by } else { by },
+                    about: if is_new { "" } else { field.doc },
                     every: if every.is_empty() { place.every } else { every },
                     is_within_every: !place.every.is_empty(),
                 };
@@ -378,6 +384,7 @@ mod tests {
         }
         for metric in &all {
             assert!(!metric.doc.is_empty() && !metric.heading.is_empty(), "{}", metric.name);
+            assert!(!metric.doc.contains("TODO"), "{}: says what it is, and recorder.rs computes it", metric.name);
             assert!(["", "high", "low"].contains(&metric.better), "{}", metric.name);
             assert!(metric.shown.iter().all(|place| PLACES.contains(place)), "{}: {:?}", metric.name, metric.shown);
         }

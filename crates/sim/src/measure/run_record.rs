@@ -435,7 +435,7 @@ metrics! {
             shown "columns summary links report drawn overview objective";
         /// Bits on the wire per second, packets lost on the wire left out.
         throughput_bps: f64, unit "bit/s" as "Mbit/s", better "high", heading "throughput", shown "columns summary";
-        /// What waited.
+        /// Queue length while it was measured.
         queue: QueueRecord, part "queue_";
         /// Queueing delay of the classes that had packets.
         delay: Vec<DelayRecord>, part "delay_" by "traffic_class";
