@@ -14,8 +14,7 @@ from fairlane.judge.expectations import ExpectationVerdict
 from fairlane.judge.readings import Standing
 from fairlane.judge.verdicts import ClaimVerdict
 from fairlane.results.intervals import PointEstimate
-from fairlane.results.overview import Overview
-from fairlane.results.result_schema import result_schema
+from fairlane.results.result_schema import overview_schemas, result_schema
 from fairlane.store.upkeep import StoreEntry
 
 Json = dict[str, Any]
@@ -40,6 +39,10 @@ class _PointOfSweep(TypedDict):
 
 class ResultDocument(TypedDict):
     """As `fairlane schema result`."""
+
+
+class Overview(TypedDict):
+    """As results/overview.py has it."""
 
 
 class ComparisonDocument(_Document):
@@ -327,6 +330,7 @@ def schema_of(document: type) -> Json:
         result = result_schema()
         definitions |= result.pop("$defs")
         del result["$schema"]
+        definitions |= overview_schemas()
         definitions[ResultDocument.__name__] = result
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fairlane import _fairlane
+from fairlane.results import overview
 from fairlane.results.metric import Metric
 from fairlane.results.metrics import APPLICATIONS, shown
 from fairlane.results.summary import key
@@ -42,6 +43,50 @@ def result_schema() -> Json:
         "$schema": record["$schema"],
         "$defs": {**_FIXED, **_summaries(definitions), "RunRecord": definitions.pop("RunRecord"), **definitions},
     }
+
+
+def overview_schemas() -> dict[str, Json]:
+    """The tables of the overview of a comparison; what the row of max-min shares lacks is null there."""
+    times = [metric for metric in overview.GROUP if len(metric.path) > 2]
+    of_group: Json = {"name": _described(_TEXT, "Name.")}
+    for metric in overview.GROUP:
+        null = _reference("OverviewTimes", "From host to receiver; null for the max-min shares.")
+        of_group |= {metric.path[1]: _nullable(null)} if metric in times else {metric.path[-1]: _maybe(metric)}
+    of_link: Json = {"name": _described(_TEXT, "Name.")}
+    for metric in overview.LINK:
+        waits = _array("DelaySummary", "Queueing delay of the classes that had packets.")
+        of_link |= {metric.path[0]: waits} if metric.by else {metric.name: _maybe(metric)}
+    per_user = _reference("Estimate", "What the markers of the edge remember at the end.")
+    return {
+        "Overview": _table(
+            "One scenario under several queues, in brief.",
+            {
+                "confidence": _described(_NUMBER, "Confidence level of the intervals."),
+                "max_min": _reference("OverviewRow", "What weighted max-min fairness would give."),
+                "queues": _array("OverviewRow", "The queues, in the order asked for."),
+            },
+        ),
+        "OverviewRow": _table(
+            "What matters of one queue.",
+            {
+                "queue": _described(
+                    {"type": ["string", "null"]},
+                    "Scheme of the queue, or name of a variant; null for the weighted max-min shares.",
+                ),
+                "groups": _array("OverviewGroup", "The user groups, in the order of the scenario."),
+                **{key(metric): _maybe(metric) for metric in overview.RUN},
+                "links": _array("OverviewLink", "The links."),
+                overview.PER_USER: _nullable(per_user),
+            },
+        ),
+        "OverviewGroup": _table("A user group under one queue.", of_group),
+        "OverviewTimes": _table("Times of packets.", {one.path[2]: _estimate(one) for one in times}),
+        "OverviewLink": _table("A link under one queue; max-min shares have a utilisation only.", of_link),
+    }
+
+
+def _maybe(metric: Metric) -> Json:
+    return _nullable(_estimate(metric))
 
 
 def _summaries(records: Mapping[str, Json]) -> dict[str, Json]:

@@ -16,7 +16,6 @@ from fairlane.results.table import Json, Table, cell, mean, quantile
 
 if TYPE_CHECKING:
     from fairlane.results.intervals import PointEstimate
-    from fairlane.results.overview import Overview
 
 #: More queues than that are compared in one table.
 MOST_QUEUES = 3
@@ -46,7 +45,7 @@ def overview_tables(document: Json) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def overview_table(overview: Overview) -> Table:
+def overview_table(overview: Json) -> Table:
     """A row for max-min shares and each queue, and a further one for each link but the first; of many the busiest."""
     rows = [overview["max_min"], *overview["queues"]]
     shown = _links_of_overview(overview)
@@ -104,7 +103,7 @@ def overview_table(overview: Overview) -> Table:
     return table
 
 
-def _links_of_overview(overview: Overview) -> list[int]:
+def _links_of_overview(overview: Json) -> list[int]:
     """Places of the links that the table has: all, or those that are used most under any queue."""
     links = overview["max_min"]["links"]
     if len(links) <= MANY_LINKS:
