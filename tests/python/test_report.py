@@ -271,13 +271,13 @@ def test_results_of_ones_own_have_a_page_each(cli: Cli, workdir: Path) -> None:
     one = json.loads((workdir / "one" / "result.json").read_text())["summary"]
     of_run = tables((written / "run-Three-groups.html").read_text(encoding="utf-8"))
     assert [row["group"] for row in of_run["Groups"]] == ["heavy", "light", "third"]
-    assert [row["Throughput of a user (Mbit/s)"] for row in of_run["Groups"]] == [
+    assert [row["Throughput/user (Mbit/s)"] for row in of_run["Groups"]] == [
         in_unit(group["throughput_bps"], 1e-6) for group in one["groups"]
     ]
 
     several = json.loads((workdir / "several" / "result.json").read_text())["results"]
     of_all = tables((written / "comparison-Three-groups.html").read_text(encoding="utf-8"))
-    for row in of_all["Throughput of a user (Mbit/s) by group"]:
+    for row in of_all["Throughput/user (Mbit/s) by group"]:
         groups = several[row["scheme"]]["summary"]["groups"]
         assert row == {"scheme": row["scheme"]} | {
             group["name"]: in_unit(group["throughput_bps"], 1e-6) for group in groups

@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fairlane._fairlane import student_t
 from fairlane.evaluate.measures import Row, column
 from fairlane.evaluate.suite import HARM, SuiteScenario
-from fairlane.results.intervals import CONFIDENCE, Interval, interval
+from fairlane.results.intervals import Interval, half_width_of_sum, interval
 from fairlane.results.metrics import CRITERIA
 
 GOODPUT = "victim_goodput_bps"
@@ -52,21 +51,16 @@ class Measured:
 def criterion_value(key: str, of_scenarios: Sequence[Interval]) -> Interval:
     """The mean of a criterion over scenarios, each weighted alike.
 
-    The interval is that of a mean of independent means: variances add, degrees of freedom as Welch and Satterthwaite
-    have them. Harm below zero, where the victim gains, makes up for no harm elsewhere.
+    Harm below zero, where the victim gains, makes up for no harm elsewhere.
     """
     k = len(of_scenarios)
     means = [max(one.mean, 0.0) if key == HARM else one.mean for one in of_scenarios]
     mean = math.fsum(means) / k
     if any(one.half_width is None for one in of_scenarios):
         return Interval(mean, None, min(one.n for one in of_scenarios))
-    variances = [((one.half_width or 0.0) / student_t(CONFIDENCE, one.n - 1) / k) ** 2 for one in of_scenarios]
-    total = math.fsum(variances)
-    n = min(one.n for one in of_scenarios)
-    if total == 0:
-        return Interval(mean, 0.0, n)
-    freedom = total**2 / math.fsum(one**2 / (cell.n - 1) for one, cell in zip(variances, of_scenarios, strict=True))
-    return Interval(mean, student_t(CONFIDENCE, max(math.floor(freedom), 1)) * math.sqrt(total), n)
+    variances = [(one.standard_error / k) ** 2 for one in of_scenarios]
+    counts = [one.n for one in of_scenarios]
+    return Interval(mean, half_width_of_sum(variances, counts), min(counts))
 
 
 def criteria_values(cells: Cells) -> dict[str, Interval]:

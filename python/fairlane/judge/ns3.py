@@ -15,14 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fairlane._fairlane import student_t
 from fairlane.base import toml
 from fairlane.judge.checks import checks_of
 from fairlane.judge.claim import Claim
 from fairlane.judge.grid import Row, Table
 from fairlane.judge.rule import compared
 from fairlane.judge.verdicts import ClaimVerdict
-from fairlane.results.intervals import interval
+from fairlane.results.intervals import half_width_of_sum, interval
 
 CONFIDENCE = 0.95
 TOLERANCE = 0.05
@@ -103,8 +102,5 @@ def joint_half_width(a: Sequence[float], b: Sequence[float]) -> float:
     """Half width of the interval of the difference of two means, variances unknown and unequal (Welch)."""
     if len(a) < 2 or len(b) < 2:
         return math.inf
-    u, v = statistics.variance(a) / len(a), statistics.variance(b) / len(b)
-    if u + v == 0:
-        return 0.0
-    degrees = (u + v) ** 2 / (u**2 / (len(a) - 1) + v**2 / (len(b) - 1))
-    return student_t(CONFIDENCE, max(1, math.floor(degrees))) * math.sqrt(u + v)
+    variances = [statistics.variance(one) / len(one) for one in (a, b)]
+    return half_width_of_sum(variances, [len(a), len(b)])

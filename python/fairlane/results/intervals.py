@@ -49,6 +49,11 @@ class Interval:
             return 0.0
         return math.inf if self.half_width is None else self.half_width
 
+    @property
+    def standard_error(self) -> float:
+        """Of the mean, from its 95% interval; zero where there is none."""
+        return (self.half_width or 0.0) / student_t(CONFIDENCE, self.n - 1)
+
     def document(self) -> PointEstimate:
         """Mean and half width, ready for JSON."""
         return {"mean": self.mean, "half_width": self.half_width, "n": self.n}
@@ -65,6 +70,18 @@ def interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interv
         return Interval(mean, None, n)
     half_width = student_t(confidence, n - 1) * statistics.stdev(samples) / math.sqrt(n)
     return Interval(mean, half_width, n)
+
+
+def half_width_of_sum(variances: Sequence[float], counts: Sequence[int]) -> float:
+    """Half width of the 95% interval of a sum of independent means, given the variance of each and its samples.
+
+    Variances add, degrees of freedom are as Welch and Satterthwaite have them.
+    """
+    total = math.fsum(variances)
+    if total == 0:
+        return 0.0
+    freedom = total**2 / math.fsum(one**2 / (count - 1) for one, count in zip(variances, counts, strict=True))
+    return student_t(CONFIDENCE, max(math.floor(freedom), 1)) * math.sqrt(total)
 
 
 def is_quantile(metric: str) -> bool:
