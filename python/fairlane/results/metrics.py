@@ -45,12 +45,9 @@ _LINK_PARTS = {metric.path[0]: [one for one in _LINK if one.path[0] == metric.pa
 GROUP_SERIES = [metric.name for metric in METRICS if metric.scope == "series of a group"]
 """Time series of each group."""
 _LINK_SERIES = [metric.name for metric in METRICS if metric.scope == "series of a link"]
-_UNITS = {
-    name: metric.unit
-    for metric in reversed(METRICS)
-    if metric.scope not in {"evaluation", "search"}
-    for name in ("_".join(metric.path[1:]), metric.name)
-}
+_OF_RUNS = [metric for metric in METRICS if metric.scope not in {"evaluation", "search"}]
+_UNITS = {"_".join(one.path[1:]): one.unit for one in _OF_RUNS} | {one.name: one.unit for one in _OF_RUNS}
+"""By name, and by the end of it that tables of classes have."""
 CRITERIA = {metric.name: metric for metric in shown("criterion")}
 """What `evaluate` judges by. Every criterion stands for itself: there is no score of all of them."""
 OBJECTIVES = {metric.name: metric for metric in sorted(shown("objective"), key=lambda metric: metric.scope != "search")}

@@ -1,65 +1,13 @@
 //! The catalogue of metrics: each is declared once, with the field of the record that holds it.
 //!
-//! [`metrics!`](crate::metrics!) declares a record. A field is a metric (`unit`, `heading` and so on), one or several records
-//! within it (`part`), or no number. Tables, frames, pages, evaluations and documentation follow from [`catalogue`].
+//! [`metrics!`](crate::metrics!) declares a record. A field is a metric (`unit`, `heading` and so on), one or several
+//! records within it (`part`), or no number. Tables, frames, pages, evaluations and documentation follow from
+//! [`catalogue`].
 
-use crate::measure::derived::DERIVED;
+use crate::measure::derived::derived;
+use crate::measure::metric::Metric;
 use crate::measure::run_record::RunRecord;
-use serde::Serialize;
 use serde_json::Value as Json;
-
-/// A number of a run, for people, tables and schemas.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Metric {
-    /// Name, which columns, sweeps and expectations use; a group or link follows it after a dot.
-    pub name: String,
-    /// What it is of: the run, a group, user, flow, link, application, and so on.
-    pub scope: &'static str,
-    /// Where the number is in the record of its scope, field by field.
-    pub path: Vec<&'static str>,
-    /// Unit; `1` for a ratio, empty for a count.
-    pub unit: &'static str,
-    /// Unit in tables for people.
-    pub shown_as: &'static str,
-    /// `high` or `low` if one of them is better, else empty.
-    pub better: &'static str,
-    /// Heading of a column, without the unit.
-    pub heading: String,
-    /// In words, with what it is a share of.
-    pub title: String,
-    /// Symbol of the field or the paper, or an empty string.
-    pub symbol: &'static str,
-    /// Paper or standard that it is from, or an empty string.
-    pub source: &'static str,
-    /// Field by which several values are told apart: the traffic class of a delay, the reason of a drop.
-    pub by: &'static str,
-    /// Tables and commands that have it, see [`PLACES`].
-    pub shown: Vec<&'static str>,
-    /// What the record that holds it is about, where that is a part of the record of its scope.
-    pub about: String,
-    /// One sentence.
-    pub doc: String,
-}
-
-/// Tables and commands that can have a metric.
-pub const PLACES: [&str; 16] = [
-    "columns",      // columns of `runs`, which sweeps and expectations name
-    "summary",      // means with intervals in the result document
-    "groups",       // a table of the terminal, notebooks and pages, as those that follow
-    "shares",       //
-    "paths",        //
-    "transfers",    //
-    "applications", //
-    "links",        //
-    "delays",       //
-    "drops",        //
-    "overview",     // many queues in one table
-    "lab",          // planes side by side
-    "report",       // the first tables of a page
-    "drawn",        // the figure of schemes there
-    "criterion",    // `fairlane evaluate`
-    "objective",    // `fairlane search designer`
-];
 
 /// A field as [`metrics!`](crate::metrics!) declares it.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +43,7 @@ pub enum Kind {
         of: &'static str,
         /// Name, if it is another than that of the field.
         named: &'static str,
-        /// Words of [`PLACES`].
+        /// Words of [`PLACES`](super::metric::PLACES).
         shown: &'static str,
     },
     /// A record or several.
@@ -112,7 +60,7 @@ pub enum Kind {
         of: &'static str,
         /// Field by which its values are told apart.
         by: &'static str,
-        /// Words of [`PLACES`] that hold for every number of it, or an empty string.
+        /// Words of [`PLACES`](super::metric::PLACES) that hold for every number of it, or an empty string.
         every: &'static str,
     },
 }
@@ -242,22 +190,7 @@ macro_rules! metrics {
 pub fn catalogue() -> Vec<Metric> {
     let mut found = Vec::new();
     collect(RunRecord::FIELDS, &Place { scope: "run", ..Place::default() }, &mut found);
-    found.extend(DERIVED.iter().map(|metric| Metric {
-        name: metric.name.into(),
-        scope: metric.scope,
-        path: metric.path.to_vec(),
-        unit: metric.unit,
-        shown_as: if metric.shown_as.is_empty() { metric.unit } else { metric.shown_as },
-        better: metric.better,
-        heading: metric.heading.into(),
-        title: if metric.title.is_empty() { metric.heading } else { metric.title }.into(),
-        symbol: "",
-        source: metric.source,
-        by: "",
-        shown: metric.shown.to_vec(),
-        about: String::new(),
-        doc: metric.doc.into(),
-    }));
+    found.extend(derived());
     found
 }
 
@@ -329,6 +262,7 @@ fn collect(fields: &[Field], place: &Place, into: &mut Vec<Metric>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::metric::PLACES;
     use std::collections::{BTreeMap, BTreeSet};
 
     /// The declared numbers of each record, by its name.

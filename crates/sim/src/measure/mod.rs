@@ -7,6 +7,7 @@ pub mod derived;
 pub mod e_model;
 pub mod max_min_level;
 pub mod max_min_shares;
+pub mod metric;
 pub mod occupancy;
 pub mod path_probe;
 pub mod path_series;
