@@ -318,7 +318,7 @@ mod tests {
         }
         for metric in &all {
             assert!(!metric.doc.is_empty() && !metric.heading.is_empty(), "{}", metric.name);
-            assert!(!metric.doc.contains("TODO"), "{}: says what it is, and recorder.rs computes it", metric.name);
+            assert!(!metric.doc.contains("TODO"), "{}: write its sentence, and its value in recorder.rs", metric.name);
             assert!(["", "high", "low"].contains(&metric.better), "{}", metric.name);
             assert!(metric.shown.iter().all(|place| PLACES.contains(place)), "{}: {:?}", metric.name, metric.shown);
         }
