@@ -13,9 +13,6 @@ from fairlane.results.metric import Metric
 
 Row = dict[str, Any]
 
-QUANTITIES = ("mean_s", "p50_s", "p95_s", "p99_s", "max_s")
-"""What is told of times that were measured one by one."""
-
 _ENDS = {"_bps": "bit/s", "_s": "s", "_seconds": "s", "_packets": "packets", "_bytes": "bytes", "share": "1"}
 """Units of columns that schemes, planes and tables name themselves, by the end of the name."""
 
@@ -42,7 +39,7 @@ APPLICATIONS = tuple(dict.fromkeys(one.path[0] for one in _OF_PARTS if one.path[
 """Records of a group that its applications have."""
 _PATH = sorted((metric for metric in _GROUP if metric.path[0] == "path"), key=lambda metric: len(metric.path) < 3)
 _LINK_PARTS = {metric.path[0]: [one for one in _LINK if one.path[0] == metric.path[0]] for metric in _LINK}
-GROUP_SERIES = [metric.name for metric in METRICS if metric.scope == "series of a group"]
+_GROUP_SERIES = [metric.name for metric in METRICS if metric.scope == "series of a group"]
 """Time series of each group."""
 _LINK_SERIES = [metric.name for metric in METRICS if metric.scope == "series of a link"]
 _OF_RUNS = [metric for metric in METRICS if metric.scope not in {"evaluation", "search"}]
@@ -144,7 +141,7 @@ def series(run: Row) -> dict[str, list[float | None]]:
     """The time series of a run by quantity and group or link, a value for each bin; none if it has none."""
     if (found := run.get("series")) is None:
         return {}
-    of_groups = {f"{name}.{group['name']}": group[name] for group in found["groups"] for name in GROUP_SERIES}
+    of_groups = {f"{name}.{group['name']}": group[name] for group in found["groups"] for name in _GROUP_SERIES}
     return of_groups | {f"{name}.{found['link']}": found[name] for name in _LINK_SERIES}
 
 
