@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,16 @@ def test_defaults_given_by_keyword_change_nothing(scheme: fairlane.simulate.cata
 
 def test_a_keyword_that_is_a_word_of_python_has_a_line_behind_it() -> None:
     assert queues.ared(raise_=3.0) == {"scheme": "ared", "raise": 3.0}
+
+
+def test_a_function_knows_its_parameters_and_explains_them() -> None:
+    limit = inspect.signature(queues.abc).parameters["limit"]
+    assert (limit.default, limit.annotation) == (None, str | None)
+    assert "    limit: What the queue may hold" in str(queues.abc.__doc__)
+    with pytest.raises(
+        TypeError, match=re.escape("abc() got an unexpected keyword argument 'gama'; did you mean gamma?")
+    ):
+        queues.abc(gama="8 packets")  # type: ignore[call-arg]
 
 
 def test_the_types_of_a_result_have_its_fields() -> None:
