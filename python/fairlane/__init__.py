@@ -14,91 +14,80 @@ assert fairlane.check("scenario.toml").passed
 fairlane.report("abc2018", out="report")
 """
 
-import fairlane_command.as_module  # noqa: F401 first, for an interrupt while the others load
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
-# isort: split
-from fairlane import search
-from fairlane._fairlane import version as _version
-from fairlane.base.errors import FairlaneError, Interrupted, ScenarioError, ScenarioWarning, SchemeError, UserError
-from fairlane.checks.check import Check, check
-from fairlane.evaluate import evaluate
-from fairlane.evaluate.result import Evaluation
-from fairlane.judge.reproduce import Reproduction, reproduce
-from fairlane.pairs import pairs
-from fairlane.pairs.result import Pairs
-from fairlane.report import report
-from fairlane.results.result import Comparison, Result
-from fairlane.runs.run import compare, run
-from fairlane.schemas import schema
-from fairlane.simulate import scenario as _scenario
-from fairlane.simulate.catalogue import congestion_controls, schemes, topologies
-from fairlane.simulate.external import (
-    EarlyDrop,
-    Packet,
-    Port,
-    QueueDiscipline,
-    SchemeFactory,
-    load_scheme_lib,
-    register_scheme,
-)
-from fairlane.simulate.external_control import (
-    Ack,
-    CongestionControl,
-    Connection,
-    Event,
-    Growth,
-    Segment,
-    register_congestion_control,
-)
-from fairlane.simulate.scenario import *  # noqa: F403 its __all__ is part of this one
-from fairlane.store import Store
-from fairlane.sweeps.result import SweepResult
-from fairlane.sweeps.sweep import sweep
+import fairlane_command.as_module  # noqa: F401 for an interrupt while the others load
 
-__version__ = _version()
+MEMBERS = {
+    "base.errors": ["FairlaneError", "Interrupted", "ScenarioError", "ScenarioWarning", "SchemeError", "UserError"],
+    "checks.check": ["Check", "check"],
+    "evaluate": ["evaluate"],
+    "evaluate.result": ["Evaluation"],
+    "judge.reproduce": ["Reproduction", "reproduce"],
+    "pairs": ["pairs"],
+    "pairs.result": ["Pairs"],
+    "report": ["report"],
+    "results.result": ["Comparison", "Result"],
+    "runs.run": ["compare", "run"],
+    "schemas": ["schema"],
+    "simulate.catalogue": ["congestion_controls", "schemes", "topologies"],
+    "simulate.external": [
+        "EarlyDrop",
+        "Packet",
+        "Port",
+        "QueueDiscipline",
+        "SchemeFactory",
+        "load_scheme_lib",
+        "register_scheme",
+    ],
+    "simulate.external_control": [
+        "Ack",
+        "CongestionControl",
+        "Connection",
+        "Event",
+        "Growth",
+        "Segment",
+        "register_congestion_control",
+    ],
+    "store": ["Store"],
+    "sweeps.result": ["SweepResult"],
+    "sweeps.sweep": ["sweep"],
+}
+"""Public names, by the module that the first use of one loads; all of `simulate.scenario` are public, too."""
+MODULES = ["markers", "queues", "search"]
+"""Public modules."""
+_MODULE_OF = {name: module for module, names in MEMBERS.items() for name in names}
 
-__all__ = [
-    "Ack",
-    "Check",
-    "Comparison",
-    "CongestionControl",
-    "Connection",
-    "EarlyDrop",
-    "Evaluation",
-    "Event",
-    "FairlaneError",
-    "Growth",
-    "Interrupted",
-    "Packet",
-    "Pairs",
-    "Port",
-    "QueueDiscipline",
-    "Reproduction",
-    "Result",
-    "ScenarioError",
-    "ScenarioWarning",
-    "SchemeError",
-    "SchemeFactory",
-    "Segment",
-    "Store",
-    "SweepResult",
-    "UserError",
-    "__version__",
-    "check",
-    "compare",
-    "congestion_controls",
-    "evaluate",
-    "load_scheme_lib",
-    "pairs",
-    "register_congestion_control",
-    "register_scheme",
-    "report",
-    "reproduce",
-    "run",
-    "schema",
-    "schemes",
-    "search",
-    "sweep",
-    "topologies",
-]
-__all__ += _scenario.__all__
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        found: Any = import_module("fairlane._fairlane").version()
+    elif name == "__all__":
+        found = sorted([*_MODULE_OF, *MODULES, "__version__", *import_module("fairlane.simulate.scenario").__all__])
+    elif name in MODULES:
+        return import_module(f"fairlane.{name}")
+    elif name in _MODULE_OF:
+        found = getattr(import_module(f"fairlane.{_MODULE_OF[name]}"), name)
+    elif not name.startswith("_") and name in (scenario := import_module("fairlane.simulate.scenario")).__all__:
+        found = getattr(scenario, name)
+    else:
+        raise AttributeError(f"module 'fairlane' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return list(__getattr__("__all__"))
+
+
+class _Package(ModuleType):
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Leaves `fairlane.evaluate` the function when Python has loaded the folder of that name, and would set it."""
+        if not (isinstance(value, ModuleType) and name in _MODULE_OF):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

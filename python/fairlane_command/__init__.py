@@ -17,8 +17,10 @@ def main() -> None:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         _open_closed_streams()
         gc.disable()  # nothing of what is loaded is garbage
+        from fairlane.cli.main import command
         from fairlane.cli.main import main as run
 
+        command("".join(sys.argv[1:2]))
         gc.freeze()
         gc.enable()
     except KeyboardInterrupt:

@@ -81,7 +81,10 @@ def command_names() -> dict[str, click.Command]:
     """Every command by its words."""
 
     def walk(group: click.Group, words: str) -> Iterator[tuple[str, click.Command]]:
-        for name, command in group.commands.items():
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command
             if isinstance(command, click.Group):
                 yield from walk(command, f"{words}{name} ")
             else:

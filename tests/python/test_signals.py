@@ -190,7 +190,7 @@ AS_MODULE = [sys.executable, "-m", "fairlane"]
 
 @pytest.mark.parametrize(
     ("command", "loaded"),
-    [(AS_MODULE, "fairlane.results.result"), (AS_MODULE, "fairlane.cli.main"), ([FAIRLANE], "fairlane.cli.main")],
+    [(AS_MODULE, "fairlane_command"), (AS_MODULE, "fairlane.cli.main"), ([FAIRLANE], "fairlane.store")],
     ids=["module, early", "module", "command"],
 )
 def test_an_interrupt_while_python_loads_modules_is_quiet(tmp_path: Path, command: Sequence[Word], loaded: str) -> None:

@@ -20,7 +20,10 @@ from fairlane.skeletons.scenario_file import profiles, scenario_file
 
 def every_command(group: click.Group, before: tuple[str, ...] = ()) -> dict[tuple[str, ...], click.Command]:
     found: dict[tuple[str, ...], click.Command] = {}
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command
         words = (*before, name)
         found |= every_command(command, words) if isinstance(command, click.Group) else {words: command}
     return found

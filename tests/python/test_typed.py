@@ -69,6 +69,20 @@ def test_the_types_of_a_result_have_its_fields() -> None:
     assert set(document["summary"]["groups"][0]) <= set(records.GroupSummary.__annotations__)
 
 
+def test_the_package_loads_what_is_used_and_keeps_functions_called_like_folders() -> None:
+    code = """
+import sys, fairlane
+assert "fairlane.simulate" not in sys.modules, "loaded without need"
+from fairlane.evaluate.result import Evaluation
+assert callable(fairlane.evaluate) and fairlane.evaluate.__name__ == "evaluate"
+from fairlane import *
+assert set(fairlane.__all__) <= set(globals()) | {"__all__"}
+"""
+    assert execute(sys.executable, "-c", code, stderr=subprocess.STDOUT).stdout == ""
+    with pytest.raises(AttributeError, match="module 'fairlane' has no attribute 'evaluates'"):
+        fairlane.evaluates  # type: ignore[attr-defined]  # noqa: B018
+
+
 WRONG = """
 import fairlane
 from fairlane import Scenario, group, queues, tcp, video

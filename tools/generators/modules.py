@@ -1,5 +1,6 @@
 """Generated types, from which editors and notebooks complete keys.
 
+    __init__.pyi                 a stub of the package, whose members are loaded when they are used
     queues.pyi, markers.pyi      stubs of the functions that the package makes from the same declarations
     simulate/keys.py             the keys of the tables `run`, `tcp` and `probes` of a scenario
     results/records.py           what a result document has, its summary above all
@@ -27,6 +28,7 @@ import fairlane
 from fairlane import _fairlane, markers, queues
 from fairlane.results.metric import Metric
 from fairlane.schemas import schema
+from fairlane.simulate import scenario
 
 WIDTH = 120
 PACKAGE = Path(__file__).parents[2] / "python" / "fairlane"
@@ -52,6 +54,7 @@ _SCOPES = ("run", "group", "link", "evaluation", "search")
 
 def modules() -> Iterator[tuple[Path, str]]:
     """Every generated file with the text that it should have."""
+    yield PACKAGE / "__init__.pyi", _members()
     for module in (queues, markers):
         yield Path(str(module.__file__)).with_suffix(".pyi"), _stub(module)
     yield PACKAGE / "simulate" / "keys.py", _keys()
@@ -59,9 +62,28 @@ def modules() -> Iterator[tuple[Path, str]]:
     yield PACKAGE / "results" / "catalogue.py", _metrics()
 
 
+def _members() -> str:
+    members = {"": fairlane.MODULES, **fairlane.MEMBERS, "simulate.scenario": scenario.__all__}
+    imports = []
+    for module, names in sorted(members.items()):
+        line = f"from fairlane{'.' * bool(module)}{module} import {', '.join(sorted(names))}"
+        short = line.replace(" import ", " import (") + ")" if len(line) > WIDTH else line
+        imports += _wrapped(short, 0, hanging=4)
+    kept = ["MEMBERS: dict[str, list[str]]", "MODULES: list[str]", "__version__: str"]
+    return "\n".join([_head(fairlane), *imports, "", *kept, ""])
+
+
 def _stub(module: ModuleType) -> str:
     every = [_function(getattr(module, name)) for name in module.__all__]
-    return "\n".join([f'"""{module.__doc__}\n\n{_BY}\n"""\n', "from typing import Any, Literal\n", *every])
+    return "\n".join([_head(module), "from typing import Any, Literal\n", *every])
+
+
+def _head(module: ModuleType) -> str:
+    """The docstring of a module, and its `__all__`."""
+    names = ", ".join(f'"{name}"' for name in module.__all__)
+    return "\n".join(
+        [f'"""{str(module.__doc__).rstrip()}\n\n{_BY}\n"""\n', *_wrapped(f"__all__ = [{names}]", 0, hanging=4), ""]
+    )
 
 
 def _function(build: Callable[..., Any]) -> str:

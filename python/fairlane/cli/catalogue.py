@@ -5,14 +5,9 @@ from __future__ import annotations
 import click
 
 import fairlane
-from fairlane.cli.options import completing, json_option
+from fairlane.cli.options import completing, json_option, scheme_names
 from fairlane.cli.output import print_document
 from fairlane.schemas import SCHEMAS
-
-
-def scheme_names() -> list[str]:
-    """For completion."""
-    return [scheme["name"] for scheme in fairlane.schemes()]
 
 
 def _control_names() -> list[str]:

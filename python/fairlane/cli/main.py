@@ -3,8 +3,8 @@
 Every error of the user is one line on stderr and exit code 2. Ctrl-C ends with 130, SIGTERM with 143, SIGHUP with 129;
 what is finished is kept. A failed check ends with 1.
 
-Every command waits for what is loaded here; so a module that few of them need, such as that of tables, is imported by
-the functions that use it.
+Every command waits for what is loaded here, so the module of a command is loaded when the command is first asked for.
+What few commands of a module need, such as tables, is imported by the functions that use it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import signal
 import sys
 import warnings
 from contextlib import suppress
+from functools import cache
+from importlib import import_module
 
 import click
 
@@ -30,55 +32,59 @@ from fairlane.base.errors import (
 )
 from fairlane.base.signals import Received, as_interrupts
 from fairlane.base.text import message_line
-from fairlane.cli import catalogue, papers, simulate
-from fairlane.cli.check import check
-from fairlane.cli.evaluate import evaluate
-from fairlane.cli.init import init
-from fairlane.cli.lab import lab_commands
-from fairlane.cli.new import new
 from fairlane.cli.options import Group
 from fairlane.cli.output import READABLE
-from fairlane.cli.p4 import p4_commands
-from fairlane.cli.pairs import pairs
-from fairlane.cli.play import play
-from fairlane.cli.search import search_commands
-from fairlane.cli.shell import completions, man
-from fairlane.cli.store import store_commands
 
 EXIT_NOBODY_READS = 1
 EXIT_USER_ERROR = 2
 
 
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+WHERE = {
+    "init": "init:init",
+    "run": "simulate:run",
+    "compare": "simulate:compare",
+    "sweep": "sweep:sweep",
+    "pairs": "pairs:pairs",
+    "evaluate": "evaluate:evaluate",
+    "search": "search:search_commands",
+    "check": "check:check",
+    "reproduce": "papers:reproduce",
+    "report": "papers:report",
+    "schemes": "catalogue:schemes",
+    "congestion-controls": "catalogue:congestion_controls",
+    "topologies": "catalogue:topologies",
+    "schema": "catalogue:schema",
+    "play": "play:play",
+    "new": "new:new",
+    "store": "store:store_commands",
+    "lab": "lab:lab_commands",
+    "p4": "p4:p4_commands",
+    "completions": "shell:completions",
+    "man": "shell:man",
+}
+"""Every command in the order of the help, with the module of this folder that has it and its name there."""
+
+
+class _Commands(Group):
+    def list_commands(self, _context: click.Context) -> list[str]:
+        return list(WHERE)
+
+    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+        return command(name)
+
+
+@cache
+def command(name: str) -> click.Command | None:
+    """Loads a command; gives None if there is none of this name."""
+    module, _, member = WHERE.get(name, "").partition(":")
+    loaded: click.Command | None = getattr(import_module(f"fairlane.cli.{module}"), member) if module else None
+    return loaded
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(_fairlane.version(), prog_name="fairlane", message="%(prog)s %(version)s")
 def commands() -> None:
     """Simulate fair sharing of links, packet by packet."""
-
-
-for command in (
-    init,
-    simulate.run,
-    simulate.compare,
-    simulate.sweep,
-    pairs,
-    evaluate,
-    search_commands,
-    check,
-    papers.reproduce,
-    papers.report,
-    catalogue.schemes,
-    catalogue.congestion_controls,
-    catalogue.topologies,
-    catalogue.schema,
-    play,
-    new,
-    store_commands,
-    lab_commands,
-    p4_commands,
-    completions,
-    man,
-):
-    commands.add_command(command)
 
 
 def main() -> None:

@@ -14,7 +14,8 @@ from click.core import ParameterSource
 
 from fairlane.base import toml
 from fairlane.base.errors import ScenarioError, UserError
-from fairlane.base.text import quoted
+from fairlane.base.text import near, quoted
+from fairlane.simulate.catalogue import schemes
 from fairlane.simulate.replications import MOST_THREADS
 
 Function = Callable[..., Any]
@@ -85,6 +86,10 @@ class Group(click.Group):
         self, context: click.Context, arguments: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does; on a terminal a bare command that needs an argument is asked for its help, not in a script."""
+        asked = arguments[0]
+        if not (context.resilient_parsing or asked.startswith("-") or self.get_command(context, asked)):
+            meant = near(asked, self.list_commands(context), most=5)
+            raise click.UsageError(f"No such command {quoted(asked)}; {meant}", context)
         name, command, rest = super().resolve_command(context, arguments)
         if (
             command
@@ -105,6 +110,11 @@ def completing(names: Callable[[], Iterable[str]]) -> Callable[[click.Context, c
         return [f"{before}{comma}{name}" for name in names() if name.startswith(last)]
 
     return complete
+
+
+def scheme_names() -> list[str]:
+    """For completion."""
+    return [scheme["name"] for scheme in schemes()]
 
 
 def check_needs(needs: Mapping[str, Sequence[str]]) -> None:

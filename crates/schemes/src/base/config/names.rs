@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 
 /// Similarity (Jaro and Winkler) from which on a name may be meant; 1 is the same name.
 const SIMILAR: f64 = 0.8;
+/// Similarity, at least, of names that differ by two neighbouring letters that have changed places.
+const SWAPPED: f64 = 0.81;
 /// Most names that are suggested.
 const MOST_MEANT: usize = 3;
 /// Words of the field for what has other names here.
@@ -15,7 +17,12 @@ const OTHER_WORDS: [(&str, &[&str]); 3] =
 pub fn meant<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let unknown = plain(unknown);
     let others = OTHER_WORDS.iter().find(|(word, _)| *word == unknown).map_or(&[][..], |(_, names)| names);
-    let similarity = |name| if others.contains(&name) { 1.0 } else { strsim::jaro_winkler(&plain(name), &unknown) };
+    let similarity = |name| match plain(name) {
+        _ if others.contains(&name) => 1.0,
+        // In names of three letters Jaro misses neighbours that have changed places.
+        plain if is_swap(&plain, &unknown) => strsim::jaro_winkler(&plain, &unknown).max(SWAPPED),
+        plain => strsim::jaro_winkler(&plain, &unknown),
+    };
     let mut found: Vec<_> = known.into_iter().map(|name| (similarity(name), name)).collect();
     found.retain(|(similarity, _)| *similarity > SIMILAR);
     found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
@@ -40,6 +47,10 @@ pub fn near(unknown: &str, known: &[&str], most: usize) -> String {
     format!("the nearest of {} are {}", known.len(), nearest[..most].join(", "))
 }
 
+fn is_swap(one: &str, other: &str) -> bool {
+    strsim::osa_distance(one, other) == 1 && strsim::levenshtein(one, other) == 2
+}
+
 fn plain(name: &str) -> String {
     name.trim().to_lowercase().replace(['-', ' '], "_")
 }
@@ -53,6 +64,7 @@ mod tests {
         let names = ["droptail", "codel", "fq_codel", "reno", "bbr1", "bbr3", "cbr", "poisson", "on_off"];
         for (unknown, expected) in [
             ("codle", &["codel"][..]),
+            ("crb", &["cbr"]),
             ("FQ-CoDel", &["fq_codel"]),
             ("bbr", &["bbr1", "bbr3"]),
             ("udp", &["cbr", "poisson", "on_off"]),

@@ -1,0 +1,71 @@
+"""The command `fairlane sweep`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import fairlane
+from fairlane.base.errors import UserError
+from fairlane.base.files import written_below
+from fairlane.base.folders import check_replaceable
+from fairlane.cli.options import from_origin, given_options, parse_settings, path_option, ray_option, run_options
+from fairlane.cli.output import print_document, print_json
+from fairlane.cli.simulate import own_code_options
+from fairlane.store import Store
+from fairlane.sweeps.plan import Plan
+from fairlane.sweeps.preview import preview
+
+
+@click.command()
+@click.argument("file", metavar="SWEEP.toml", type=click.Path(path_type=Path))
+@click.option("--dry-run", is_flag=True, help="List the points with what is stored and what is missing.")
+@ray_option
+@path_option("--out", help="Write runs and points (Parquet, CSV) and sweep.json [default: results/NAME].")
+@own_code_options
+@run_options
+def sweep(
+    file: Path,
+    dry_run: bool,
+    ray: str | None,
+    out: Path | None,
+    replications: int | None,
+    threads: int | None,
+    store: Path | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Simulate a scenario at many points, with replications.
+
+    What is stored is not simulated again: after an interruption or a kill the same command continues. Runs of schemes
+    and congestion controls in Python are not stored.
+    """
+    if ray is not None and threads is not None:
+        raise UserError(f"--threads: {threads} cannot be combined with --ray, which uses the CPUs of the cluster")
+    plan = Plan.read(file, replications=replications, settings=parse_settings(settings))
+    if dry_run:
+        given = given_options()
+        for name in given.keys() & {"threads", "ray", "out"}:
+            raise UserError(f"{given[name]}: has no effect with --dry-run")
+        with from_origin(file):
+            planned = preview(plan, store)
+        if as_json:
+            print_document(planned)
+        else:
+            from fairlane.cli.printing import print_plan
+
+            print_plan(planned)
+        return
+    out = out or Path("results") / plan.name
+    check_replaceable(out, "--out", {"--store": Store(store).folder})
+    with from_origin(file):
+        result = fairlane.sweep(plan, threads=threads, ray=ray, store=store, progress=True)
+    with written_below(out, "--out"):
+        result.write(out)
+    if as_json:
+        print_json(result.json())
+    else:
+        from fairlane.cli.printing import print_sweep
+
+        print_sweep(result, out)
