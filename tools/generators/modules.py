@@ -170,6 +170,10 @@ def _literal_of(value: Any) -> str:
     return _shown(value)
 
 
+def _shown(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
 def _ordered(classes: Mapping[str, str]) -> list[str]:
     """Classes behind those that they name, since nothing postpones their annotations at run time."""
     words = {name: set(re.findall(r"\w+", text)) for name, text in classes.items()}
