@@ -88,16 +88,23 @@ fn ten_commands_make_an_edge_and_a_core() {
     }
     assert!(status.contains("eth1"), "{status}");
     // The first packets ask whether labels are read.
-    let until = Instant::now() + Duration::from_secs(15);
+    let until = Instant::now() + Duration::from_secs(60);
     while crate::lab::port(&lab.status("a", &configs["a"]), "eth1")["labels"] != "written" {
         assert!(Instant::now() < until, "the edge writes no labels");
         lab.send("c", "10.2.0.2", 972, 1, 0);
     }
     let counted =
         |router: &str, counter: &str| lab.status(router, &configs[router])["ingress"][counter].as_u64().unwrap();
-    let before = (counted("a", "metered"), counted("b", "trusted"));
-    lab.send("c", "10.2.0.2", 972, 30, 0);
-    assert_eq!((counted("a", "metered"), counted("b", "trusted")), (before.0 + 30, before.1 + 30));
+    // An answer holds for 2 s: on a busy machine the first of the packets may have to ask again.
+    loop {
+        let before = (counted("a", "metered"), counted("b", "trusted"));
+        lab.send("c", "10.2.0.2", 972, 30, 0);
+        assert_eq!(counted("a", "metered"), before.0 + 30);
+        if counted("b", "trusted") == before.1 + 30 {
+            break;
+        }
+        assert!(Instant::now() < until, "packets without a label");
+    }
     for router in ["a", "b"] {
         lab.node_ok(router, "detach", &configs[router]);
     }

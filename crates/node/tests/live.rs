@@ -290,16 +290,16 @@ fn a_reload_keeps_meters_and_loses_no_packet() {
     assert!(receiver.wait().unwrap().success(), "packets were lost");
     let status = lab.status("n", &config);
     assert_eq!(user(&status, "10.1.0.0/24").unwrap()["packets"], 4000);
-    // Twice the reference rate is one less of activity: the last rate is 10 kbit/s again.
+    // 1024 times the reference rate is 10 less of activity. The packets between the readings add at most one; what is
+    // forgotten meanwhile on a busy machine only takes off.
     let activity = |status: &Json| user(status, "10.1.0.0/24").unwrap()["activity"].as_f64().unwrap();
     // Its label so far may be of a rate before: the sender may have ended between two reloads.
     lab.send("c", "10.2.0.2", 100, 1, 0);
     let before = activity(&lab.status("n", &config));
-    lab.node_ok("n", "attach", &lab.config("n", &text("20 kbit/s", out)));
+    lab.node_ok("n", "attach", &lab.config("n", &text("10240 kbit/s", out)));
     lab.send("c", "10.2.0.2", 100, 1, 0);
     let difference = before - activity(&lab.status("n", &config));
-    // A tenth of the memory of 3 s may have passed: log2(e)/10 = 0.14 and more on a busy machine.
-    assert!((0.95..3.0).contains(&difference), "{difference}");
+    assert!(difference > 8.95, "{difference}");
     // A port that is no longer in the configuration is let go.
     let folder = lab.pins()[0].clone();
     let is_link = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("link-");

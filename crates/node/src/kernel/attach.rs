@@ -21,6 +21,7 @@ use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 use zerocopy::IntoBytes;
 
 /// `BPF_FS_MAGIC` of linux/magic.h.
@@ -28,6 +29,9 @@ const BPF_FS: i64 = 0xcafe_4a11;
 
 /// A frame for programs that do not look at one.
 const BLANK_FRAME: [u8; 64] = [0; 64];
+/// The kernel allocates a timer without waiting for memory, which may fail for a moment on a busy machine.
+const START_RETRIES: u32 = 20;
+const START_PAUSE: Duration = Duration::from_millis(10);
 
 /// What `attach` did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -427,7 +431,15 @@ fn is_layer3(port: &Port, framing: Framing) -> Result<bool, KernelError> {
 
 /// Starts the search for silent users, then lets packets in: through links with pins in `folder`, or through clsact.
 fn hook_all(programs: &Programs, records: &[PortRecord], folder: &Path, has_tcx: bool) -> Result<(), KernelError> {
-    let started = programs.run("fairlane_start", &BLANK_FRAME, 1, 0, 1)?.verdict;
+    let start = || programs.run("fairlane_start", &BLANK_FRAME, 1, 0, 1).map(|run| run.verdict);
+    let mut started = start()?;
+    for _ in 0..START_RETRIES {
+        if started == 0 {
+            break;
+        }
+        std::thread::sleep(START_PAUSE);
+        started = start()?;
+    }
     if started != 0 {
         return Err(KernelError::System {
             doing: "starting the timer of the user table".into(),
