@@ -157,6 +157,7 @@ def test_the_report_shows_pairs(pairs: Pairs, cli: Cli, workdir: Path) -> None:
     assert (workdir / "pages" / "pairs.png").stat().st_size > 5000
 
 
+@pytest.mark.long
 def test_beside_pairs_a_report_has_no_pages_of_papers_without_results(pairs: Pairs, cli: Cli, workdir: Path) -> None:
     pairs.write(workdir / "pairs")
     cli.output("report", "--pairs", "pairs/pairs.json", "--out", "pages", "--store", "st")

@@ -244,6 +244,7 @@ def test_a_comparison_is_shown_side_by_side(cli: Cli, workdir: Path) -> None:
         assert any(used in line.get_xdata() for axes in drawn.axes for line in axes.get_lines())
 
 
+@pytest.mark.long
 def test_results_of_ones_own_have_a_page_each(cli: Cli, workdir: Path) -> None:
     (workdir / "three.toml").write_text(THREE_GROUPS)
     (workdir / "swept.toml").write_text(

@@ -119,6 +119,7 @@ def test_a_statistic_stands_for_the_metric() -> None:
     assert ("abc2018.default", {}) in with_test.needs(claim)
 
 
+@pytest.mark.long
 def test_several_papers_go_to_a_folder_each(cli: Cli, workdir: Path) -> None:
     names = [next(name for name in paper.experiments if name not in paper.computed) for paper in PAPERS]
     document = cli.document("reproduce", *names, "--out", "out", *TINY)

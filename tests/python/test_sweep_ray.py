@@ -52,6 +52,7 @@ cluster.shutdown()
 """
 
 
+@pytest.mark.long
 @needs_ray
 def test_a_node_that_dies_changes_no_byte(cli: Cli, workdir: Path) -> None:
     (workdir / "ray.toml").write_text(SWEEP)
