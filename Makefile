@@ -52,7 +52,7 @@ league: setup ## Evaluate all schemes on the whole suite (an hour of both cores 
 # Lanes run at the same time, so that compilers and tests share the processors; each step runs whatever became of those
 # before it. Tests on real links mostly wait.
 LIVE_LANE := "test-live-rust test-live-python"
-test: ## Run lint and tests, Rust and Python, and count them (LIVE=1: those of test-live beside them); test-long has the longest
+test: ## Run lint and tests, Rust and Python, and count them; LIVE=1 adds those of test-live; test-long has the longest
 	@$(PYTHON) tools/run_tests.py "lint-rust test-rust" "setup lint-python test-python" $(if $(LIVE),$(LIVE_LANE))
 
 test-live: setup ## Run the tests on real links and in real time (root, namespaces; skipped without)

@@ -194,7 +194,7 @@ static __always_inline __u64 word_of(const struct neighbour_key *key)
 	return (__u64)*lower << 32 | *upper;
 }
 
-/* Whether labels may be written, as for an earlier packet of this tick. */
+/* Returns 1 if an earlier packet of this tick found that the neighbour reads labels. */
 static __always_inline int is_known_to_read(struct __sk_buff *skb, const struct port_config *port)
 {
 	__u32 place = skb->ifindex % PORT_PLACES;

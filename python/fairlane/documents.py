@@ -42,7 +42,7 @@ class ResultDocument(TypedDict):
 
 
 class Overview(TypedDict):
-    """As results/overview.py has it."""
+    """Overview of the queues, see results/overview.py."""
 
 
 class ComparisonDocument(_Document):

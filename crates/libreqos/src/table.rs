@@ -10,7 +10,7 @@ pub struct Table<'a> {
     reader: Reader<&'a [u8]>,
     /// Line of the header, and how many cells it has.
     header: (u64, usize),
-    /// Whether the first column may hold values that begin with `#`. Circuit IDs never do.
+    /// True if values of the first column may begin with `#`. Circuit IDs never do.
     may_begin_with_hash: bool,
     /// Names of the columns, without empty ones at the end.
     pub columns: Vec<String>,

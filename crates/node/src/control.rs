@@ -1,5 +1,5 @@
-//! Control traffic: what keeps links, neighbours and routes alive. It passes the AQM up to a rate, beyond which it is judged
-//! like other packets.
+//! Control traffic keeps links, neighbours and routes alive. It passes the AQM up to a rate; beyond the rate the AQM
+//! judges it like other packets.
 //!
 //! Declared once: the kernel programs get the constants through `planes/bpf/generated/records.h`.
 
@@ -26,20 +26,21 @@ pub(crate) fn header() -> String {
     let ([cs6, cs7], [first, last]) = (DSCPS, ND_TYPES);
     format!(
         "/* Control traffic, see control.rs. */\n#define ETHERTYPE_ARP {ETHERTYPE_ARP:#06x}\n#define DSCP_CS6 {cs6}\n\
-         #define DSCP_CS7 {cs7}\n#define PROTOCOL_ICMP {ICMP}\n#define NEXT_ICMPV6 {ICMPV6}\n#define ND_FIRST {first}\n#define ND_LAST {last}\n\
+         #define DSCP_CS7 {cs7}\n#define PROTOCOL_ICMP {ICMP}\n#define NEXT_ICMPV6 {ICMPV6}\n\
+         #define ND_FIRST {first}\n#define ND_LAST {last}\n\
          #define ND_HOP_LIMIT {ND_HOP_LIMIT}\n#define CONTROL_BURST_NS {}ULL\n\n",
         BURST.0 / 1000
     )
 }
 
-/// Whether a packet is control traffic.
+/// Kind of control traffic that a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// It is not, or is beyond the rate.
+    /// None, or control traffic beyond the rate.
     No,
-    /// It is, and comes from elsewhere.
+    /// Control traffic that the node forwards.
     Transit,
-    /// The node itself sends it.
+    /// Control traffic that the node itself sends.
     Own,
 }
 

@@ -235,7 +235,7 @@ fn aggregated_packets_count_as_those_on_the_wire() {
         let came = received[0]["stats64"]["rx"]["packets"].as_u64().unwrap();
         // Segments of 1448 bytes at most; what came in were aggregates of many.
         assert!(packets > BYTES / 1448 && packets > 2 * came, "{packets} {came} {status}");
-        // What is sent again, such as a first SYN while the neighbour is looked up, counts again.
+        // Retransmissions count again, such as a first SYN while the neighbour is resolved.
         let payload = bytes - packets * (ip + 32);
         assert!((BYTES + 8..BYTES + BYTES / 100).contains(&payload), "{payload} {status}");
         let out = port(&status, "out0");

@@ -47,7 +47,7 @@ fn every_scheme_keeps_its_promises_over_a_hundred_thousand_operations() {
 }
 
 #[test]
-#[ignore = "ten seconds of a core; the shorter test beside it is for every change"]
+#[ignore = "ten seconds of a core; the shorter test above runs for every change"]
 fn every_scheme_keeps_its_promises_over_a_million_operations() {
     every_scheme_keeps_its_promises(1_000_000);
 }
@@ -91,12 +91,12 @@ fn a_hundred_thousand_flows_pass() {
 }
 
 #[test]
-#[ignore = "half a minute of a core; the shorter test beside it is for every change"]
+#[ignore = "half a minute of a core; the shorter test above runs for every change"]
 fn a_million_flows_pass() {
     flows_pass(1_000_000);
 }
 
-/// As many flows one after the other, a packet each.
+/// Sends one packet of each of `flows` flows, one after another.
 fn flows_pass(flows: u32) {
     for_all(|scheme| {
         let mut harness = Harness::of(scheme, QueueLimit::Packets(100), 1000, 1);

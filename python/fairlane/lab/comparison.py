@@ -27,7 +27,7 @@ from fairlane.store import Store
 from fairlane.store.simulate import simulate
 
 OF_PATHS = {metric.name: metric for metric in shown("lab", "group")}
-"""What is told of a group's packets where a plane can see it."""
+"""Metrics of a group's packets that a plane may be able to see."""
 
 
 @dataclass(frozen=True)

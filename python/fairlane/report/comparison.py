@@ -40,12 +40,12 @@ class Column:
 
     @property
     def application(self) -> str:
-        """What kind of application it is of, if of one."""
+        """Kind of application, if it belongs to one."""
         return self.metric.path[0] if self.metric.path[0] in APPLICATIONS else ""
 
     @property
     def better(self) -> str:
-        """What is good, in words."""
+        """Direction in words: higher or lower is better."""
         return f"{self.metric.better}er is better" if self.metric.better else ""
 
     def of(self, summary: Json) -> Estimate | None:
@@ -134,7 +134,7 @@ def _fairest_first(results: Mapping[str, Json]) -> tuple[str, list[str]]:
 
 
 def _columns(summary: Json) -> list[Column]:
-    """Those of the link, then of each metric the groups, then the applications of each group."""
+    """Returns metrics of the link, then the groups of each metric, then the applications of each group."""
     groups = list(enumerate(group["name"] for group in summary["groups"]))
     return [
         *(Column(metric) for scope in ("run", "link") for metric in shown("report", scope)),

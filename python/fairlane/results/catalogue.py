@@ -65,9 +65,9 @@ METRICS = (
         path=("max_min_share_bps",),
         heading="max-min",
         doc=(
-            "What max-min fairness, weighted by `weight` times `reference_rate`, would give each user: bits on the "
-            "wire per second. TCP flows ask for all they can get, UDP flows for their mean rate, web sessions for "
-            "what they drew; access links bound it."
+            "Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per "
+            "second. TCP flows demand all they can get, UDP flows their mean rate, web sessions the load that they "
+            "drew. Access links bound it."
         ),
         unit="bit/s",
         shown_as="Mbit/s",
@@ -91,7 +91,7 @@ METRICS = (
         path=("path", "lost_share"),
         heading="lost",
         doc="Packets dropped or lost, over those and the delivered ones; null without any.",
-        about="What the group's packets met on their way from host to receiver.",
+        about="Delays, drops and marks of the group's packets along their path.",
         unit="1",
         shown_as="%",
         better="low",
@@ -104,7 +104,7 @@ METRICS = (
         path=("path", "marked_share"),
         heading="marked",
         doc="Packets delivered with a mark over those delivered; null without any.",
-        about="What the group's packets met on their way from host to receiver.",
+        about="Delays, drops and marks of the group's packets along their path.",
         unit="1",
         shown_as="%",
         source="RFC 3168, 5",
@@ -235,7 +235,10 @@ METRICS = (
         scope="flow",
         path=("tcp", "flow_throughput_bps"),
         heading="throughput",
-        doc="Throughput of each lasting flow, user by user: bits on the wire that reached the receiver, per second.",
+        doc=(
+            "Throughput of each long-lived flow, user by user: bits on the wire that reached the receiver, per "
+            "second."
+        ),
         about="The group's TCP flows; null without any.",
         unit="bit/s",
         shown_as="Mbit/s",
@@ -273,7 +276,7 @@ METRICS = (
         scope="group",
         path=("transfer_times", "completed"),
         heading="transfers",
-        doc="Those of them that ended within the run.",
+        doc="Transfers that ended within the run.",
         about="All finite transfers that started during the measurement; null without a source of any.",
         shown=("columns", "summary", "transfers"),
     ),
@@ -404,7 +407,7 @@ METRICS = (
         scope="group",
         path=("voip", "calls"),
         heading="calls",
-        doc="Calls that had packets to be played; of no others is anything told.",
+        doc="Calls that had packets to be played; the other fields leave out the rest.",
         about="The group's telephone calls; absent without any.",
         shown=("columns",),
     ),
@@ -426,7 +429,7 @@ METRICS = (
         scope="group",
         path=("voip", "worst_mos"),
         heading="worst MOS",
-        doc="That of the worst call.",
+        doc="Mean opinion score of the worst call.",
         about="The group's telephone calls; absent without any.",
         unit="1",
         better="high",
@@ -507,7 +510,7 @@ METRICS = (
         scope="group",
         path=("voip", "one_way_delay", "samples"),
         heading="one-way samples",
-        doc="How many.",
+        doc="Number of samples.",
         about="From the host's sending to the receiver; null if no packet came.",
         shown=("columns",),
     ),
@@ -961,7 +964,7 @@ METRICS = (
         path=("state", "records"),
         heading="records",
         doc="Records of flows, users or buckets; 0 for a scheme without any.",
-        about="What the queue's scheme remembered at the end of the run, waiting packets left out.",
+        about="State of the queue's scheme at the end of the run, without waiting packets.",
         unit="records",
         better="low",
         shown=("columns", "summary"),
@@ -972,7 +975,7 @@ METRICS = (
         path=("state", "bytes"),
         heading="state",
         doc="Bytes: the fixed part and what the records occupy, their keys included.",
-        about="What the queue's scheme remembered at the end of the run, waiting packets left out.",
+        about="State of the queue's scheme at the end of the run, without waiting packets.",
         unit="bytes",
         better="low",
         shown=("columns", "summary", "overview"),
@@ -983,7 +986,7 @@ METRICS = (
         path=("edge_state", "records"),
         heading="edge records",
         doc="Records of flows, users or buckets; 0 for a scheme without any.",
-        about="What the markers of the edge remembered at the end of the run, all users together.",
+        about="State of the edge's markers at the end of the run, all users together.",
         unit="records",
         better="low",
         shown=("columns", "summary"),
@@ -994,7 +997,7 @@ METRICS = (
         path=("edge_state", "bytes"),
         heading="edge state",
         doc="Bytes: the fixed part and what the records occupy, their keys included.",
-        about="What the markers of the edge remembered at the end of the run, all users together.",
+        about="State of the edge's markers at the end of the run, all users together.",
         unit="bytes",
         better="low",
         shown=("columns", "summary", "overview"),
@@ -1216,8 +1219,8 @@ METRICS = (
         path=("harm",),
         heading="harm",
         doc=(
-            "What a flow of CUBIC loses beside another sender, over its goodput alone, above what it loses beside its"
-            " own kind; 0 where it loses no more."
+            "Goodput that a CUBIC flow loses next to another sender, over its goodput alone, beyond its loss next to "
+            "another CUBIC flow; 0 if it loses no more."
         ),
         unit="1",
         better="low",
@@ -1284,7 +1287,7 @@ METRICS = (
         scope="evaluation",
         path=("share_worst",),
         heading="cheats",
-        doc="As the share of the worst user, of the honest ones beside a user who plays the scheme.",
+        doc="Share of the worst honest user next to a user who games the scheme.",
         unit="1",
         better="high",
         words="share of the worst honest user beside a cheat",

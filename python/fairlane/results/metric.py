@@ -1,4 +1,4 @@
-"""What a metric is; `results/catalogue.py` has all of them."""
+"""Type of a metric; `results/catalogue.py` has all metrics."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class Metric:
     """A number of a run.
 
     Attributes:
-        name: What columns, sweeps and expectations call it; a group or link follows after a dot.
-        scope: What it is of: `run`, `group`, `user`, `flow`, `link`, `application`, ...
+        name: Name in columns, sweeps and expectations; a group or link follows after a dot.
+        scope: `run`, `group`, `user`, `flow`, `link`, `application`, ...
         path: Where it is in the record of its scope, field by field; of an evaluation the column of measured runs.
         heading: Heading of a column, without the unit.
-        doc: What it is.
-        about: What the part of the record that holds it is about.
+        doc: One sentence.
+        about: Sentence about the part of the record that holds it.
         unit: Unit; `1` for a ratio, empty for a count.
         shown_as: Unit in tables for people, if it is another one.
         better: `high` or `low`; empty if neither is better.
         words: In words, if the heading is short for something.
         symbol: Symbol of the field or the paper.
         source: Paper or standard.
-        by: Field by which several values are told apart, such as the traffic class of a delay.
+        by: Field that distinguishes several values, such as the traffic class of a delay.
         shown: Tables and commands that have it.
     """
 
@@ -49,12 +49,12 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """What it is called where there is room."""
+        """Long name, for places with room."""
         return self.words or self.heading
 
     @property
     def factor(self) -> float:
-        """What a number is multiplied with to have the unit of tables."""
+        """Factor from the unit to the unit of tables."""
         return _FACTORS.get((self.unit, self.shown_as), 1.0)
 
     @property
@@ -70,7 +70,7 @@ class Metric:
 
     @property
     def is_quantile(self) -> bool:
-        """Whether it is read off a histogram, within a bin."""
+        """True if it is read off a histogram, exact to a bin."""
         return self.path[-1].removesuffix("_s") in {"p50", "p90", "p95", "p99"}
 
     @property

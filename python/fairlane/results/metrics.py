@@ -23,7 +23,7 @@ def shown(place: str, scope: str | None = None) -> list[Metric]:
 
 
 def of_applications(kind: str) -> list[Metric]:
-    """What tables and pages show of the applications of a kind, counts last."""
+    """Returns the metrics that tables and pages show of a kind of application, counts last."""
     return sorted((metric for metric in shown("applications") if metric.path[0] == kind), key=lambda one: not one.unit)
 
 
@@ -46,9 +46,9 @@ _OF_RUNS = [metric for metric in METRICS if metric.scope not in {"evaluation", "
 _UNITS = {"_".join(one.path[1:]): one.unit for one in _OF_RUNS} | {one.name: one.unit for one in _OF_RUNS}
 """By name, and by the end of it that tables of classes have."""
 CRITERIA = {metric.name: metric for metric in shown("criterion")}
-"""What `evaluate` judges by. Every criterion stands for itself: there is no score of all of them."""
+"""Criteria of `evaluate`, each on its own: there is no combined score."""
 OBJECTIVES = {metric.name: metric for metric in sorted(shown("objective"), key=lambda metric: metric.scope != "search")}
-"""What `search designer` can make best."""
+"""Objectives of `search designer`."""
 
 
 def unit_of(column: str) -> str | None:

@@ -38,7 +38,7 @@ class Cost(TypedDict):
 
 
 class StateRecord(TypedDict):
-    """What a scheme remembers."""
+    """State of a scheme."""
 
     records: int
     """Records of flows, users or buckets; 0 for a scheme without any."""
@@ -47,7 +47,7 @@ class StateRecord(TypedDict):
 
 
 class Performance(TypedDict):
-    """How much was simulated."""
+    """Amount of simulated work."""
 
     delivered_packets: int
     """Packets that crossed links, access links not counted, warm-up included."""
@@ -112,12 +112,12 @@ class ResponsivenessRecord(TypedDict):
 
 
 class AccessLossRecord(TypedDict):
-    """What access links lost."""
+    """Packets that access links lost."""
 
     packets: int
     """Packets that crossed the access links."""
     lost_packets: int
-    """Those of them that were lost."""
+    """Packets lost on the access links."""
     lost_share: float
     """Lost over all; 0 if there were none."""
 
@@ -130,19 +130,19 @@ class Percentiles(TypedDict):
     min: float
     """Least."""
     p1: float
-    """What 1 % do not exceed."""
+    """1st percentile."""
     p5: float
-    """What 5 % do not exceed."""
+    """5th percentile."""
     p25: float
-    """What a quarter does not exceed."""
+    """25th percentile."""
     p50: float
     """Median."""
     p75: float
-    """What three quarters do not exceed."""
+    """75th percentile."""
     p95: float
-    """What 95 % do not exceed."""
+    """95th percentile."""
     p99: float
-    """What 99 % do not exceed."""
+    """99th percentile."""
     max: float
     """Greatest."""
 
@@ -166,7 +166,7 @@ class TimesRecord(TypedDict):
     """Times that were measured one by one."""
 
     samples: int
-    """How many."""
+    """Number of samples."""
     mean_s: float
     """Mean, exact."""
     p50_s: float
@@ -231,7 +231,7 @@ class DropRecord(TypedDict):
     """Drops for one reason."""
 
     reason: str
-    """As in docs/concepts.md: `aqm`, `overlimit` or `pushed_out`; also `lost`, of a link that loses packets."""
+    """`aqm`, `overlimit` or `pushed_out` (docs/concepts.md), or `lost` for loss on the link."""
     packets: int
     """Packets."""
     bytes: int
@@ -304,7 +304,7 @@ class DropSummary(TypedDict):
     """Drops for one reason."""
 
     reason: str
-    """As in docs/concepts.md: `aqm`, `overlimit` or `pushed_out`; also `lost`, of a link that loses packets."""
+    """`aqm`, `overlimit` or `pushed_out` (docs/concepts.md), or `lost` for loss on the link."""
     packets: Estimate
     """Packets."""
     share_of_arrivals: Estimate
@@ -347,12 +347,12 @@ class UsersRecord(TypedDict):
 
 
 class PathRecord(TypedDict):
-    """What packets met on their way from host to receiver during the measurement."""
+    """Delays, drops and marks of packets from host to receiver during the measurement."""
 
     delivered_packets: int
     """Packets that reached their receivers."""
     dropped_packets: int
-    """Packets dropped at access links and links, or lost on their way between them."""
+    """Packets dropped at access links and links, or lost between them."""
     marked_packets: int
     """Packets that reached their receivers with a congestion mark (CE)."""
     lost_share: float | None
@@ -369,11 +369,11 @@ class VoipRecord(TypedDict):
     """Telephone calls during the measurement, each weighted alike."""
 
     calls: int
-    """Calls that had packets to be played; of no others is anything told."""
+    """Calls that had packets to be played; the other fields leave out the rest."""
     mos: float | None
     """Mean opinion score by the E-model, 1 to 4.5: mean over the calls; null without any, as all that follow."""
     worst_mos: float | None
-    """That of the worst call."""
+    """Mean opinion score of the worst call."""
     r_factor: float | None
     """Transmission rating R of the E-model: mean over the calls."""
     mouth_to_ear_s: float | None
@@ -398,7 +398,7 @@ class ApplicationRecord(TypedDict):
     delivered_packets: int
     """Packets that reached their receivers."""
     marked_packets: int
-    """Those of them with a congestion mark."""
+    """Delivered packets with a congestion mark."""
     one_way_delay: NotRequired[TimesRecord | None]
     """From the host's sending to the receiver; null without any."""
 
@@ -409,7 +409,7 @@ TransferClassRecord = TypedDict(
         "from": float,  # Where the class begins: seconds or bytes.
         "to": float | None,  # Where it ends; null for the last class.
         "completed": int,  # Transfers that ended.
-        "share": float,  # Those over all that ended; 0 without any.
+        "share": float,  # Transfers of the class over all that ended; 0 without any.
         "mean_s": float | None,  # Their mean time; null if none ended.
         "slowdown": SlowdownRecord | None,  # Of a class by payload, the slowdown of those that ended; null if none did.
     },
@@ -439,13 +439,13 @@ class LinkRecord(TypedDict):
     marks: int
     """Packets that got a congestion mark (CE) instead of being dropped."""
     accounting: AccountingRecord
-    """What became of all packets of the whole run."""
+    """Fate of all packets of the whole run."""
     max_min_utilisation: float
     """Utilisation if every user got its max-min share."""
     state: StateRecord
-    """What the queue's scheme remembered at the end of the run, waiting packets left out."""
+    """State of the queue's scheme at the end of the run, without waiting packets."""
     readings: dict[str, float]
-    """What the scheme measures and counts itself, at the end of the run; the chapters of the schemes say what it is."""
+    """Measurements and counters of the scheme itself at the end of the run; its chapter explains them."""
 
 
 class SeriesRecord(TypedDict):
@@ -501,14 +501,13 @@ class LinkSummary(TypedDict):
     max_min_utilisation: Estimate
     """Utilisation if every user got its max-min share."""
     state: StateSummary
-    """What the queue's scheme remembered at the end of the run, waiting packets left out."""
+    """State of the queue's scheme at the end of the run, without waiting packets."""
     readings: dict[str, Estimate]
-    """What the scheme measures and counts itself, at the end of the run; the chapters of the schemes say what it is."""
+    """Measurements and counters of the scheme itself at the end of the run; its chapter explains them."""
 
 
 class TcpRecord(TypedDict):
-    """TCP flows: counters over the whole run, and what those got during the measurement that last as long as the
-    run."""
+    """TCP flows: counters over the whole run, and rates of long-lived flows during the measurement."""
 
     timeouts: int
     """Retransmission timeouts."""
@@ -525,13 +524,13 @@ class TcpRecord(TypedDict):
     undone_reductions: int
     """Reductions of the window that were undone, for they were spurious."""
     flow_throughput_bps: list[float]
-    """Throughput of each lasting flow, user by user: bits on the wire that reached the receiver, per second."""
+    """Throughput of each long-lived flow, user by user: bits on the wire that reached the receiver, per second."""
     flow_goodput_bps: list[float]
-    """Goodput of each lasting flow: payload delivered in order, per second."""
+    """Goodput of each long-lived flow: payload delivered in order, per second."""
     flow_paths: list[PathRecord]
-    """What the packets of each lasting flow met; empty unless `probes.detail` is `flow`."""
+    """Delays, drops and marks of each long-lived flow; empty unless `probes.detail` is `flow`."""
     jain_index: float | None
-    """Jain's index over the throughput of the lasting flows; null if there are none or nothing got through."""
+    """Jain's index over the throughput of the long-lived flows; null if there are none or nothing got through."""
 
 
 class UdpRecord(TypedDict):
@@ -547,7 +546,7 @@ class UdpRecord(TypedDict):
     """Packets received over packets sent; null if none was sent. Those on the way at either end make it a little
     inexact."""
     flow_paths: list[PathRecord]
-    """What the packets of each flow met, user by user; empty unless `probes.detail` is `flow`."""
+    """Delays, drops and marks of each flow, user by user; empty unless `probes.detail` is `flow`."""
 
 
 class AccessRecord(TypedDict):
@@ -568,7 +567,7 @@ class TransferTimesRecord(TypedDict):
     started: int
     """Transfers that started."""
     completed: int
-    """Those of them that ended within the run."""
+    """Transfers that ended within the run."""
     refused: int
     """Further ones that were refused, because as many as allowed were open."""
     offered_bps: float
@@ -590,9 +589,9 @@ class TransferTimesRecord(TypedDict):
     slowdown: SlowdownRecord | None
     """Their times over those that they would have taken alone."""
     by_time: list[TransferClassRecord]
-    """Those that ended, by time (`probes.transfer_times`)."""
+    """Completed transfers by time (`probes.transfer_times`)."""
     by_size: list[TransferClassRecord]
-    """Those that ended, by payload (`probes.transfer_sizes`)."""
+    """Completed transfers by payload (`probes.transfer_sizes`)."""
 
 
 class GroupSummary(TypedDict):
@@ -611,9 +610,9 @@ class GroupSummary(TypedDict):
     user_goodput_bps: list[Estimate]
     """Goodput of each user."""
     max_min_share_bps: Estimate
-    """What max-min fairness, weighted by `weight` times `reference_rate`, would give each user: bits on the wire per
-    second. TCP flows ask for all they can get, UDP flows for their mean rate, web sessions for what they drew; access
-    links bound it."""
+    """Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per second. TCP
+    flows demand all they can get, UDP flows their mean rate, web sessions the load that they drew. Access links bound
+    it."""
     normalised_throughput: NotRequired[Estimate | None]
     """Mean throughput per user over that share; null if the share is zero."""
     path: PathSummary
@@ -621,12 +620,12 @@ class GroupSummary(TypedDict):
     user_paths: list[PathSummary]
     """The same for each user; empty unless `probes.detail` is `user` or `flow`."""
     tcp_flow_throughput_bps: NotRequired[Estimate | None]
-    """Throughput of each lasting flow, user by user: bits on the wire that reached the receiver, per second."""
+    """Throughput of each long-lived flow, user by user: bits on the wire that reached the receiver, per second."""
     udp_delivered_share: NotRequired[Estimate | None]
     """Packets received over packets sent; null if none was sent. Those on the way at either end make it a little
     inexact."""
     transfers_completed: NotRequired[Estimate | None]
-    """Those of them that ended within the run."""
+    """Transfers that ended within the run."""
     transfer_mean_s: NotRequired[Estimate | None]
     """Mean time of those that ended, exact; null if none did, as all that follow."""
     transfer_p95_s: NotRequired[Estimate | None]
@@ -656,15 +655,15 @@ class GroupRecord(TypedDict):
     user_goodput_bps: list[float]
     """Goodput of each user."""
     user_summary: NotRequired[UsersRecord | None]
-    """The users in few numbers, in place of rows."""
+    """Distribution over the users, instead of rows."""
     max_min_share_bps: float
-    """What max-min fairness, weighted by `weight` times `reference_rate`, would give each user: bits on the wire per
-    second. TCP flows ask for all they can get, UDP flows for their mean rate, web sessions for what they drew; access
-    links bound it."""
+    """Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per second. TCP
+    flows demand all they can get, UDP flows their mean rate, web sessions the load that they drew. Access links bound
+    it."""
     normalised_throughput: float | None
     """Mean throughput per user over that share; null if the share is zero."""
     path: PathRecord
-    """What the group's packets met on their way from host to receiver."""
+    """Delays, drops and marks of the group's packets along their path."""
     user_paths: list[PathRecord]
     """The same for each user; empty unless `probes.detail` is `user` or `flow`."""
     tcp: NotRequired[TcpRecord | None]
@@ -707,7 +706,7 @@ class Summary(TypedDict):
     links: list[LinkSummary]
     """The links."""
     edge_state: StateSummary
-    """What the markers of the edge remembered at the end of the run, all users together."""
+    """State of the edge's markers at the end of the run, all users together."""
 
 
 class RunRecord(TypedDict):
@@ -740,13 +739,13 @@ class RunRecord(TypedDict):
     links: list[LinkRecord]
     """The links."""
     edge_state: StateRecord
-    """What the markers of the edge remembered at the end of the run, all users together."""
+    """State of the edge's markers at the end of the run, all users together."""
     access: NotRequired[AccessRecord | None]
     """Applications and nodes of an access network; absent on other topologies."""
     series: NotRequired[SeriesRecord | None]
     """Time series over the whole run, if the scenario asks for them."""
     performance: Performance
-    """How much was simulated."""
+    """Amount of simulated work."""
 
 
 class ResultRecord(TypedDict):

@@ -39,7 +39,7 @@ _CLASSES = ("BE", "EF")
 
 
 def key(metric: Metric) -> str:
-    """What a summary calls a metric."""
+    """Returns the name of a metric in a summary."""
     return _KEYS.get(metric.name, metric.name)
 
 

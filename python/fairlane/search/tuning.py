@@ -30,7 +30,7 @@ def criteria(record: Mapping[str, Any]) -> Numbers:
 
 
 def _objective(metric: Metric, record: dict[str, Any]) -> float:
-    """That of the worst group, but of the link with the most: the busiest, or the one where packets wait longest."""
+    """Returns the value of the worst group, or of the link with the greatest value."""
     if metric.scope == "search":
         return min([*_shares(record), 1.0])
     return worst_of(replace(metric, better="") if metric.scope == "link" else metric, record) or 0.0

@@ -135,7 +135,7 @@ fn refused(head: &[u8]) -> Option<(&'static str, &'static str)> {
     (!request.starts_with("GET /metrics ")).then_some(("404 Not Found", "only GET /metrics"))
 }
 
-/// Whether a `Host` is localhost or a loopback address, so that no DNS answer can point it here.
+/// Checks that a `Host` is localhost or a loopback address, so that no DNS answer can point it here.
 fn is_local(host: &str) -> bool {
     if let Ok(address) = host.parse::<SocketAddr>() {
         return address.ip().is_loopback();

@@ -165,7 +165,7 @@ fn apply<'a>(live: &mut Live, ended: &mut Ended, requests: &'a [Waiting], tally:
     kept
 }
 
-/// Whether an error lies with the file or the maps, not with a single change.
+/// Returns true if the file or the maps failed, rather than a single change.
 fn is_of_the_disk(error: &ChangeError) -> bool {
     matches!(error, ChangeError::Store(_) | ChangeError::NotKept(_) | ChangeError::Half { .. })
 }

@@ -22,7 +22,7 @@ pub struct NodePacket {
     pub bytes: u32,
     /// Traffic class.
     pub class: TrafficClass,
-    /// Whether it is control traffic.
+    /// Kind of control traffic.
     pub control: Control,
     /// ECN field.
     pub ecn: Ecn,

@@ -62,7 +62,7 @@ pub struct Frame {
     pub bytes: u32,
     /// Whether the packet asks for expedited forwarding.
     pub is_expedited: bool,
-    /// Whether it is control traffic, see [`crate::control`].
+    /// True for control traffic, see [`crate::control`].
     pub is_control: bool,
     /// ECN field.
     pub ecn: Ecn,
@@ -199,7 +199,7 @@ fn ipv6(packet: &[u8], blank: Frame) -> Option<(Frame, u32)> {
     Some((read, 40 + u32::from(u16::from_be_bytes([header[4], header[5]]))))
 }
 
-/// Whether a packet of ICMPv6 is neighbour discovery of its link.
+/// Returns true for neighbour discovery on the link.
 #[inline]
 fn is_neighbour_discovery(packet: &[u8], header: &[u8; 40]) -> bool {
     let [first, last] = ND_TYPES;

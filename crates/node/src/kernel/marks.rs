@@ -9,7 +9,7 @@ use std::process::Command;
 /// All bits.
 const ALL: u32 = u32::MAX;
 
-/// What to warn of for each use of a bit of `mask`, in this network namespace; filters of tc at `interfaces`.
+/// Returns a warning for each use of a bit of `mask` in this network namespace, including tc filters at `interfaces`.
 pub(super) fn overlapping(mask: MarkMask, interfaces: &[&str]) -> Vec<String> {
     let mut uses = Vec::new();
     for (family, name) in [("-4", "ip rule"), ("-6", "ip -6 rule")] {

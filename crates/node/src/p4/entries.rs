@@ -1,4 +1,5 @@
-//! What a configuration puts into the tables of `planes/p4/abc.p4` or, with `marker.scheme = "csfq"`, of `planes/p4/csfq.p4`.
+//! Entries of a configuration for the tables of `planes/p4/abc.p4` or, with `marker.scheme = "csfq"`, of
+//! `planes/p4/csfq.p4`.
 //!
 //! | configuration | table | action |
 //! |---|---|---|

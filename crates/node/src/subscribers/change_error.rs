@@ -25,40 +25,40 @@ pub enum ChangeError {
     /// A key of a subscriber.
     #[error("{source}")]
     User {
-        /// Whose.
+        /// Name of the subscriber.
         name: String,
-        /// What is wrong.
+        /// The error in the key.
         source: ConfigError,
     },
-    /// What one is known by belongs to another one.
+    /// A prefix, MAC address or session that belongs to another subscriber.
     #[error("user \"{name}\": {who} belongs to \"{other}\" already")]
     Taken {
-        /// Who wants it.
+        /// The subscriber that claims it.
         name: String,
-        /// What it is.
+        /// The prefix, address or session.
         who: String,
-        /// Who has it.
+        /// The subscriber that has it.
         other: String,
     },
     /// The name is one of the configuration.
     #[error("user \"{0}\": is in the configuration, change it there")]
     Configured(String),
-    /// Who is to be changed or removed is not there.
+    /// No subscriber has the name.
     #[error("user \"{}\": there is none", shown_name(.0))]
     Nobody(String),
-    /// What only users of the configuration can be known by.
+    /// A mark: only users of the configuration may have one.
     #[error("user \"{0}\": mark: users by mark are in the configuration only")]
     Mark(String),
     /// The running node.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// What was asked for makes no sense.
+    /// A request that contradicts itself.
     #[error("{0}")]
     Asked(String),
 }
 
 impl ChangeError {
-    /// Whose change is not possible, if it is that of one.
+    /// Returns the subscriber whose change failed, if the error concerns a single one.
     #[must_use]
     pub fn user(&self) -> Option<&str> {
         match self {

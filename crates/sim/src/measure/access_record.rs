@@ -28,7 +28,7 @@ metrics! {
         name: String;
         /// Packets that reached their receivers.
         delivered_packets: u64, unit "packets", heading "packets";
-        /// Those of them with a congestion mark.
+        /// Delivered packets with a congestion mark.
         marked_packets: u64, unit "packets", heading "marked";
         /// From the host's sending to the receiver; null without any.
         one_way_delay: Option<TimesRecord>, part "one_way_delay_" heading "one-way";

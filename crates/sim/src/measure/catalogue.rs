@@ -16,11 +16,11 @@ pub struct Field {
     pub name: &'static str,
     /// Its comment, not trimmed.
     pub doc: &'static str,
-    /// What it holds.
+    /// Kind of its value.
     pub kind: Kind,
 }
 
-/// What a field holds.
+/// Kind of a field's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// A text, or nothing that is written.
@@ -52,13 +52,13 @@ pub enum Kind {
         record: &'static str,
         /// Its fields.
         fields: &'static [Field],
-        /// What the names of its metrics begin with, behind that of the record around it.
+        /// Prefix of the names of its metrics, after the prefix of the enclosing record.
         prefix: &'static str,
-        /// What their headings begin with.
+        /// Prefix of their headings.
         heading: &'static str,
         /// Scope, if it is another than that of the record around it.
         of: &'static str,
-        /// Field by which its values are told apart.
+        /// Field that distinguishes its values.
         by: &'static str,
         /// Words of [`PLACES`](super::metric::PLACES) that hold for every number of it, or an empty string.
         every: &'static str,
@@ -210,7 +210,7 @@ struct Place {
     by: &'static str,
     about: &'static str,
     every: &'static str,
-    /// Whether `every` is that of a record around it, so that the places of its own fields do not count.
+    /// True if `every` comes from an enclosing record; the fields' own lists of tables then do not count.
     is_within_every: bool,
 }
 
@@ -281,7 +281,7 @@ mod tests {
         found
     }
 
-    /// Whether a field holds numbers: one, none or many.
+    /// Returns true for a number, an optional number or a list of numbers.
     fn is_number(schema: &Json) -> bool {
         match schema.get("type") {
             Some(Json::String(kind)) if kind == "array" => is_number(&schema["items"]),

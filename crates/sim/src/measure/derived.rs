@@ -73,8 +73,8 @@ derived! {
     jain_flows of "evaluation" at jain_flows,
         unit "1", better "high", heading "Jain, flows" or "Jain's index of the flows", source "the same",
         shown "criterion";
-    /// What a flow of CUBIC loses beside another sender, over its goodput alone, above what it loses beside its own
-    /// kind; 0 where it loses no more.
+    /// Goodput that a CUBIC flow loses next to another sender, over its goodput alone, beyond its loss next to another
+    /// CUBIC flow; 0 if it loses no more.
     harm of "evaluation" at harm,
         unit "1", better "low", heading "harm" or "harm to CUBIC",
         source "Ware et al., Beyond Jain's Fairness Index, HotNets 2019", shown "criterion";
@@ -94,7 +94,7 @@ derived! {
     /// the whole time up to the next change if they never do.
     convergence of "evaluation" at convergence_s,
         unit "s", better "low", heading "settles" or "time until shares settle", source "RFC 5166", shown "criterion";
-    /// As the share of the worst user, of the honest ones beside a user who plays the scheme.
+    /// Share of the worst honest user next to a user who games the scheme.
     cheats of "evaluation" at share_worst,
         unit "1", better "high", heading "cheats" or "share of the worst honest user beside a cheat",
         source "our choice", shown "criterion";

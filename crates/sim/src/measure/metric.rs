@@ -1,4 +1,4 @@
-//! What a metric is; [`catalogue`](super::catalogue::catalogue) has all of them.
+//! Type of a metric. [`catalogue`](super::catalogue::catalogue) returns all metrics.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 pub struct Metric {
     /// Name, which columns, sweeps and expectations use; a group or link follows it after a dot.
     pub name: String,
-    /// What it is of: the run, a group, user, flow, link, application, and so on.
+    /// Scope: `run`, `group`, `user`, `flow`, `link`, `application`, and so on.
     pub scope: &'static str,
     /// Where the number is in the record of its scope, field by field.
     pub path: Vec<&'static str>,
@@ -25,11 +25,11 @@ pub struct Metric {
     pub symbol: &'static str,
     /// Paper or standard that it is from, or an empty string.
     pub source: &'static str,
-    /// Field by which several values are told apart: the traffic class of a delay, the reason of a drop.
+    /// Field that distinguishes several values: the traffic class of a delay, the reason of a drop.
     pub by: &'static str,
     /// Tables and commands that have it, see [`PLACES`].
     pub shown: Vec<&'static str>,
-    /// What the record that holds it is about, where that is a part of the record of its scope.
+    /// Sentence about the record that holds it, if that record is a part of its scope's record.
     pub about: String,
     /// One sentence.
     pub doc: String,

@@ -50,7 +50,7 @@ metrics! {
             shown "columns summary shares objective";
         /// The links.
         links: Vec<LinkRecord>, part "" of "link";
-        /// What the markers of the edge remembered at the end of the run, all users together.
+        /// State of the edge's markers at the end of the run, all users together.
         #[serde(default)]
         edge_state: StateRecord, part "edge_state_" heading "edge";
         /// Applications and nodes of an access network; absent on other topologies.
@@ -58,7 +58,7 @@ metrics! {
         access: Option<AccessRecord>, part "access_";
         /// Time series over the whole run, if the scenario asks for them.
         series: Option<SeriesRecord>, part "" of "series";
-        /// How much was simulated.
+        /// Amount of simulated work.
         performance: Performance, part "";
         /// CPU time of the simulation alone, if it is known. It differs from one run to the next, so that it is not
         /// part of the record as it is written.
@@ -92,12 +92,12 @@ metrics! {
         user_goodput_bps: Vec<f64>,
             unit "bit/s" as "Mbit/s", better "high", heading "goodput", source "RFC 5166, 2.1.1", of "user",
             shown "summary";
-        /// The users in few numbers, in place of rows.
+        /// Distribution over the users, instead of rows.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         user_summary: Option<UsersRecord>, part "user_";
-        /// What max-min fairness, weighted by `weight` times `reference_rate`, would give each user: bits on the wire
-        /// per second. TCP flows ask for all they can get, UDP flows for their mean rate, web sessions for what they
-        /// drew; access links bound it.
+        /// Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per second.
+        /// TCP flows demand all they can get, UDP flows their mean rate, web sessions the load that they drew. Access
+        /// links bound it.
         #[serde(default)]
         max_min_share_bps: f64,
             unit "bit/s" as "Mbit/s", heading "max-min", source "Bertsekas, Gallager, Data Networks, 6.5.2",
@@ -107,7 +107,7 @@ metrics! {
         normalised_throughput: Option<f64>,
             unit "1", better "high", heading "over max-min share", source "RFC 5166, 2.3.1",
             shown "columns summary groups";
-        /// What the group's packets met on their way from host to receiver.
+        /// Delays, drops and marks of the group's packets along their path.
         #[serde(default)]
         path: PathRecord, part "";
         /// The same for each user; empty unless `probes.detail` is `user` or `flow`.
@@ -142,12 +142,12 @@ metrics! {
     /// Telephone calls during the measurement, each weighted alike.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct VoipRecord {
-        /// Calls that had packets to be played; of no others is anything told.
+        /// Calls that had packets to be played; the other fields leave out the rest.
         calls: u64, unit "", heading "calls";
         /// Mean opinion score by the E-model, 1 to 4.5: mean over the calls; null without any, as all that follow.
         mos: Option<f64>,
             unit "1", better "high", heading "MOS", symbol "MOS", source "ITU-T G.107, B-4", shown "applications";
-        /// That of the worst call.
+        /// Mean opinion score of the worst call.
         worst_mos: Option<f64>,
             unit "1", better "high", heading "worst MOS", symbol "MOS", source "ITU-T G.107, B-4",
             shown "applications";
@@ -235,12 +235,12 @@ metrics! {
 }
 
 metrics! {
-    /// What access links lost.
+    /// Packets that access links lost.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct AccessLossRecord {
         /// Packets that crossed the access links.
         packets: u64, unit "packets", heading "packets";
-        /// Those of them that were lost.
+        /// Packets lost on the access links.
         lost_packets: u64, unit "packets", better "low", heading "lost";
         /// Lost over all; 0 if there were none.
         lost_share: f64, unit "1" as "%", better "low", heading "lost";
@@ -248,12 +248,12 @@ metrics! {
 }
 
 metrics! {
-    /// What packets met on their way from host to receiver during the measurement.
+    /// Delays, drops and marks of packets from host to receiver during the measurement.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct PathRecord {
         /// Packets that reached their receivers.
         delivered_packets: u64, unit "packets", heading "delivered";
-        /// Packets dropped at access links and links, or lost on their way between them.
+        /// Packets dropped at access links and links, or lost between them.
         dropped_packets: u64, unit "packets", better "low", heading "dropped";
         /// Packets that reached their receivers with a congestion mark (CE).
         marked_packets: u64, unit "packets", heading "marked";
@@ -272,7 +272,7 @@ metrics! {
 }
 
 metrics! {
-    /// TCP flows: counters over the whole run, and what those got during the measurement that last as long as the run.
+    /// TCP flows: counters over the whole run, and rates of long-lived flows during the measurement.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct TcpRecord {
         /// Retransmission timeouts.
@@ -292,19 +292,19 @@ metrics! {
         /// Reductions of the window that were undone, for they were spurious.
         #[serde(default)]
         undone_reductions: u64, unit "", heading "undone reductions";
-        /// Throughput of each lasting flow, user by user: bits on the wire that reached the receiver, per second.
+        /// Throughput of each long-lived flow, user by user: bits on the wire that reached the receiver, per second.
         #[serde(default)]
         flow_throughput_bps: Vec<f64>,
             unit "bit/s" as "Mbit/s", better "high", heading "throughput", symbol "T",
             source "RFC 5166, 2.1.1", of "flow", shown "summary";
-        /// Goodput of each lasting flow: payload delivered in order, per second.
+        /// Goodput of each long-lived flow: payload delivered in order, per second.
         #[serde(default)]
         flow_goodput_bps: Vec<f64>,
             unit "bit/s" as "Mbit/s", better "high", heading "goodput", source "RFC 5166, 2.1.1", of "flow";
-        /// What the packets of each lasting flow met; empty unless `probes.detail` is `flow`.
+        /// Delays, drops and marks of each long-lived flow; empty unless `probes.detail` is `flow`.
         #[serde(default)]
         flow_paths: Vec<PathRecord>, part "flow_" of "flow";
-        /// Jain's index over the throughput of the lasting flows; null if there are none or nothing got through.
+        /// Jain's index over the throughput of the long-lived flows; null if there are none or nothing got through.
         #[serde(default)]
         jain_index: Option<f64>,
             unit "1", better "high", heading "TCP flows", symbol "J", source "Jain, Chiu, Hawe, 1984";
@@ -324,7 +324,7 @@ metrics! {
         /// Packets received over packets sent; null if none was sent. Those on the way at either end make it a little
         /// inexact.
         delivered_share: Option<f64>, unit "1" as "%", better "high", heading "delivered", shown "columns summary";
-        /// What the packets of each flow met, user by user; empty unless `probes.detail` is `flow`.
+        /// Delays, drops and marks of each flow, user by user; empty unless `probes.detail` is `flow`.
         #[serde(default)]
         flow_paths: Vec<PathRecord>, part "flow_" of "flow";
     }
@@ -337,7 +337,7 @@ metrics! {
     pub struct TransferTimesRecord {
         /// Transfers that started.
         started: u64, unit "", heading "started", shown "columns";
-        /// Those of them that ended within the run.
+        /// Transfers that ended within the run.
         completed: u64, unit "", heading "transfers", shown "columns summary transfers";
         /// Further ones that were refused, because as many as allowed were open.
         refused: u64, unit "", better "low", heading "refused";
@@ -361,9 +361,9 @@ metrics! {
         /// Their times over those that they would have taken alone.
         #[serde(default)]
         slowdown: Option<SlowdownRecord>, part "slowdown_";
-        /// Those that ended, by time (`probes.transfer_times`).
+        /// Completed transfers by time (`probes.transfer_times`).
         by_time: Vec<TransferClassRecord>, part "by_time_" of "class";
-        /// Those that ended, by payload (`probes.transfer_sizes`).
+        /// Completed transfers by payload (`probes.transfer_sizes`).
         by_size: Vec<TransferClassRecord>, part "by_size_" of "class";
     }
 }
@@ -378,7 +378,7 @@ metrics! {
         to: Option<f64>, unit "", heading "to";
         /// Transfers that ended.
         completed: u64, unit "", heading "transfers";
-        /// Those over all that ended; 0 without any.
+        /// Transfers of the class over all that ended; 0 without any.
         share: f64, unit "1" as "%", heading "share";
         /// Their mean time; null if none ended.
         mean_s: Option<f64>, unit "s", better "low", heading "mean time";
@@ -447,23 +447,22 @@ metrics! {
         /// Packets that got a congestion mark (CE) instead of being dropped.
         #[serde(default)]
         marks: u64, unit "packets", heading "marked", source "RFC 3168, 5", named "marked_packets", shown "columns";
-        /// What became of all packets of the whole run.
+        /// Fate of all packets of the whole run.
         accounting: AccountingRecord, part "accounting_";
         /// Utilisation if every user got its max-min share.
         #[serde(default)]
         max_min_utilisation: f64, unit "1" as "%", heading "max-min utilisation", shown "summary";
-        /// What the queue's scheme remembered at the end of the run, waiting packets left out.
+        /// State of the queue's scheme at the end of the run, without waiting packets.
         #[serde(default)]
         state: StateRecord, part "state_";
-        /// What the scheme measures and counts itself, at the end of the run; the chapters of the schemes say what it
-        /// is.
+        /// Measurements and counters of the scheme itself at the end of the run; its chapter explains them.
         #[serde(default)]
         readings: BTreeMap<String, f64>, unit "", heading "reading", named "reading";
     }
 }
 
 metrics! {
-    /// What a scheme remembers.
+    /// State of a scheme.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     pub struct StateRecord {
         /// Records of flows, users or buckets; 0 for a scheme without any.
@@ -518,7 +517,7 @@ metrics! {
     /// Drops for one reason.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct DropRecord {
-        /// As in docs/concepts.md: `aqm`, `overlimit` or `pushed_out`; also `lost`, of a link that loses packets.
+        /// `aqm`, `overlimit` or `pushed_out` (docs/concepts.md), or `lost` for loss on the link.
         reason: String;
         /// Packets.
         packets: u64, unit "packets", better "low", heading "drops", shown "columns summary drops";
@@ -599,7 +598,7 @@ metrics! {
 }
 
 metrics! {
-    /// How much was simulated.
+    /// Amount of simulated work.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct Performance {
         /// Packets that crossed links, access links not counted, warm-up included.

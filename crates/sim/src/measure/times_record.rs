@@ -8,7 +8,7 @@ metrics! {
     /// Times that were measured one by one.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct TimesRecord {
-        /// How many.
+        /// Number of samples.
         samples: u64, unit "", heading "samples";
         /// Mean, exact.
         mean_s: f64, unit "s" as "ms", better "low", heading "mean", shown "columns summary paths lab overview";

@@ -28,19 +28,19 @@ metrics! {
         mean: f64, unit "", heading "mean";
         /// Least.
         min: f64, unit "", heading "min";
-        /// What 1 % do not exceed.
+        /// 1st percentile.
         p1: f64, unit "", heading "p1";
-        /// What 5 % do not exceed.
+        /// 5th percentile.
         p5: f64, unit "", heading "p5";
-        /// What a quarter does not exceed.
+        /// 25th percentile.
         p25: f64, unit "", heading "p25";
         /// Median.
         p50: f64, unit "", heading "p50";
-        /// What three quarters do not exceed.
+        /// 75th percentile.
         p75: f64, unit "", heading "p75";
-        /// What 95 % do not exceed.
+        /// 95th percentile.
         p95: f64, unit "", heading "p95";
-        /// What 99 % do not exceed.
+        /// 99th percentile.
         p99: f64, unit "", heading "p99";
         /// Greatest.
         max: f64, unit "", heading "max";

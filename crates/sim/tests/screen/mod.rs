@@ -1,4 +1,4 @@
-//! What each scheme makes of four situations, in one table: `shares.txt`.
+//! Shares under each scheme in four situations, in one table: `shares.txt`.
 //!
 //! The table is a snapshot, rounded to 0.1 Mbit/s. A change that moves a row shows here; whether it is meant is for its
 //! author to say, who writes the table anew with `make screen`.

@@ -143,8 +143,8 @@ fn a_frame_for_an_unknown_host_goes_to_all_others_and_a_full_pool_drops() {
     assert_eq!(core.report()["ports"][0]["ingress"]["no_frame"], 8);
 }
 
-/// What left a port of 1 Mbit/s that 50 packets of a user had filled, of 20 small packets that came behind them, and what was
-/// counted as control traffic.
+/// Fills a port of 1 Mbit/s with 50 packets of a user and sends 20 small packets after them. Returns how many of the 20
+/// left, and the counters of control traffic.
 fn left_of(small: &[u8], users: &Json, queue: &str) -> (usize, [Json; 2]) {
     let mut core = core(json!({"users": users, "ports": [
         {"interface": "a"},
