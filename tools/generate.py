@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -19,6 +20,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Write the generated tables and modules.")
     parser.add_argument("--check", action="store_true", help="change nothing, exit with 1 if a file is stale")
     check = parser.parse_args().check
+    if not check and modules.write_catalogue():
+        os.execv(sys.executable, [sys.executable, *sys.argv])  # to load the new one
     return max(modules.write(check=check), pages.write(DOCS, check=check))
 
 

@@ -38,6 +38,17 @@ _OPEN = ("congestion_control",)
 """Keys whose values a user may add to."""
 
 
+CATALOGUE = PACKAGE / "results" / "catalogue.py"
+
+
+def write_catalogue() -> bool:
+    """Writes the catalogue of metrics, which all else is generated from; returns True if it was stale."""
+    stale = CATALOGUE.read_text(encoding="utf-8") != (text := _metrics())
+    if stale:
+        CATALOGUE.write_text(text, encoding="utf-8")
+    return stale
+
+
 def write(*, check: bool = False) -> int:
     """Writes every stale module, or names it if only to check; returns the exit code."""
     stale = {file: text for file, text in modules() if not file.exists() or file.read_text(encoding="utf-8") != text}
@@ -59,7 +70,7 @@ def modules() -> Iterator[tuple[Path, str]]:
         yield Path(str(module.__file__)).with_suffix(".pyi"), _stub(module)
     yield PACKAGE / "simulate" / "keys.py", _keys()
     yield PACKAGE / "results" / "records.py", _records()
-    yield PACKAGE / "results" / "catalogue.py", _metrics()
+    yield CATALOGUE, _metrics()
 
 
 def _members() -> str:
@@ -138,7 +149,7 @@ def _metrics() -> str:
         "from fairlane.results.metric import Metric\n\nMETRICS = (\n"
     )
     every = json.loads(_fairlane.metrics())
-    # Those of paths of users and flows, and of classes of transfers, have the names of their group's.
+    # Paths of users and flows, and classes of transfers, share the names of their group.
     of_users = [one for one in every if one["shown"] == ["summary"]]
     series = [one for one in every if one["scope"].startswith("series of")]
     named = [one for one in every if one in of_users or one in series or (one["scope"] in _SCOPES and one["shown"])]
