@@ -125,10 +125,10 @@ def _metric(name: str, root: Path) -> Skeleton:
         f'        {name}: f64, unit "1", better "high", heading "{name.replace("_", " ")}",\n'
         '            shown "columns summary groups report criterion objective";\n'
     )
-    before = "        /// What the group's packets met"
+    head, field, rest = re.split(r"(        normalised_throughput: [^;]*;\n)", text, maxsplit=1)
     return Skeleton(
         {
-            records: text.replace(before, declared + before, 1),
+            records: head + field + declared + rest,
             recorder: after_last(recorder, "            normalised_throughput:", f"            {name}: 0.0,\n"),
         },
         ("cargo test --package fairlane-sim catalogue", "make docs"),
