@@ -1,7 +1,6 @@
 //! Properties that hold for every scenario, checked on random ones.
 
 use fairlane_schemes::base::units::{BitRate, Time};
-use fairlane_schemes::contract::discipline::QueueDiscipline;
 use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_sim::engine;
 use fairlane_sim::engine::batch::Batch;
@@ -269,7 +268,7 @@ proptest! {
         let (network, _) = engine::simulate(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
         for link in &network.links {
             let account = link.accounting();
-            prop_assert_eq!(account.arrived, account.departed + account.dropped + u64::from(link.discipline().backlog().packets));
+            prop_assert_eq!(account.arrived, account.departed + account.dropped + u64::from(link.backlog().packets));
         }
         // Senders to access links, access links to the bottleneck.
         let bottleneck = &network.links[0];
@@ -288,7 +287,7 @@ proptest! {
             }
         }
         prop_assert_eq!(bottleneck.accounting().arrived, offered - refused - on_the_way - before);
-        let on_the_wire = bottleneck.wire().len() as u64 + behind;
+        let on_the_wire = bottleneck.on_wire() as u64 + behind;
         prop_assert_eq!(network.delivered, bottleneck.accounting().departed - on_the_wire);
     }
 

@@ -1,6 +1,5 @@
 //! Topologies beyond the one-sided dumbbell: conservation at every node, determinism, and closed forms.
 
-use fairlane_schemes::contract::discipline::QueueDiscipline;
 use fairlane_sim::engine;
 use fairlane_sim::measure::run_record::{LinkRecord, RunRecord};
 use fairlane_sim::network::Network;
@@ -93,10 +92,10 @@ proptest! {
         let (mut entered, mut left) = (0, 0);
         for link in &network.links {
             let account = link.accounting();
-            prop_assert_eq!(account.arrived, account.departed + account.dropped + u64::from(link.discipline().backlog().packets));
-            prop_assert!(link.wire().len() as u64 <= account.departed);
+            prop_assert_eq!(account.arrived, account.departed + account.dropped + u64::from(link.backlog().packets));
+            prop_assert!(link.on_wire() as u64 <= account.departed);
             entered += account.arrived;
-            left += account.departed - link.wire().len() as u64;
+            left += account.departed - link.on_wire() as u64;
         }
         // Senders to access links; then each packet that is through a link enters the next one, or is delivered.
         let (offered, refused, on_the_way) = network.hosts.accounting();

@@ -71,7 +71,7 @@ impl EgressLink {
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         match &self.way {
-            Way::Port(port) => port.discipline().backlog(),
+            Way::Port(port) => port.backlog(),
             Way::Wire(_) => Backlog::default(),
         }
     }
@@ -97,11 +97,11 @@ impl EgressLink {
         match &mut self.way {
             Way::Port(port) => {
                 port.enqueue(packet, now, &mut Recorder { pool, stats: &mut self.stats });
-                self.stats.queued(port.discipline().backlog(), now);
+                self.stats.queued(port.backlog(), now);
             }
             Way::Wire(wire) => {
                 self.stats.departed(packet.user, packet.bytes, Time::ZERO, Time::ZERO);
-                wire.send(packet, now);
+                wire.send(&packet, now);
             }
         }
     }
@@ -123,12 +123,12 @@ impl EgressLink {
     pub fn serve_until(&mut self, now: Time, pool: &mut FramePool) {
         if let Way::Port(port) = &mut self.way
             && port.busy_until() <= now
-            && port.discipline().backlog().packets > 0
+            && port.backlog().packets > 0
         {
             port.serve_until(now, &mut Recorder { pool, stats: &mut self.stats });
             if port.busy_until() <= now {
                 // What was dropped in place of a transmission left the queue when the link fell idle.
-                self.stats.queued(port.discipline().backlog(), port.busy_until());
+                self.stats.queued(port.backlog(), port.busy_until());
             }
         }
     }

@@ -51,7 +51,7 @@ impl IngressLink {
     #[inline]
     pub fn offer(&mut self, packet: NodePacket, now: Time) -> Result<(), NodePacket> {
         let Some(rate) = self.params.rate else {
-            self.wire.send(packet, now);
+            self.wire.send(&packet, now);
             return Ok(());
         };
         while let Some(&(start, bytes)) = self.waiting.front()
@@ -69,7 +69,7 @@ impl IngressLink {
             self.backlog.add(packet.bytes);
         }
         self.free_at = start + rate.time_of(u64::from(packet.bytes));
-        self.wire.send(packet, self.free_at);
+        self.wire.send(&packet, self.free_at);
         Ok(())
     }
 

@@ -105,6 +105,8 @@ impl CobaltAqm {
 }
 
 impl Aqm for CobaltAqm {
+    const JUDGES_AT_HEAD: bool = true;
+
     #[inline]
     fn admit<P: Packet>(&mut self, _: &P, _: &QueueView, _: Time, _: &mut Rng) -> Verdict {
         Verdict::Accept

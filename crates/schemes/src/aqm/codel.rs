@@ -215,6 +215,8 @@ pub struct CodelAqm {
 
 //= RFC 8289 5.4-2: Drops at a full buffer do not count for CoDel.
 impl Aqm for CodelAqm {
+    const JUDGES_AT_HEAD: bool = true;
+
     #[inline]
     fn admit<P: Packet>(&mut self, _: &P, _: &QueueView, _: Time, _: &mut Rng) -> Verdict {
         Verdict::Accept

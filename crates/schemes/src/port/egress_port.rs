@@ -3,6 +3,10 @@
 //! The transmitter is served lazily. Whenever a packet arrives, or one reaches the far end, the transmissions that
 //! must have started by then are started, in order and each at its own time: nothing could have seen them earlier.
 //! So a hop costs one event, the arrival at the far end, and only the head of the wire has an event at all.
+//!
+//! Where the discipline is first-in-first-out and the rate is constant, it is known when a packet is admitted when it will
+//! leave. Such a packet goes on the wire at once, behind those that it waits for, and is counted there when its transmission
+//! starts: it is moved once less.
 
 use super::link_rate::LinkRate;
 use super::wire::Wire;
@@ -46,8 +50,14 @@ pub struct EgressPort<P, D> {
     busy_until: Time,
     /// When a discipline that holds back what waits is to be asked again; [`Time::NEVER`] if none does.
     held_until: Time,
-    /// Packets in transmission and in flight.
+    /// Packets in transmission and in flight; of a port that keeps them, also those that wait, which are the last ones.
     wire: Wire<P>,
+    /// Whether packets that wait are kept here in place of the discipline.
+    keeps_packets: bool,
+    /// What waits here.
+    waiting: Backlog,
+    /// When the transmission of the last packet that waits here will end, or of the last one before.
+    booked_until: Time,
 }
 
 /// Hands drops and marks to the observer.
@@ -71,6 +81,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
     #[must_use]
     pub fn new(discipline: D, rate: LinkRate, delay: Time, rng: Rng) -> Self {
         Self {
+            keeps_packets: discipline.is_fifo() && rate.is_constant(),
             discipline,
             rng,
             known_rate: rate.initial(),
@@ -78,10 +89,44 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
             busy_until: Time::ZERO,
             held_until: Time::NEVER,
             wire: Wire::new(delay),
+            waiting: Backlog::default(),
+            booked_until: Time::ZERO,
         }
     }
 
-    /// What waits, and by which rule.
+    /// Leaves what waits to the discipline, whatever it is: the reference. Before the first packet.
+    pub fn keep_no_packets(&mut self) {
+        self.keeps_packets = false;
+    }
+
+    /// What waits.
+    #[must_use]
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        if self.keeps_packets { self.waiting } else { self.discipline.backlog() }
+    }
+
+    /// The packet whose transmission starts `places` behind the next, where that is known without a search.
+    #[must_use]
+    #[inline]
+    pub fn upcoming(&self, places: usize) -> Option<&P> {
+        if self.keeps_packets { self.wire.upcoming(self.on_wire() + places) } else { self.discipline.upcoming(places) }
+    }
+
+    /// Number of packets in transmission or in flight.
+    #[must_use]
+    #[inline]
+    pub fn on_wire(&self) -> usize {
+        self.wire.len() - self.waiting.packets as usize
+    }
+
+    /// The packet whose transmission started last, if it is on its way.
+    #[must_use]
+    pub fn last_started(&self) -> Option<&P> {
+        self.wire.upcoming(self.on_wire().wrapping_sub(1))
+    }
+
+    /// The rule, and what waits unless the port keeps it.
     #[must_use]
     #[inline]
     pub fn discipline(&self) -> &D {
@@ -117,14 +162,37 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
 
     /// Offers a packet at `now`.
     #[inline]
-    pub fn enqueue<O: PortObserver<P>>(&mut self, packet: P, now: Time, observer: &mut O) {
-        self.serve_until(now, observer);
-        self.tell_rate(now);
-        self.discipline.enqueue(packet, now, &mut self.rng, &mut Drops { observer, now });
-        observer.offered(&packet, now, self.discipline.backlog(), self.discipline.drop_threshold());
+    pub fn enqueue<O: PortObserver<P>>(&mut self, mut packet: P, now: Time, observer: &mut O) {
+        if self.keeps_packets {
+            self.start_kept_until(now, observer);
+            self.admit(&mut packet, now, observer);
+        } else {
+            self.serve_until(now, observer);
+            self.tell_rate(now);
+            self.discipline.enqueue(packet, now, &mut self.rng, &mut Drops { observer, now });
+        }
+        observer.offered(&packet, now, self.backlog(), self.discipline.drop_threshold());
         if self.busy_until <= now {
             self.start_next(now, observer);
         }
+    }
+
+    /// Puts a packet on the wire, behind all that waits there, unless the discipline drops it.
+    #[inline(always)]
+    fn admit<O: PortObserver<P>>(&mut self, packet: &mut P, now: Time, observer: &mut O) {
+        let found = (self.waiting, self.head_enqueued_at());
+        if self.discipline.admit(packet, found, now, &mut self.rng, &mut Drops { observer, now }) {
+            self.waiting.add(packet.wire_bytes());
+            self.booked_until = self.rate.transmit(packet.wire_bytes(), self.booked_until.max(now));
+            // Stamped in its place: a packet that was just written to is slow to copy.
+            self.wire.send(packet, self.booked_until).set_enqueued_at(now);
+        }
+    }
+
+    /// When the first of what waits here came.
+    #[inline(always)]
+    fn head_enqueued_at(&self) -> Option<Time> {
+        self.wire.upcoming(self.on_wire()).map(Packet::enqueued_at)
     }
 
     /// Takes the packet that reaches the far end at `now`, which is [`Wire::next_arrival`].
@@ -133,7 +201,11 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
     /// If none does.
     #[inline]
     pub fn arrive<O: PortObserver<P>>(&mut self, now: Time, observer: &mut O) -> P {
-        self.serve_until(now, observer);
+        if self.keeps_packets {
+            self.start_kept_until(now, observer);
+        } else {
+            self.serve_until(now, observer);
+        }
         // Shown where it stands: a reference to the copy would cost 6 instructions, with no observer too.
         if let Some(packet) = self.wire.upcoming(0) {
             observer.arrived(packet, now);
@@ -147,7 +219,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
     /// a port whose far end is elsewhere.
     #[inline]
     pub fn take_sent(&mut self) -> Option<(Time, P)> {
-        self.wire.take()
+        if self.on_wire() > 0 { self.wire.take() } else { None }
     }
 
     /// Starts every transmission that starts by `now`.
@@ -169,7 +241,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
                 return;
             }
             self.held_until = Time::NEVER;
-            if self.discipline.backlog().packets == 0 {
+            if self.backlog().packets == 0 {
                 return;
             }
             if self.start_next(start, observer) {
@@ -181,6 +253,9 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
     /// Starts the transmission of the next packet at `start`, if one waits.
     #[inline]
     fn start_next<O: PortObserver<P>>(&mut self, start: Time, observer: &mut O) -> bool {
+        if self.keeps_packets {
+            return self.start_kept(start, observer);
+        }
         let mut drops = Drops { observer: &mut *observer, now: start };
         let Some(packet) = self.discipline.dequeue(start, &mut self.rng, &mut drops) else {
             self.held_until = self.discipline.ready_at().unwrap_or(Time::NEVER);
@@ -188,7 +263,28 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         };
         self.busy_until = self.rate.transmit(packet.wire_bytes(), start);
         observer.transmitted(&packet, start, self.busy_until, self.discipline.backlog());
-        self.wire.send(packet, self.busy_until);
+        self.wire.send(&packet, self.busy_until);
+        true
+    }
+
+    /// As [`EgressPort::serve_until`], of a port that keeps what waits.
+    #[inline(always)]
+    fn start_kept_until<O: PortObserver<P>>(&mut self, now: Time, observer: &mut O) {
+        while self.busy_until <= now && self.start_kept(self.busy_until, observer) {}
+    }
+
+    /// The same of a packet that is on the wire already.
+    #[inline(always)]
+    fn start_kept<O: PortObserver<P>>(&mut self, start: Time, observer: &mut O) -> bool {
+        if self.waiting.packets == 0 {
+            self.discipline.idle(start);
+            return false;
+        }
+        let Some((end, packet)) = self.wire.ending(self.on_wire()) else { return false };
+        self.busy_until = end;
+        self.waiting.remove(packet.wire_bytes());
+        self.discipline.departed(packet, self.waiting, start);
+        observer.transmitted(packet, start, end, self.waiting);
         true
     }
 

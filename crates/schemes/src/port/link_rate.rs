@@ -75,6 +75,12 @@ impl LinkRate {
         self.current.rate()
     }
 
+    /// Whether it never changes.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        self.holds_until == Time::NEVER
+    }
+
     /// When a transmission of `wire_bytes` that starts at `start` ends. Starts must not decrease.
     #[inline]
     pub fn transmit(&mut self, wire_bytes: u32, start: Time) -> Time {

@@ -1,20 +1,20 @@
 //! What is on its way over a link, in order.
 
+use super::ring::Ring;
 use crate::base::units::Time;
-use std::collections::VecDeque;
 
 /// A first-in-first-out line of packets, each with the time at which it reaches the far end.
 #[derive(Clone, Debug)]
 pub struct Wire<P> {
     delay: Time,
-    packets: VecDeque<(Time, P)>,
+    packets: Ring<P>,
 }
 
-impl<P> Wire<P> {
+impl<P: Copy> Wire<P> {
     /// An empty wire of this propagation delay.
     #[must_use]
     pub fn new(delay: Time) -> Self {
-        Self { delay, packets: VecDeque::new() }
+        Self { delay, packets: Ring::default() }
     }
 
     /// Propagation delay.
@@ -35,10 +35,10 @@ impl<P> Wire<P> {
         self.packets.is_empty()
     }
 
-    /// Sends a packet whose transmission ends at `end`, not before the one sent last.
+    /// Sends a packet whose transmission ends at `end`, not before the one sent last; gives its place.
     #[inline]
-    pub fn send(&mut self, packet: P, end: Time) {
-        self.packets.push_back((end + self.delay, packet));
+    pub fn send(&mut self, packet: &P, end: Time) -> &mut P {
+        self.packets.push(end + self.delay, packet)
     }
 
     /// The packet that reaches the far end `places` behind the next.
@@ -48,23 +48,22 @@ impl<P> Wire<P> {
         self.packets.get(places).map(|(_, packet)| packet)
     }
 
-    /// The packet that was sent last, if it is on its way.
-    #[must_use]
+    /// The same, with the time at which its transmission ends.
     #[inline]
-    pub fn last(&self) -> Option<&P> {
-        self.packets.back().map(|(_, packet)| packet)
+    pub(super) fn ending(&self, places: usize) -> Option<(Time, &P)> {
+        self.packets.get(places).map(|(time, packet)| (*time - self.delay, packet))
     }
 
     /// When the next packet reaches the far end; [`Time::NEVER`] if none is on its way.
     #[must_use]
     #[inline]
     pub fn next_arrival(&self) -> Time {
-        self.packets.front().map_or(Time::NEVER, |&(time, _)| time)
+        self.packets.get(0).map_or(Time::NEVER, |&(time, _)| time)
     }
 
     /// Takes the next packet, with the time at which it reaches the far end.
     #[inline]
     pub fn take(&mut self) -> Option<(Time, P)> {
-        self.packets.pop_front()
+        self.packets.pop()
     }
 }

@@ -38,6 +38,11 @@ impl<P: Packet> ClassQueues<P> {
         }
     }
 
+    /// Whether packets leave in the order in which they came.
+    pub fn is_fifo(&self) -> bool {
+        self.scheduler == Scheduler::Fifo
+    }
+
     /// What waits.
     #[inline]
     pub fn backlog(&self) -> Backlog {

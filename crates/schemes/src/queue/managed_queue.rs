@@ -24,30 +24,47 @@ impl<P: Packet, A: Aqm> ManagedQueue<P, A> {
         aqm.set_link_rate(rate);
         Self { queues: ClassQueues::new(params, rate), limit: params.limit, link_rate: rate, aqm }
     }
+
+    /// Judges a packet that finds `backlog` waiting, for `head_enqueued_at` the first of it.
+    #[inline(always)]
+    fn judge(
+        &mut self,
+        packet: &mut P,
+        (backlog, head_enqueued_at): (Backlog, Option<Time>),
+        now: Time,
+        rng: &mut Rng,
+        drops: &mut impl DropSink<P>,
+    ) -> bool {
+        let view = QueueView { backlog, head_enqueued_at, link_rate: self.link_rate };
+        let verdict = self.aqm.admit(packet, &view, now, rng);
+        //= RFC 3168 5-2: A packet is marked only if it would have been dropped otherwise.
+        //= RFC 3168 5-3: A packet that is ECN-capable is marked in place of a drop.
+        if verdict == Verdict::Drop || (verdict == Verdict::Mark && !packet.ecn().is_capable()) {
+            drops.dropped(packet, DropReason::Aqm, backlog);
+            return false;
+        }
+        if !backlog.has_room_for(packet.wire_bytes(), self.limit) {
+            //= RFC 3168 5-5: At a full buffer a packet is dropped, capable or not.
+            self.aqm.overflowed(packet, now);
+            drops.dropped(packet, DropReason::Overlimit, backlog);
+            return false;
+        }
+        if verdict == Verdict::Mark {
+            //= RFC 3168 5-4: A packet that is marked already stays so and is sent.
+            packet.set_ecn(Ecn::Ce);
+            drops.marked(packet);
+        }
+        self.aqm.accepted(packet, now);
+        true
+    }
 }
 
 impl<P: Packet, A: Aqm> QueueDiscipline<P> for ManagedQueue<P, A> {
     // Always: the near and the far dispatch of `AnyDiscipline` both call it, which would keep it out of the engine's loop.
     #[inline(always)]
     fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
-        let backlog = self.queues.backlog();
-        let view = QueueView { backlog, head_enqueued_at: self.queues.head_enqueued_at(), link_rate: self.link_rate };
-        let verdict = self.aqm.admit(&packet, &view, now, rng);
-        //= RFC 3168 5-2: A packet is marked only if it would have been dropped otherwise.
-        //= RFC 3168 5-3: A packet that is ECN-capable is marked in place of a drop.
-        if verdict == Verdict::Drop || (verdict == Verdict::Mark && !packet.ecn().is_capable()) {
-            drops.dropped(&packet, DropReason::Aqm, backlog);
-        } else if !backlog.has_room_for(packet.wire_bytes(), self.limit) {
-            //= RFC 3168 5-5: At a full buffer a packet is dropped, capable or not.
-            self.aqm.overflowed(&packet, now);
-            drops.dropped(&packet, DropReason::Overlimit, backlog);
-        } else {
-            if verdict == Verdict::Mark {
-                //= RFC 3168 5-4: A packet that is marked already stays so and is sent.
-                packet.set_ecn(Ecn::Ce);
-                drops.marked(&packet);
-            }
-            self.aqm.accepted(&mut packet, now);
+        let found = (self.queues.backlog(), self.queues.head_enqueued_at());
+        if self.judge(&mut packet, found, now, rng, drops) {
             self.queues.push(packet, now);
         }
     }
@@ -56,7 +73,8 @@ impl<P: Packet, A: Aqm> QueueDiscipline<P> for ManagedQueue<P, A> {
     fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
         while let Some(mut packet) = self.queues.pop() {
             let behind = self.queues.backlog();
-            let verdict = self.aqm.release(&packet, behind, now, rng);
+            let verdict =
+                if A::JUDGES_AT_HEAD { self.aqm.release(&packet, behind, now, rng) } else { Verdict::Accept };
             if verdict == Verdict::Drop || (verdict == Verdict::Mark && !packet.ecn().is_capable()) {
                 drops.dropped(&packet, DropReason::Aqm, behind);
                 continue;
@@ -70,6 +88,32 @@ impl<P: Packet, A: Aqm> QueueDiscipline<P> for ManagedQueue<P, A> {
         }
         self.aqm.idle(now);
         None
+    }
+
+    fn is_fifo(&self) -> bool {
+        !A::JUDGES_AT_HEAD && self.queues.is_fifo()
+    }
+
+    #[inline(always)]
+    fn admit(
+        &mut self,
+        packet: &mut P,
+        found: (Backlog, Option<Time>),
+        now: Time,
+        rng: &mut Rng,
+        drops: &mut impl DropSink<P>,
+    ) -> bool {
+        self.judge(packet, found, now, rng, drops)
+    }
+
+    #[inline(always)]
+    fn departed(&mut self, packet: &P, behind: Backlog, now: Time) {
+        self.aqm.departed(packet, behind, now);
+    }
+
+    #[inline(always)]
+    fn idle(&mut self, now: Time) {
+        self.aqm.idle(now);
     }
 
     #[inline]

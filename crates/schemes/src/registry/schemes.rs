@@ -226,6 +226,28 @@ impl<P: Packet> AnyDiscipline<P> {
     }
 
     #[inline(never)]
+    fn admit_far(
+        &mut self,
+        packet: &mut P,
+        found: (Backlog, Option<Time>),
+        now: Time,
+        rng: &mut Rng,
+        drops: &mut impl DropSink<P>,
+    ) -> bool {
+        dispatch!(self, discipline => discipline.admit(packet, found, now, rng, drops))
+    }
+
+    #[inline(never)]
+    fn departed_far(&mut self, packet: &P, behind: Backlog, now: Time) {
+        dispatch!(self, discipline => discipline.departed(packet, behind, now));
+    }
+
+    #[inline(never)]
+    fn idle_far(&mut self, now: Time) {
+        dispatch!(self, discipline => discipline.idle(now));
+    }
+
+    #[inline(never)]
     fn backlog_far(&self) -> Backlog {
         dispatch!(self, discipline => discipline.backlog())
     }
@@ -247,6 +269,34 @@ impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
     fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
         dispatch_near!(self, discipline => discipline.dequeue(now, rng, drops),
             other => other.dequeue_far(now, rng, drops))
+    }
+
+    fn is_fifo(&self) -> bool {
+        dispatch!(self, discipline => discipline.is_fifo())
+    }
+
+    #[inline]
+    fn admit(
+        &mut self,
+        packet: &mut P,
+        found: (Backlog, Option<Time>),
+        now: Time,
+        rng: &mut Rng,
+        drops: &mut impl DropSink<P>,
+    ) -> bool {
+        dispatch_near!(self, discipline => discipline.admit(packet, found, now, rng, drops),
+            other => other.admit_far(packet, found, now, rng, drops))
+    }
+
+    #[inline]
+    fn departed(&mut self, packet: &P, behind: Backlog, now: Time) {
+        dispatch_near!(self, discipline => discipline.departed(packet, behind, now),
+            other => other.departed_far(packet, behind, now));
+    }
+
+    #[inline]
+    fn idle(&mut self, now: Time) {
+        dispatch_near!(self, discipline => discipline.idle(now), other => other.idle_far(now));
     }
 
     #[inline]

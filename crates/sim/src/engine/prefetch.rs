@@ -98,7 +98,7 @@ impl Network {
         }
         if let Some(packet) = wire.upcoming(STATE_ON_LINK) {
             self.fetch_for_arrival(packet);
-        } else if let Some(packet) = wire.last() {
+        } else if let Some(packet) = self.links[link as usize].last_started() {
             // Fewer are on their way, each for long: time enough for what a receiver touches.
             self.fetch_for_receiver(packet);
         }

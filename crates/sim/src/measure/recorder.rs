@@ -547,7 +547,7 @@ fn classes(begins: &[f64], classes: &[TransferClass], slowdowns: &[Slowdowns]) -
 
 fn link_record(scenario: &Scenario, config: &LinkConfig, link: &Link, probe: &PortProbe, seconds: f64) -> LinkRecord {
     let accounting = link.accounting();
-    let queued = link.discipline().backlog().packets;
+    let queued = link.backlog().packets;
     let distribution = probe.queue.distribution();
     LinkRecord {
         name: config.name.clone(),

@@ -351,7 +351,7 @@ impl Hosts {
             let number = access.first_up + u32::from(position);
             let line = &mut self.shared_up[number as usize];
             if line.keeps_order(arrival, user) {
-                return if line.push(arrival, packet) { NextOf::SharedLine(number, arrival) } else { NextOf::Nobody };
+                return if line.push(arrival, &packet) { NextOf::SharedLine(number, arrival) } else { NextOf::Nobody };
             }
         }
         self.packets.push_watched(&mut host.up, arrival, packet);
@@ -400,7 +400,7 @@ impl Hosts {
                 let number = access.first_up + u32::from(position);
                 let line = &mut self.shared_up[number as usize];
                 if line.keeps_order(arrival, user) {
-                    return if line.push(arrival, packet) {
+                    return if line.push(arrival, &packet) {
                         NextOf::SharedLine(number, arrival)
                     } else {
                         NextOf::Nobody
@@ -525,7 +525,7 @@ impl Hosts {
         let (number, more) = (*first_down, *more_down);
         let line = &mut self.shared_down[number as usize];
         let next = if line.keeps_order(at_host, ack.user) {
-            if line.push(at_host, ack) { NextOf::SharedLine(number, at_host) } else { NextOf::Nobody }
+            if line.push(at_host, &ack) { NextOf::SharedLine(number, at_host) } else { NextOf::Nobody }
         } else if params.are_longer {
             at_host += longer_of(&self.longer, ack.user);
             self.acknowledge_by_calendar(ack, at_host, now)
@@ -552,7 +552,7 @@ impl Hosts {
         for number in numbers {
             let line = &mut self.shared_down[number as usize];
             if line.keeps_order(at_host, ack.user) {
-                return if line.push(at_host, ack) { NextOf::SharedLine(number, at_host) } else { NextOf::Nobody };
+                return if line.push(at_host, &ack) { NextOf::SharedLine(number, at_host) } else { NextOf::Nobody };
             }
         }
         self.acks.push(&mut self.hosts[ack.user as usize].down, at_host, ack);

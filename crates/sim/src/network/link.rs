@@ -7,7 +7,7 @@ use crate::network::sim_packet::SimPacket;
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::class_tree::ClassTree;
-use fairlane_schemes::contract::discipline::{Backlog, DropReason, QueueDiscipline};
+use fairlane_schemes::contract::discipline::{Backlog, DropReason};
 use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::port::{EgressPort, LinkRate, PortObserver, Wire};
 use fairlane_schemes::registry::queue_config::QueueConfig;
@@ -108,17 +108,40 @@ impl Link {
         self.accounting
     }
 
-    /// The discipline of the port, with what waits.
+    /// The discipline of the port.
     #[must_use]
     pub fn discipline(&self) -> &AnyDiscipline<SimPacket> {
         self.port.discipline()
     }
 
-    /// What is in transmission or in flight.
+    /// What waits.
+    #[must_use]
+    pub fn backlog(&self) -> Backlog {
+        self.port.backlog()
+    }
+
+    /// What is in transmission or in flight, perhaps with what waits behind it.
     #[must_use]
     #[inline]
     pub fn wire(&self) -> &Wire<SimPacket> {
         self.port.wire()
+    }
+
+    /// Number of packets in transmission or in flight.
+    #[must_use]
+    pub fn on_wire(&self) -> usize {
+        self.port.on_wire()
+    }
+
+    /// The packet whose transmission started last, if it is on its way.
+    #[must_use]
+    pub fn last_started(&self) -> Option<&SimPacket> {
+        self.port.last_started()
+    }
+
+    /// Has the discipline keep what waits, whatever it is: the reference. Before the first packet.
+    pub fn keep_no_packets(&mut self) {
+        self.port.keep_no_packets();
     }
 
     /// When a packet reaches the far end next, or one that was held back may be sent.
@@ -146,7 +169,7 @@ impl Link {
     #[inline]
     pub fn fetch_probe(&self) {
         self.probe.fetch();
-        if let Some(packet) = self.discipline().upcoming(0) {
+        if let Some(packet) = self.port.upcoming(0) {
             packet.fetch();
         }
     }
@@ -154,7 +177,7 @@ impl Link {
     /// The same, when these have come, of what the probe counts when `packet` is offered: what waits is sent by then.
     #[inline]
     pub fn fetch_counts(&self, packet: &SimPacket) {
-        if self.discipline().upcoming(0).is_some() {
+        if self.port.upcoming(0).is_some() {
             self.fetch_next_start();
         } else {
             self.probe.fetch_counts(packet, Time::ZERO);
@@ -164,10 +187,10 @@ impl Link {
     /// Asks for what the next transmission touches: its counts, and the packet behind it.
     #[inline]
     pub fn fetch_next_start(&self) {
-        if let Some(packet) = self.discipline().upcoming(0) {
+        if let Some(packet) = self.port.upcoming(0) {
             self.probe.fetch_counts(packet, self.port.busy_until().saturating_sub(packet.enqueued_at));
         }
-        if let Some(packet) = self.discipline().upcoming(1) {
+        if let Some(packet) = self.port.upcoming(1) {
             packet.fetch();
         }
     }
@@ -198,7 +221,7 @@ impl Link {
     #[must_use]
     pub fn next_start(&self, served_until: Time) -> Time {
         let start = self.port.busy_until();
-        if start > served_until && self.discipline().backlog().packets > 0 { start } else { Time::NEVER }
+        if start > served_until && self.port.backlog().packets > 0 { start } else { Time::NEVER }
     }
 
     /// Starts every transmission that starts by `now`.
@@ -219,14 +242,14 @@ impl Link {
     pub fn restart_probe<O: PortObserver<SimPacket>>(&mut self, now: Time, observer: &mut O) {
         let (port, mut recorder) = self.watched(observer);
         port.serve_until(now, &mut recorder);
-        recorder.probe.restart(now, port.discipline().backlog(), port.busy_until());
+        recorder.probe.restart(now, port.backlog(), port.busy_until());
     }
 
     /// The run ends at `now`.
     pub fn finish<O: PortObserver<SimPacket>>(&mut self, now: Time, observer: &mut O) {
         let (port, mut recorder) = self.watched(observer);
         port.serve_until(now, &mut recorder);
-        recorder.probe.finish(now, port.discipline().backlog(), port.busy_until());
+        recorder.probe.finish(now, port.backlog(), port.busy_until());
     }
 
     /// The port, and who looks.

@@ -6,7 +6,7 @@
 //! among the events. Whatever would break the order keeps to the line of its own host ([`crate::network::hosts`]).
 
 use fairlane_schemes::base::units::Time;
-use std::collections::VecDeque;
+use fairlane_schemes::port::Ring;
 
 /// What has a user.
 pub trait OfUser {
@@ -17,18 +17,18 @@ pub trait OfUser {
 /// Arrivals in the order of time and, among equals, of users.
 #[derive(Clone, Debug)]
 pub struct SharedLine<T> {
-    arrivals: VecDeque<(Time, T)>,
+    arrivals: Ring<T>,
     /// Time and user of the latest arrival that ever joined.
     last: (Time, u32),
 }
 
 impl<T> Default for SharedLine<T> {
     fn default() -> Self {
-        Self { arrivals: VecDeque::new(), last: (Time::ZERO, 0) }
+        Self { arrivals: Ring::default(), last: (Time::ZERO, 0) }
     }
 }
 
-impl<T: OfUser> SharedLine<T> {
+impl<T: OfUser + Copy> SharedLine<T> {
     /// A line whose order nothing keeps.
     #[must_use]
     pub fn closed() -> Self {
@@ -43,24 +43,24 @@ impl<T: OfUser> SharedLine<T> {
 
     /// Appends an arrival that keeps the order; whether it is the first.
     #[inline]
-    pub fn push(&mut self, time: Time, value: T) -> bool {
+    pub fn push(&mut self, time: Time, value: &T) -> bool {
         debug_assert!(self.keeps_order(time, value.user()));
         self.last = (time, value.user());
-        self.arrivals.push_back((time, value));
+        self.arrivals.push(time, value);
         self.arrivals.len() == 1
     }
 
     /// Takes the first arrival. There must be one.
     #[inline]
     pub fn pop(&mut self) -> T {
-        self.arrivals.pop_front().expect("an arrival was announced").1
+        self.arrivals.pop().expect("an arrival was announced").1
     }
 
     /// Time and user of the first arrival; [`Time::NEVER`] if there is none.
     #[must_use]
     #[inline]
     pub fn first(&self) -> (Time, u32) {
-        self.arrivals.front().map_or((Time::NEVER, 0), |(time, value)| (*time, value.user()))
+        self.arrivals.get(0).map_or((Time::NEVER, 0), |(time, value)| (*time, value.user()))
     }
 
     /// What comes `places` behind the first.
@@ -96,11 +96,11 @@ mod tests {
     fn order_is_by_time_then_by_user() {
         let mut line = SharedLine::default();
         assert_eq!(line.first().0, Time::NEVER);
-        assert!(line.push(Time(5), 3));
+        assert!(line.push(Time(5), &3));
         assert!(!line.keeps_order(Time(4), 9));
         assert!(!line.keeps_order(Time(5), 2));
         assert!(line.keeps_order(Time(5), 3));
-        assert!(!line.push(Time(6), 1));
+        assert!(!line.push(Time(6), &1));
         assert_eq!(line.first(), (Time(5), 3));
         assert_eq!((line.pop(), line.first()), (3, (Time(6), 1)));
         assert_eq!(line.pop(), 1);

@@ -1,0 +1,116 @@
+//! A first-in-first-out ring of small values with a time each.
+
+use crate::base::units::Time;
+
+/// A queue of values, each with a time, that grows by doubling and never shrinks. Its length is a power of two, so that a place is found by a
+/// mask where a [`std::collections::VecDeque`] compares.
+#[derive(Clone, Debug)]
+pub struct Ring<T> {
+    slots: Vec<(Time, T)>,
+    head: usize,
+    len: usize,
+}
+
+impl<T> Default for Ring<T> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), head: 0, len: 0 }
+    }
+}
+
+impl<T: Copy> Ring<T> {
+    const LEAST_SLOTS: usize = 4;
+
+    /// Number of values.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Appends a value; gives its place.
+    // Time and value apart: a pair would be put together first, and then moved.
+    #[inline(always)]
+    pub fn push(&mut self, time: Time, value: &T) -> &mut T {
+        if self.len == self.slots.len() {
+            self.grow((time, *value));
+        }
+        let slot = self.slot(self.len);
+        self.len += 1;
+        let place = &mut self.slots[slot];
+        place.0 = time;
+        place.1 = *value;
+        &mut place.1
+    }
+
+    /// Takes the first value.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Time, T)> {
+        if self.len == 0 {
+            return None;
+        }
+        let value = self.slots[self.head];
+        self.head = self.slot(1);
+        self.len -= 1;
+        Some(value)
+    }
+
+    /// The value that is `places` behind the first.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, places: usize) -> Option<&(Time, T)> {
+        if places < self.len { Some(&self.slots[self.slot(places)]) } else { None }
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &(Time, T)> {
+        (0..self.len).filter_map(|places| self.get(places))
+    }
+
+    #[inline]
+    fn slot(&self, places: usize) -> usize {
+        (self.head + places) & (self.slots.len() - 1)
+    }
+
+    /// Twice as many slots, the first value in the first; `filler` in those that are free.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, filler: (Time, T)) {
+        let mut slots = Vec::with_capacity((2 * self.slots.len()).max(Self::LEAST_SLOTS));
+        slots.extend(self.iter());
+        slots.resize(slots.capacity(), filler);
+        (self.slots, self.head) = (slots, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn a_ring_is_a_queue(pushes in prop::collection::vec(any::<bool>(), 0..300)) {
+            let (mut ring, mut queue) = (Ring::default(), VecDeque::new());
+            for (value, pushes) in pushes.into_iter().enumerate() {
+                if pushes {
+                    let time = Time(value as u64 / 2);
+                    prop_assert_eq!(*ring.push(time, &value), value);
+                    queue.push_back((time, value));
+                } else {
+                    prop_assert_eq!(ring.pop(), queue.pop_front());
+                }
+                prop_assert_eq!((ring.len(), ring.is_empty()), (queue.len(), queue.is_empty()));
+                prop_assert!(ring.iter().eq(&queue));
+                prop_assert_eq!(ring.get(queue.len()), None);
+            }
+        }
+    }
+}
