@@ -145,6 +145,12 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         &self.wire
     }
 
+    /// The rate.
+    #[must_use]
+    pub fn rate(&self) -> &LinkRate {
+        &self.rate
+    }
+
     /// When the transmission in progress, or the last one, ends.
     #[must_use]
     #[inline]
@@ -213,6 +219,13 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         let (time, packet) = self.wire.take().expect("an arrival was announced");
         debug_assert_eq!(time, now);
         packet
+    }
+
+    /// Takes the next packet that has reached the far end by `now`, with the time at which it did, after
+    /// [`EgressPort::serve_until`] this time.
+    #[inline]
+    pub fn take_arrived(&mut self, now: Time) -> Option<(Time, P)> {
+        if self.wire.next_arrival() <= now { self.wire.take() } else { None }
     }
 
     /// Takes the first packet that is in transmission or in flight, with the time at which it reaches the far end: for

@@ -73,8 +73,7 @@ impl<P: Packet, A: Aqm> QueueDiscipline<P> for ManagedQueue<P, A> {
     fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P> {
         while let Some(mut packet) = self.queues.pop() {
             let behind = self.queues.backlog();
-            let verdict =
-                if A::JUDGES_AT_HEAD { self.aqm.release(&packet, behind, now, rng) } else { Verdict::Accept };
+            let verdict = if A::JUDGES_AT_HEAD { self.aqm.release(&packet, behind, now, rng) } else { Verdict::Accept };
             if verdict == Verdict::Drop || (verdict == Verdict::Mark && !packet.ecn().is_capable()) {
                 drops.dropped(&packet, DropReason::Aqm, behind);
                 continue;

@@ -98,6 +98,13 @@ impl Agenda {
         }
     }
 
+    /// When the next event is due of what is not busy.
+    #[must_use]
+    #[inline]
+    pub fn next_of_others(&self) -> Time {
+        self.others.next().0
+    }
+
     /// The flow that is the next to have something to do, if nothing but busy entities comes before it.
     #[must_use]
     pub fn next_flow(&self) -> Option<u32> {

@@ -84,6 +84,8 @@ struct Pulsing<'a> {
 }
 
 impl Observer for Pulsing<'_> {
+    const LOOKS: bool = false;
+
     fn reached(&mut self, now: Time, events: u64) {
         self.pulse.set(self.job, now, events);
     }

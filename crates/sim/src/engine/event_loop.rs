@@ -5,6 +5,7 @@
 use crate::engine::agenda::Agenda;
 use crate::engine::border::{Border, NoBorder, Parcel};
 use crate::engine::event::Event;
+use crate::engine::late_deliveries;
 use crate::engine::prefetch;
 use crate::engine::timers_ahead::TimersAhead;
 use crate::measure::recorder::record;
@@ -112,6 +113,8 @@ pub(super) struct EventLoop<'a, O, B> {
     warmup: Time,
     pub(super) end: Time,
     pub(super) handled: u64,
+    /// The link whose deliveries may be late, if one is.
+    late_link: Option<u32>,
     /// Whether there are enough flows for prefetching to pay.
     prefetches: bool,
     timers_ahead: TimersAhead,
@@ -119,8 +122,12 @@ pub(super) struct EventLoop<'a, O, B> {
 
 impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     pub(super) fn new(scenario: &Scenario, replication: u32, observer: &'a mut O, border: B) -> Self {
-        let network = Network::new(scenario, replication);
+        let mut network = Network::new(scenario, replication);
         let agenda = Agenda::new(&network, scenario.run.warmup.min(network.next_stop()));
+        let slack = if O::LOOKS || B::EXISTS { None } else { late_deliveries::slack(&network) };
+        if let Some((link, slack)) = slack {
+            network.links[link as usize].set_slack(slack);
+        }
         // In tests of any size, so that what large networks do is tested too.
         let prefetches = cfg!(debug_assertions) || network.flows.len() >= prefetch::MANY_FLOWS;
         let (warmup, end) = (scenario.run.warmup, scenario.run.end());
@@ -132,6 +139,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             warmup,
             end,
             handled: 0,
+            late_link: slack.map(|(link, _)| link),
             prefetches,
             timers_ahead: TimersAhead::default(),
         }
@@ -151,10 +159,13 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             for _ in 0..EVENTS_PER_CHECK {
                 let (now, event) = self.agenda.next();
                 if now >= self.end {
+                    if !self.deliver_until(Time(self.end.0 - 1)) {
+                        continue;
+                    }
                     self.finish();
                     return self.check_externals();
                 }
-                debug_assert!(now >= reached, "{event:?} comes at {now:?}, after {reached:?}");
+                debug_assert!(self.late_link.is_some() || now >= reached, "{event:?} at {now:?}, after {reached:?}");
                 self.handled += 1;
                 self.observer.advanced(now, &self.network);
                 self.handle(event, now);
@@ -231,6 +242,10 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     /// The warm-up is over, or sources stop.
     #[cold]
     fn on_control(&mut self, now: Time) {
+        if !self.deliver_until(Time(now.0.saturating_sub(1))) {
+            self.handled -= 1;
+            return;
+        }
         if now == self.warmup {
             self.start_measurement(now);
         }
@@ -333,6 +348,12 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
 
     /// A packet reaches the far end of a link.
     fn on_arrival(&mut self, link: u32, now: Time) {
+        if self.late_link == Some(link) {
+            // Each delivery counts as an event.
+            self.handled -= 1;
+            self.deliver_late(link, now);
+            return;
+        }
         if self.prefetches {
             self.network.fetch_for_arrivals(link);
             self.timers_ahead.between(&self.network);
@@ -350,6 +371,30 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
         packet.hop += 1;
         self.forward(packet, now);
+    }
+
+    /// Delivers what has arrived by `now` and may be late. Not all of it if a flow's event is due before: that comes first.
+    #[inline]
+    fn deliver_until(&mut self, now: Time) -> bool {
+        self.late_link.is_none_or(|link| self.deliver_late(link, now))
+    }
+
+    /// The same, of a link whose deliveries may be late.
+    #[inline(never)]
+    fn deliver_late(&mut self, link: u32, mut until: Time) -> bool {
+        let now = until;
+        self.network.links[link as usize].serve_until(until);
+        loop {
+            if self.prefetches {
+                self.network.fetch_for_arrivals(link);
+            }
+            let Some((time, packet)) = self.network.links[link as usize].take_arrived(until) else { break };
+            self.handled += 1;
+            self.deliver(&packet, time);
+            until = until.min(self.agenda.next_of_others());
+        }
+        self.agenda.set_link(link, &self.network.links[link as usize]);
+        until == now
     }
 
     /// Sends a packet on its next hop.
@@ -513,15 +558,21 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     }
 
     /// A flow starts, or one of its timers may be due. Timers are re-armed lazily: when a deadline moves back, the
-    /// entry stays, and comes here too early.
+    /// entry stays, and comes here too early; that is no event.
     #[inline(never)]
     fn on_timer(&mut self, index: u32, now: Time) {
+        // What was delivered just now may have made another flow's timer due before this one.
+        if !self.deliver_until(now) || self.agenda.next_flow() != Some(index) {
+            self.handled -= 1;
+            return;
+        }
         if self.prefetches {
             self.timers_ahead.before(index, now, &self.agenda, &self.network);
         }
         let flow = &mut self.network.flows[index as usize];
         let user = flow.user;
         let mut acts = now == flow.start;
+        let mut is_early = !acts;
         if acts {
             flow.sender.start();
             if flow.transfer_bytes > 0 && flow.span != Span::Chunks {
@@ -536,14 +587,16 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         if flow.sender.timer() <= now {
             flow.sender.on_timer(params, now);
             self.observer.timer_handled(index, flow, params, now);
-            acts = true;
+            (acts, is_early) = (true, false);
         }
         if flow.receiver.timer() <= now
             && let Some(ack) = flow.receiver.on_timer(now)
         {
             let full = params.segment_payload + params.header_bytes;
             self.send_ack(index, user, ack, full, now);
+            is_early = false;
         }
+        self.handled -= u64::from(is_early);
         if acts {
             self.transmit(index, user, now);
         }

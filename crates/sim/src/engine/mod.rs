@@ -6,6 +6,7 @@ mod border;
 pub mod event;
 mod event_loop;
 pub mod event_set;
+mod late_deliveries;
 mod parallel;
 pub mod partition;
 pub(crate) mod prefetch;

@@ -579,6 +579,16 @@ impl Hosts {
         prefetch_index(&self.hosts, user as usize);
     }
 
+    /// Less time than any acknowledgement takes from the end of its route back to its host.
+    #[must_use]
+    pub fn least_way_back(&self) -> Time {
+        let way = |params: &HostParams| {
+            let to_edge = params.way_back.map_or(self.reverse_delay, |way| way.out_delay + way.delay);
+            to_edge + params.delay_down
+        };
+        self.access.iter().map(|access| way(&access.params)).min().unwrap_or(Time::ZERO)
+    }
+
     /// From the end of a user's route to the receiver, for a packet of `wire_bytes`.
     #[must_use]
     pub fn to_receiver(&self, user: u32, wire_bytes: u32) -> Time {

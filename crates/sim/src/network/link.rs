@@ -5,7 +5,7 @@ use crate::measure::path_probe::Loss;
 use crate::measure::port_probe::PortProbe;
 use crate::network::sim_packet::SimPacket;
 use fairlane_schemes::base::rng::Rng;
-use fairlane_schemes::base::units::Time;
+use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::class_tree::ClassTree;
 use fairlane_schemes::contract::discipline::{Backlog, DropReason};
 use fairlane_schemes::contract::weights::Weights;
@@ -32,6 +32,8 @@ pub struct Link {
     port: EgressPort<SimPacket, AnyDiscipline<SimPacket>>,
     accounting: Accounting,
     probe: Box<PortProbe>,
+    /// How long after a packet reaches the far end its event is.
+    slack: Time,
 }
 
 /// Tells the accounts, the probe and the observer what happens at the port.
@@ -78,7 +80,12 @@ impl Link {
     #[must_use]
     pub fn new(queue: &QueueConfig, weights: &Weights, rate: LinkRate, delay: Time, rng: Rng) -> Self {
         let port = EgressPort::new(queue.build(rate.initial(), weights), rate, delay, rng);
-        Self { port, accounting: Accounting::default(), probe: Box::new(PortProbe::new(Arc::new([]), 0..0, None)) }
+        Self {
+            port,
+            accounting: Accounting::default(),
+            probe: Box::new(PortProbe::new(Arc::new([]), 0..0, None)),
+            slack: Time::ZERO,
+        }
     }
 
     /// Has the discipline know classes of users; before the first packet.
@@ -144,11 +151,35 @@ impl Link {
         self.port.keep_no_packets();
     }
 
-    /// When a packet reaches the far end next, or one that was held back may be sent.
+    /// The rate at first.
+    #[must_use]
+    pub fn rate(&self) -> BitRate {
+        self.port.rate().initial()
+    }
+
+    /// Whether its discipline may hold packets back while the link is idle.
+    #[must_use]
+    pub fn holds_back(&self) -> bool {
+        matches!(self.discipline(), AnyDiscipline::Htb(_))
+    }
+
+    /// Has its event come that much after a packet reaches the far end. Not for one that holds packets back.
+    pub fn set_slack(&mut self, slack: Time) {
+        self.slack = slack;
+    }
+
+    /// When a packet reaches the far end next, slack included, or one that was held back may be sent.
     #[must_use]
     #[inline]
     pub fn next_event(&self) -> Time {
-        self.port.next_event()
+        self.port.next_event().saturating_add(self.slack)
+    }
+
+    /// Takes the next packet that has reached the far end by `now`, with the time at which it did, after
+    /// [`Link::serve_until`] this time.
+    #[inline]
+    pub fn take_arrived(&mut self, now: Time) -> Option<(Time, SimPacket)> {
+        self.port.take_arrived(now)
     }
 
     /// Sends what was held back until `now`.
@@ -258,7 +289,7 @@ impl Link {
         &'a mut self,
         observer: &'a mut O,
     ) -> (&'a mut EgressPort<SimPacket, AnyDiscipline<SimPacket>>, Recorder<'a, O>) {
-        let Self { port, accounting, probe } = self;
+        let Self { port, accounting, probe, .. } = self;
         (port, Recorder { accounting, probe, observer })
     }
 }

@@ -18,6 +18,8 @@ use fairlane_schemes::port::PortObserver;
 
 /// Sees what happens in a run.
 pub trait Observer {
+    /// Whether it sees more than how far the run is. Only then each event is handled when it happens.
+    const LOOKS: bool = true;
     /// The run begins.
     #[inline]
     fn started(&mut self, _network: &Network) {}
@@ -88,7 +90,9 @@ pub trait Observer {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoObserver;
 
-impl Observer for NoObserver {}
+impl Observer for NoObserver {
+    const LOOKS: bool = false;
+}
 
 /// An observer as one link sees it.
 #[derive(Debug)]

@@ -1,0 +1,37 @@
+//! Deliveries handled together, a little after they happen.
+//!
+//! Where every route ends behind one link and all flows last as long as the run, only two things can tell when a delivery
+//! is handled: the acknowledgement, which needs at least the delay of the way back, and the flow's event, which may be due
+//! to the receiver's timer. So the link has one event for all packets that arrive within [`slack`], which is at most that
+//! delay; it handles each at its own time. Before a flow's event, the end of the warm-up and the end of the run, what has
+//! arrived by then is delivered. If a receiver arms a timer that is due before the next delivery, that comes first.
+
+use crate::network::tcp_flow::Span;
+use crate::network::{Entry, Hop, Network};
+use fairlane_schemes::base::units::Time;
+
+/// Full packets that arrive between two events of the link: with more, nothing is gained, and the wire takes more memory.
+const MOST_PACKETS: u64 = 32;
+const FULL_PACKET_BYTES: u64 = 1500;
+
+/// The link behind which all routes end, and by how much its deliveries may be late; `None` if they may not.
+pub(super) fn slack(network: &Network) -> Option<(u32, Time)> {
+    let link = last_link(network)?;
+    let lasts = network.webs.is_empty() && network.players.is_empty();
+    let lasts = lasts && network.flows.iter().all(|flow| flow.span == Span::Endless);
+    let at = &network.links[link as usize];
+    if !lasts || at.holds_back() || network.paths.series().is_some() {
+        return None;
+    }
+    let slack = network.hosts.least_way_back().min(at.rate().time_of(MOST_PACKETS * FULL_PACKET_BYTES));
+    (slack > Time::ZERO).then_some((link, slack))
+}
+
+/// The link in front of every end of a route, if it is one and the same and nothing stands between.
+fn last_link(network: &Network) -> Option<u32> {
+    let ends = network.hops.windows(2).filter(|hops| hops[1].link == Hop::DELIVER);
+    let is_link = |entry| matches!(entry, Entry::Core | Entry::Edge | Entry::Forged);
+    let mut before = ends.map(|hops| is_link(hops[0].entry).then_some(hops[0].link));
+    let link = before.next()??;
+    before.all(|other| other == Some(link)).then_some(link)
+}
