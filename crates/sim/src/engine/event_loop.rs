@@ -10,7 +10,7 @@ use crate::engine::prefetch;
 use crate::engine::timers_ahead::TimersAhead;
 use crate::measure::recorder::record;
 use crate::measure::run_record::{Performance, RunRecord};
-use crate::network::hosts::{FlowAck, Hosts};
+use crate::network::hosts::{FlowAck, Hosts, NextOf};
 use crate::network::impairment::{Outcome, Place};
 use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::tcp_flow::{AtEnd, Span};
@@ -440,8 +440,24 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             let Network { hosts, hops, .. } = &mut self.network;
             return send_over(packet, now, hosts, (&hops[usize::from(packet.hop)], &self.agenda), &mut self.border);
         }
-        let next = self.network.hosts.send(user, packet, now);
-        self.agenda.sent_up(user, next, &self.network.hosts);
+        let next = self.offer(user, &packet, now);
+        if let NextOf::AtOnce(arrival) = next {
+            self.forward(packet, arrival);
+        }
+    }
+
+    /// A host offers a packet to its access link. If nothing can come between, the caller is to forward it at once.
+    #[inline(always)]
+    fn offer(&mut self, user: u32, packet: &SimPacket, now: Time) -> NextOf {
+        let Self { agenda, end, network: Network { hosts, .. }, .. } = self;
+        let next_event = || if O::LOOKS || B::EXISTS { Time::ZERO } else { agenda.next_time().min(*end) };
+        let next = hosts.send(user, packet, now, next_event);
+        if let NextOf::AtOnce(_) = next {
+            self.handled += 1;
+        } else {
+            agenda.sent_up(user, next, hosts);
+        }
+        next
     }
 
     /// A packet comes to an impairment, or to the receiver of a call.
@@ -631,11 +647,14 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     /// Sends what a TCP sender may send; the caller arms the flow.
     #[inline]
     fn transmit(&mut self, index: u32, user: u32, now: Time) {
-        let flow = &mut self.network.flows[index as usize];
-        let params = &self.network.tcp_params[flow.params as usize];
-        let hop = self.network.first_hops[flow.params as usize];
-        let id = if flow.span == Span::Passing { flow.id } else { index };
-        while let Some(segment) = flow.sender.poll_transmit(params, now) {
+        loop {
+            let flow = &mut self.network.flows[index as usize];
+            let params = &self.network.tcp_params[flow.params as usize];
+            let Some(segment) = flow.sender.poll_transmit(params, now) else {
+                return self.observer.sender_acted(index, flow, params, now);
+            };
+            let hop = self.network.first_hops[flow.params as usize];
+            let id = if flow.span == Span::Passing { flow.id } else { index };
             self.observer.segment_sent(index, flow, params, &segment, now);
             let packet = SimPacket {
                 label: 0.0,
@@ -657,15 +676,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                 },
                 cwr: segment.cwr,
             };
-            if B::EXISTS && self.border.enters_elsewhere(user) {
-                let ways = (&self.network.hops[usize::from(hop)], &self.agenda);
-                send_over(packet, now, &mut self.network.hosts, ways, &mut self.border);
-                continue;
-            }
-            let next = self.network.hosts.send(user, packet, now);
-            self.agenda.sent_up(user, next, &self.network.hosts);
+            self.send_up(user, packet, now);
         }
-        self.observer.sender_acted(index, flow, params, now);
     }
 
     /// A source that does not react sends.
