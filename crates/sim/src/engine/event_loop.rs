@@ -440,24 +440,11 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             let Network { hosts, hops, .. } = &mut self.network;
             return send_over(packet, now, hosts, (&hops[usize::from(packet.hop)], &self.agenda), &mut self.border);
         }
-        let next = self.offer(user, &packet, now);
-        if let NextOf::AtOnce(arrival) = next {
+        let ways = (&mut self.network.hosts, &mut self.agenda, self.end);
+        if let Some(arrival) = offer::<O, B>(user, &packet, now, ways) {
+            self.handled += 1;
             self.forward(packet, arrival);
         }
-    }
-
-    /// A host offers a packet to its access link. If nothing can come between, the caller is to forward it at once.
-    #[inline(always)]
-    fn offer(&mut self, user: u32, packet: &SimPacket, now: Time) -> NextOf {
-        let Self { agenda, end, network: Network { hosts, .. }, .. } = self;
-        let next_event = || if O::LOOKS || B::EXISTS { Time::ZERO } else { agenda.next_time().min(*end) };
-        let next = hosts.send(user, packet, now, next_event);
-        if let NextOf::AtOnce(_) = next {
-            self.handled += 1;
-        } else {
-            agenda.sent_up(user, next, hosts);
-        }
-        next
     }
 
     /// A packet comes to an impairment, or to the receiver of a call.
@@ -647,14 +634,21 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     /// Sends what a TCP sender may send; the caller arms the flow.
     #[inline]
     fn transmit(&mut self, index: u32, user: u32, now: Time) {
-        loop {
-            let flow = &mut self.network.flows[index as usize];
-            let params = &self.network.tcp_params[flow.params as usize];
-            let Some(segment) = flow.sender.poll_transmit(params, now) else {
-                return self.observer.sender_acted(index, flow, params, now);
-            };
-            let hop = self.network.first_hops[flow.params as usize];
-            let id = if flow.span == Span::Passing { flow.id } else { index };
+        while let Some((packet, arrival)) = self.transmit_until_at_once(index, user, now) {
+            self.handled += 1;
+            self.forward(packet, arrival);
+        }
+    }
+
+    /// The same, until there is a packet to be forwarded at once, with the time of its arrival.
+    // Apart, so that the flow is looked up once for all that is not.
+    #[inline(always)]
+    fn transmit_until_at_once(&mut self, index: u32, user: u32, now: Time) -> Option<(SimPacket, Time)> {
+        let flow = &mut self.network.flows[index as usize];
+        let params = &self.network.tcp_params[flow.params as usize];
+        let hop = self.network.first_hops[flow.params as usize];
+        let id = if flow.span == Span::Passing { flow.id } else { index };
+        while let Some(segment) = flow.sender.poll_transmit(params, now) {
             self.observer.segment_sent(index, flow, params, &segment, now);
             let packet = SimPacket {
                 label: 0.0,
@@ -676,8 +670,18 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                 },
                 cwr: segment.cwr,
             };
-            self.send_up(user, packet, now);
+            if B::EXISTS && self.border.enters_elsewhere(user) {
+                let ways = (&self.network.hops[usize::from(hop)], &self.agenda);
+                send_over(packet, now, &mut self.network.hosts, ways, &mut self.border);
+                continue;
+            }
+            let ways = (&mut self.network.hosts, &mut self.agenda, self.end);
+            if let Some(arrival) = offer::<O, B>(user, &packet, now, ways) {
+                return Some((packet, arrival));
+            }
         }
+        self.observer.sender_acted(index, flow, params, now);
+        None
     }
 
     /// A source that does not react sends.
@@ -749,6 +753,24 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     fn set_player(&mut self, player: u32, time: Time) {
         self.agenda.set_web(self.network.webs.len() as u32 + player, time);
     }
+}
+
+/// A host offers a packet to its access link. Gives the time of its arrival if it is to be forwarded at once, since nothing
+/// comes before.
+#[inline(always)]
+fn offer<O: Observer, B: Border>(
+    user: u32,
+    packet: &SimPacket,
+    now: Time,
+    (hosts, agenda, end): (&mut Hosts, &mut Agenda, Time),
+) -> Option<Time> {
+    let next_event = || if O::LOOKS || B::EXISTS { Time::ZERO } else { agenda.next_time().min(end) };
+    let next = hosts.send(user, packet, now, next_event);
+    if let NextOf::AtOnce(arrival) = next {
+        return Some(arrival);
+    }
+    agenda.sent_up(user, next, hosts);
+    None
 }
 
 /// A host sends a packet over its access link to its first link, which is in another part.
