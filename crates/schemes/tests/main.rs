@@ -5,5 +5,6 @@ mod p4;
 mod fixed_in_c;
 mod harness;
 mod p4_vectors;
+mod port;
 mod state;
 mod vectors;

@@ -8,7 +8,9 @@ use fairlane_sim::measure::run_record::{PathRecord, RunRecord};
 use fairlane_sim::network::impairment::Place;
 use fairlane_sim::scenario::Scenario;
 use fairlane_sim::traffic::tcp::{CongestionControl, TcpProfile};
+use fairlane_sim::watch::observer::Observer;
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -226,6 +228,53 @@ fn scenario_with(queue: impl Strategy<Value = Json>) -> impl Strategy<Value = Js
     )
 }
 
+/// Sources that last as long as the run, on networks without time series: what may be handled late, or at once.
+fn lasting_scenario() -> impl Strategy<Value = Json> {
+    let queue = prop_oneof![2 => abc_queue(), 3 => any_queue(), 1 => Just(json!({"scheme": "droptail"}))];
+    scenario_with(queue).prop_filter_map("no source lasts", |mut scenario| {
+        scenario["probes"].as_object_mut()?.shift_remove("series_interval");
+        for key in ["bottleneck_loss", "bottleneck_jitter"] {
+            scenario["topology"].as_object_mut()?.shift_remove(key);
+        }
+        let groups = scenario["groups"].as_array_mut()?;
+        for group in groups.iter_mut() {
+            group["sources"].as_array_mut()?.retain(|source| match source["kind"].as_str() {
+                Some("tcp") => source.get("transfer").is_none(),
+                Some(kind) => ["cbr", "poisson", "on_off"].contains(&kind),
+                None => false,
+            });
+        }
+        groups.retain(|group| group["sources"] != json!([]));
+        (!groups.is_empty()).then_some(scenario)
+    })
+}
+
+/// Sees each event when it happens.
+struct Looking;
+
+impl Observer for Looking {}
+
+/// The record of a run in which nothing is handled late or at once.
+fn run_event_by_event(scenario: &Scenario) -> RunRecord {
+    let record = engine::observe(scenario, 0, &AtomicBool::new(false), &mut Looking).expect("nobody cancels");
+    RunRecord { cpu_seconds: None, ..record }
+}
+
+fn check_against_event_by_event(scenario: &Json) -> Result<(), TestCaseError> {
+    prop_assert_eq!(run(scenario, 0), run_event_by_event(&read(scenario)), "{}", scenario);
+    Ok(())
+}
+
+/// As `what_is_handled_late_or_at_once_changes_no_result`, on many more scenarios.
+#[test]
+#[ignore = "takes minutes"]
+fn what_is_handled_late_or_at_once_changes_no_result_of_ten_thousand() {
+    let config = ProptestConfig { cases: 10_000, failure_persistence: None, ..Default::default() };
+    let mut runner = TestRunner::new(config);
+    let drawn = prop_oneof![2 => lasting_scenario(), 1 => scenario()];
+    runner.run(&drawn, |scenario| check_against_event_by_event(&scenario)).unwrap();
+}
+
 fn check_path(path: &PathRecord) -> Result<(), TestCaseError> {
     for share in [path.lost_share, path.marked_share].into_iter().flatten() {
         prop_assert!((0.0..=1.0).contains(&share), "{share}");
@@ -289,6 +338,12 @@ proptest! {
         prop_assert_eq!(bottleneck.accounting().arrived, offered - refused - on_the_way - before);
         let on_the_wire = bottleneck.on_wire() as u64 + behind;
         prop_assert_eq!(network.delivered, bottleneck.accounting().departed - on_the_wire);
+    }
+
+    #[test]
+    fn what_is_handled_late_or_at_once_changes_no_result(lasting in lasting_scenario(), any in scenario()) {
+        check_against_event_by_event(&lasting)?;
+        check_against_event_by_event(&any)?;
     }
 
     #[test]

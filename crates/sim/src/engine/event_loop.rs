@@ -227,7 +227,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                 }
                 let ack = self.network.hosts.ack_of_shared(line);
                 self.agenda.set_shared_down(line, &self.network.hosts);
-                self.on_ack(ack, now);
+                self.on_ack(&ack, now);
             }
             Event::AckCalendar => self.on_ack_calendar(now),
             Event::Host(user) => self.on_host(user, now),
@@ -281,7 +281,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         } else {
             let ack = self.network.hosts.ack_at_host(user);
             self.agenda.set_host(user, &self.network.hosts);
-            self.on_ack(ack, now);
+            self.on_ack(&ack, now);
         }
     }
 
@@ -304,24 +304,25 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
         let ack = self.network.hosts.ack_of_calendar();
         self.agenda.set_ack_calendar(&self.network.hosts);
-        self.on_ack(ack, now);
+        self.on_ack(&ack, now);
     }
 
     /// An acknowledgement reaches its sender.
     #[inline]
-    fn on_ack(&mut self, FlowAck { flow, user, ack }: FlowAck, now: Time) {
-        let state = &mut self.network.flows[flow as usize];
+    fn on_ack(&mut self, &FlowAck { flow, user, ref ack }: &FlowAck, now: Time) {
+        let Self { network: Network { flows, tcp_params, paths, .. }, observer, .. } = self;
+        let state = &mut flows[flow as usize];
         let passes = state.span == Span::Passing;
         // What answers an earlier connection at this place is too old.
         if passes && ack.echo < state.start {
             return;
         }
         let before = state.sender.timer();
-        let params = &self.network.tcp_params[state.params as usize];
-        let sample = state.sender.on_ack(params, &ack, now);
-        self.observer.ack_taken_in(flow, state, params, &ack, sample, now);
+        let params = &*tcp_params[state.params as usize];
+        let sample = state.sender.on_ack(params, ack, now);
+        observer.ack_taken_in(flow, state, params, ack, sample, now);
         if let Some(rtt) = sample {
-            self.network.paths.sampled(user, if passes { u32::MAX } else { flow }, rtt, now);
+            paths.sampled(user, if passes { u32::MAX } else { flow }, rtt, now);
         }
         self.transmit(flow, user, now);
         self.arm_sender(flow, before);
@@ -561,12 +562,14 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     }
 
     /// A flow starts, or one of its timers may be due. Timers are re-armed lazily: when a deadline moves back, the
-    /// entry stays, and comes here too early; that is no event.
+    /// entry stays, and comes here too early. What either end does counts as an event.
     #[inline(never)]
     fn on_timer(&mut self, index: u32, now: Time) {
-        // What was delivered just now may have made another flow's timer due before this one.
-        if !self.deliver_until(now) || self.agenda.next_flow() != Some(index) {
-            self.handled -= 1;
+        self.handled -= 1;
+        // What has arrived may have ended the receiver's wait, and may have made another flow's timer due before this one.
+        if self.network.flows[index as usize].receiver.timer() <= now
+            && !(self.deliver_until(now) && self.agenda.next_flow() == Some(index))
+        {
             return;
         }
         if self.prefetches {
@@ -575,7 +578,6 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         let flow = &mut self.network.flows[index as usize];
         let user = flow.user;
         let mut acts = now == flow.start;
-        let mut is_early = !acts;
         if acts {
             flow.sender.start();
             if flow.transfer_bytes > 0 && flow.span != Span::Chunks {
@@ -590,16 +592,16 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         if flow.sender.timer() <= now {
             flow.sender.on_timer(params, now);
             self.observer.timer_handled(index, flow, params, now);
-            (acts, is_early) = (true, false);
+            acts = true;
         }
         if flow.receiver.timer() <= now
             && let Some(ack) = flow.receiver.on_timer(now)
         {
             let full = params.segment_payload + params.header_bytes;
             self.send_ack(index, user, ack, full, now);
-            is_early = false;
+            self.handled += 1;
         }
-        self.handled -= u64::from(is_early);
+        self.handled += u64::from(acts);
         if acts {
             self.transmit(index, user, now);
         }
