@@ -98,13 +98,6 @@ impl Agenda {
         }
     }
 
-    /// When the earliest event is due.
-    #[must_use]
-    #[inline]
-    pub fn next_time(&self) -> Time {
-        self.busy.next().0.min(self.others.next().0)
-    }
-
     /// When the next event is due of what is not busy.
     #[must_use]
     #[inline]
@@ -221,7 +214,7 @@ impl Agenda {
     #[inline(always)]
     pub fn sent_up(&mut self, user: u32, next: NextOf, hosts: &Hosts) {
         match next {
-            NextOf::Nobody | NextOf::AtOnce(_) => {}
+            NextOf::Nobody => {}
             NextOf::SharedLine(line, time) => self.busy.put(self.shared_up + line, time, rank(self.hosts + user)),
             NextOf::Calendar => self.set_calendar(hosts),
             NextOf::Host => self.set_host_earlier(user, hosts),
@@ -232,7 +225,7 @@ impl Agenda {
     #[inline(always)]
     pub fn sent_down(&mut self, user: u32, next: NextOf, hosts: &Hosts) {
         match next {
-            NextOf::Nobody | NextOf::AtOnce(_) => {}
+            NextOf::Nobody => {}
             NextOf::SharedLine(line, time) => self.busy.put(self.shared_down + line, time, rank(self.hosts + user) + 1),
             NextOf::Calendar => self.set_ack_calendar(hosts),
             NextOf::Host => self.set_host_earlier(user, hosts),

@@ -10,7 +10,7 @@ use crate::engine::prefetch;
 use crate::engine::timers_ahead::TimersAhead;
 use crate::measure::recorder::record;
 use crate::measure::run_record::{Performance, RunRecord};
-use crate::network::hosts::{FlowAck, Hosts, NextOf};
+use crate::network::hosts::{FlowAck, Hosts};
 use crate::network::impairment::{Outcome, Place};
 use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::tcp_flow::{AtEnd, Span};
@@ -227,7 +227,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                 }
                 let ack = self.network.hosts.ack_of_shared(line);
                 self.agenda.set_shared_down(line, &self.network.hosts);
-                self.on_ack(&ack, now);
+                self.on_ack(ack, now);
             }
             Event::AckCalendar => self.on_ack_calendar(now),
             Event::Host(user) => self.on_host(user, now),
@@ -281,7 +281,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         } else {
             let ack = self.network.hosts.ack_at_host(user);
             self.agenda.set_host(user, &self.network.hosts);
-            self.on_ack(&ack, now);
+            self.on_ack(ack, now);
         }
     }
 
@@ -304,25 +304,24 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
         let ack = self.network.hosts.ack_of_calendar();
         self.agenda.set_ack_calendar(&self.network.hosts);
-        self.on_ack(&ack, now);
+        self.on_ack(ack, now);
     }
 
     /// An acknowledgement reaches its sender.
     #[inline]
-    fn on_ack(&mut self, &FlowAck { flow, user, ref ack }: &FlowAck, now: Time) {
-        let Self { network: Network { flows, tcp_params, paths, .. }, observer, .. } = self;
-        let state = &mut flows[flow as usize];
+    fn on_ack(&mut self, FlowAck { flow, user, ack }: FlowAck, now: Time) {
+        let state = &mut self.network.flows[flow as usize];
         let passes = state.span == Span::Passing;
         // What answers an earlier connection at this place is too old.
         if passes && ack.echo < state.start {
             return;
         }
         let before = state.sender.timer();
-        let params = &*tcp_params[state.params as usize];
-        let sample = state.sender.on_ack(params, ack, now);
-        observer.ack_taken_in(flow, state, params, ack, sample, now);
+        let params = &self.network.tcp_params[state.params as usize];
+        let sample = state.sender.on_ack(params, &ack, now);
+        self.observer.ack_taken_in(flow, state, params, &ack, sample, now);
         if let Some(rtt) = sample {
-            paths.sampled(user, if passes { u32::MAX } else { flow }, rtt, now);
+            self.network.paths.sampled(user, if passes { u32::MAX } else { flow }, rtt, now);
         }
         self.transmit(flow, user, now);
         self.arm_sender(flow, before);
@@ -441,11 +440,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             let Network { hosts, hops, .. } = &mut self.network;
             return send_over(packet, now, hosts, (&hops[usize::from(packet.hop)], &self.agenda), &mut self.border);
         }
-        let ways = (&mut self.network.hosts, &mut self.agenda, self.end);
-        if let Some(arrival) = offer::<O, B>(user, &packet, now, ways) {
-            self.handled += 1;
-            self.forward(packet, arrival);
-        }
+        let next = self.network.hosts.send(user, packet, now);
+        self.agenda.sent_up(user, next, &self.network.hosts);
     }
 
     /// A packet comes to an impairment, or to the receiver of a call.
@@ -636,16 +632,6 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     /// Sends what a TCP sender may send; the caller arms the flow.
     #[inline]
     fn transmit(&mut self, index: u32, user: u32, now: Time) {
-        while let Some((packet, arrival)) = self.transmit_until_at_once(index, user, now) {
-            self.handled += 1;
-            self.forward(packet, arrival);
-        }
-    }
-
-    /// The same, until there is a packet to be forwarded at once, with the time of its arrival.
-    // Apart, so that the flow is looked up once for all that is not.
-    #[inline(always)]
-    fn transmit_until_at_once(&mut self, index: u32, user: u32, now: Time) -> Option<(SimPacket, Time)> {
         let flow = &mut self.network.flows[index as usize];
         let params = &self.network.tcp_params[flow.params as usize];
         let hop = self.network.first_hops[flow.params as usize];
@@ -677,13 +663,10 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                 send_over(packet, now, &mut self.network.hosts, ways, &mut self.border);
                 continue;
             }
-            let ways = (&mut self.network.hosts, &mut self.agenda, self.end);
-            if let Some(arrival) = offer::<O, B>(user, &packet, now, ways) {
-                return Some((packet, arrival));
-            }
+            let next = self.network.hosts.send(user, packet, now);
+            self.agenda.sent_up(user, next, &self.network.hosts);
         }
         self.observer.sender_acted(index, flow, params, now);
-        None
     }
 
     /// A source that does not react sends.
@@ -755,24 +738,6 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     fn set_player(&mut self, player: u32, time: Time) {
         self.agenda.set_web(self.network.webs.len() as u32 + player, time);
     }
-}
-
-/// A host offers a packet to its access link. Gives the time of its arrival if it is to be forwarded at once, since nothing
-/// comes before.
-#[inline(always)]
-fn offer<O: Observer, B: Border>(
-    user: u32,
-    packet: &SimPacket,
-    now: Time,
-    (hosts, agenda, end): (&mut Hosts, &mut Agenda, Time),
-) -> Option<Time> {
-    let next_event = || if O::LOOKS || B::EXISTS { Time::ZERO } else { agenda.next_time().min(end) };
-    let next = hosts.send(user, packet, now, next_event);
-    if let NextOf::AtOnce(arrival) = next {
-        return Some(arrival);
-    }
-    agenda.sent_up(user, next, hosts);
-    None
 }
 
 /// A host sends a packet over its access link to its first link, which is in another part.

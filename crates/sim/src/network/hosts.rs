@@ -96,8 +96,6 @@ pub enum NextOf {
     Calendar,
     /// That of the host itself.
     Host,
-    /// Nobody's: it arrives at this time before anything else happens, and stands nowhere.
-    AtOnce(Time),
 }
 
 /// One host: a cache line.
@@ -116,10 +114,9 @@ struct Host {
     access: u16,
     /// Packets sent since the access link was idle; stays at the largest number.
     burst: u16,
-    /// Of these, those from the first on that did not go into the calendar: see [`Hosts::send_by_calendar`].
+    /// Of these, those from the first on that did not go into the calendar, and the length of those before, the first left
+    /// out: see [`Hosts::send_by_calendar`].
     apart: u16,
-    /// Length of the second packet of the burst; with the calendar, of all before those apart, the first left out. 0 if it is in
-    /// the line above.
     bytes: u16,
 }
 
@@ -314,23 +311,17 @@ impl Hosts {
         self.shared_down[line as usize].first()
     }
 
-    /// Offers a packet to the access link at `now`. Of one that arrives before `next_event` the caller may be told at once.
+    /// Offers a packet to the access link at `now`.
     // Always: the packet is made by the caller, and goes from there to its place in the line.
     #[inline(always)]
-    pub fn send(&mut self, user: u32, packet: &SimPacket, now: Time, next_event: impl FnOnce() -> Time) -> NextOf {
-        self.send_by_lines::<false>(user, packet, now, next_event)
+    pub fn send(&mut self, user: u32, packet: SimPacket, now: Time) -> NextOf {
+        self.send_by_lines::<false>(user, packet, now)
     }
 
     /// As [`Hosts::send`], by shared lines and the line of the host; `APART` if the access link has a delay of its own.
     // A constant, so that where all delays are alike nothing more is asked.
     #[inline(always)]
-    fn send_by_lines<const APART: bool>(
-        &mut self,
-        user: u32,
-        packet: &SimPacket,
-        now: Time,
-        next_event: impl FnOnce() -> Time,
-    ) -> NextOf {
+    fn send_by_lines<const APART: bool>(&mut self, user: u32, packet: SimPacket, now: Time) -> NextOf {
         let host = &mut self.hosts[user as usize];
         let access = &mut self.access[usize::from(host.access)];
         if !APART && access.apart {
@@ -339,9 +330,16 @@ impl Hosts {
         let longer = if APART { longer_of(&self.longer, user) } else { Time::ZERO };
         self.arrived += 1;
         if host.up_busy_until <= now {
-            (host.burst, host.bytes) = (0, 0);
+            host.burst = 0;
         }
-        if !has_room(host, (&access.params, longer), &self.packets, packet.wire_bytes, now) {
+        let behind = &self.shared_up[access.first_up as usize + 1];
+        if !has_room(
+            (&mut host.up, host.burst),
+            (&access.params, longer),
+            (&self.packets, behind),
+            (user, packet.wire_bytes),
+            now,
+        ) {
             self.dropped += 1;
             self.losses.push(Loss { user, flow: packet.flow, at: now });
             return NextOf::Nobody;
@@ -353,28 +351,21 @@ impl Hosts {
             let number = access.first_up + u32::from(position);
             let line = &mut self.shared_up[number as usize];
             if line.keeps_order(arrival, user) {
-                if position == 1 {
-                    host.bytes = packet.wire_bytes;
-                }
-                if line.is_empty() && arrival < next_event() {
-                    line.pass(arrival, user);
-                    return NextOf::AtOnce(arrival);
-                }
-                return if line.push(arrival, packet) { NextOf::SharedLine(number, arrival) } else { NextOf::Nobody };
+                return if line.push(arrival, &packet) { NextOf::SharedLine(number, arrival) } else { NextOf::Nobody };
             }
         }
-        self.packets.push_watched(&mut host.up, arrival, *packet);
+        self.packets.push_watched(&mut host.up, arrival, packet);
         NextOf::Host
     }
 
     /// As [`Hosts::send`], where access links that are busy have the calendar, or have a delay each of its own.
     #[inline(never)]
-    fn send_apart(&mut self, user: u32, packet: &SimPacket, now: Time) -> NextOf {
+    fn send_apart(&mut self, user: u32, packet: SimPacket, now: Time) -> NextOf {
         let access = self.hosts[user as usize].access;
         match self.access[usize::from(access)].calendar_limit {
-            Some(_) => self.send_by_calendar(user, *packet, now),
+            Some(_) => self.send_by_calendar(user, packet, now),
             // A buffer in bytes, or a very long one: all of it is in the line of the host.
-            None => self.send_by_lines::<true>(user, packet, now, || Time::ZERO),
+            None => self.send_by_lines::<true>(user, packet, now),
         }
     }
 
@@ -439,7 +430,9 @@ impl Hosts {
         while over.line().first_time() <= now {
             self.packets.pop_watched(over);
         }
-        if !has_room_in((over, host.burst), (&access.params, longer), &self.packets, (packet.wire_bytes, None), now) {
+        let behind = &self.shared_up[access.first_up as usize + 1];
+        let params = (&access.params, longer);
+        if !has_room((over, host.burst), params, (&self.packets, behind), (user, packet.wire_bytes), now) {
             self.dropped += 1;
             self.losses.push(Loss { user, flow: packet.flow, at: now });
             return None;
@@ -638,47 +631,32 @@ fn longer_of(longer: &[Time], user: u32) -> Time {
     longer.get(user as usize).copied().unwrap_or(Time::ZERO)
 }
 
-/// Whether a packet of `wire_bytes` fits in addition to what waits at the access link.
+/// Whether a packet of `user` with `wire_bytes` fits in addition to what waits at the access link: in the host's own line, and perhaps the one
+/// packet of it in the shared line `behind` those that found their access links idle.
 #[inline(always)]
 fn has_room(
-    host: &mut Host,
-    params: (&HostParams, Time),
-    packets: &DelayLines<SimPacket>,
-    wire_bytes: u16,
-    now: Time,
-) -> bool {
-    let second = (host.bytes > 0).then_some((host.bytes, host.up_busy_until));
-    has_room_in((&mut host.up, host.burst), params, packets, (wire_bytes, second), now)
-}
-
-/// The same, of what waits in a line of its own, and perhaps as the `second` of its burst in none: its length, and when the
-/// last of the burst has been transmitted.
-#[inline(always)]
-fn has_room_in(
     (line, burst): (&mut WatchedDelayLine, u16),
     (params, longer): (&HostParams, Time),
-    packets: &DelayLines<SimPacket>,
-    (wire_bytes, second): (u16, Option<(u16, Time)>),
+    (packets, behind): (&DelayLines<SimPacket>, &SharedLine<SimPacket>),
+    (user, wire_bytes): (u32, u16),
     now: Time,
 ) -> bool {
-    let start = |arrival: Time, packet: &SimPacket| arrival - params.delay_up - longer - params.transmission(packet);
+    let started =
+        |arrival: Time, packet: &SimPacket| arrival - params.delay_up - longer - params.transmission(packet) <= now;
     match params.limit {
         QueueLimit::Packets(limit) => {
             // No more wait than did at the last count or came since: a new one is seldom needed.
             if burst == 0 || line.left() + 1 < limit as usize {
                 return true;
             }
-            let waiting = packets.pass(line, |arrival, packet| start(arrival, packet) <= now);
-            // Those in the line are behind the second: if one of them has started, it has too.
+            let waiting = packets.pass(line, started);
+            // Those in the host's line are behind the one in the shared line: if one of them has started, it has too.
             let all_wait = waiting + UP_LINES as usize >= usize::from(burst);
-            let second_waits = second.is_some_and(|(bytes, last_end)| {
-                let end = packets.first_left(line).map_or(last_end, |(arrival, packet)| start(arrival, packet));
-                all_wait && end - params.rate.time_of(u64::from(bytes)) > now
-            });
-            waiting + usize::from(second_waits) < limit as usize
+            let is_waiting = |(arrival, other): &&(Time, SimPacket)| other.user == user && !started(*arrival, other);
+            waiting + if all_wait { behind.iter().filter(is_waiting).count() } else { 0 } < limit as usize
         }
         QueueLimit::Bytes(limit) => {
-            let waiting = packets.iter(line.line()).filter(|(arrival, packet)| start(*arrival, packet) > now);
+            let waiting = packets.iter(line.line()).filter(|(arrival, packet)| !started(*arrival, packet));
             waiting.map(|(_, packet)| u64::from(packet.wire_bytes)).sum::<u64>() + u64::from(wire_bytes) <= limit
         }
     }
@@ -800,9 +778,9 @@ mod tests {
             for (seq, (gap, wire_bytes)) in (0..).zip(arrivals) {
                 now += Time::from_micros(gap);
                 drain([&mut hosts, &mut with_calendar, &mut longer], &mut link, now);
-                hosts.send(0, &packet(seq, wire_bytes), now, || Time::ZERO);
-                with_calendar.send(0, &packet(seq, wire_bytes), now, || Time::ZERO);
-                longer.send(0, &packet(seq, wire_bytes), now, || Time::ZERO);
+                hosts.send(0, packet(seq, wire_bytes), now);
+                with_calendar.send(0, packet(seq, wire_bytes), now);
+                longer.send(0, packet(seq, wire_bytes), now);
                 let over = with_edge_elsewhere.send_over(0, &packet(seq, wire_bytes), now);
                 sent_over.extend(over.map(|arrival| (arrival, seq)));
                 prop_assert_eq!(longer_elsewhere.send_over(0, &packet(seq, wire_bytes), now), over);

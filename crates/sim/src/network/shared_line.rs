@@ -50,20 +50,6 @@ impl<T: OfUser + Copy> SharedLine<T> {
         self.arrivals.len() == 1
     }
 
-    /// Whether nothing is on its way.
-    #[must_use]
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.arrivals.is_empty()
-    }
-
-    /// Lets an arrival that keeps the order pass, of which nothing need be kept: it comes before all others.
-    #[inline]
-    pub fn pass(&mut self, time: Time, user: u32) {
-        debug_assert!(self.keeps_order(time, user) && self.arrivals.is_empty());
-        self.last = (time, user);
-    }
-
     /// Takes the first arrival. There must be one.
     #[inline]
     pub fn pop(&mut self) -> T {
