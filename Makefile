@@ -20,10 +20,10 @@ LOCK    := UV_CUSTOM_COMPILE_COMMAND='make lock' uv pip compile --quiet --univer
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 .DEFAULT_GOAL := help
-.PHONY: help training wheels crates playground setup deb demo reproduce league test test-build test-live test-live-python test-live-rust test-python test-rust lint lint-python lint-rust format audit fuzz lock ns3 bench bench-peer bench-forwarder bench-growth bench-instructions bench-lab-ranks bench-linux-tcp bench-node bench-ns3 bench-ns3-senders bench-parallel bench-ranks bench-scale bench-scheme-lib bench-schemes bench-senders bpf-headers clauses coverage docs figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean pages
+.PHONY: help training wheels crates playground setup deb demo reproduce league test test-build test-live test-live-python test-live-rust test-python test-rust lint lint-python lint-rust format audit fuzz lock ns3 bench bpf-headers clauses coverage docs figures node p4-extern p4-tables p4-vectors screen site site-links test-long test-stacks vectors verdicts clean pages
 
 help: ## List the targets
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+	@grep -hE '^[a-z0-9%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 setup: $(VENV)/.extension ## Prepare .venv: afterwards the command is .venv/bin/fairlane
 
@@ -144,8 +144,7 @@ ns3: ## Build the module for ns-3 and run its test suite (needs libns3-dev)
 clauses: ## Write docs/clauses.md: the clauses of RFCs that the code claims, departs from, and leaves (needs Python only)
 	$(PYTHON) tools/clauses.py
 
-coverage: ## Show which part of each scheme its own tests run; below 90 % fails (some minutes; needs llvm-tools of rustup)
-	$(PYTHON) benches/coverage.py
+coverage: bench-coverage ## Show which part of each scheme its own tests run; below 90 % fails (some minutes; needs llvm-tools of rustup)
 
 lint: lint-rust lint-python ## Check format, lints, types and stubs
 
@@ -159,11 +158,7 @@ lint-python: setup
 	$(BIN)/ruff format --check --quiet python tests benches site tools
 	$(BIN)/ruff check --quiet python tests benches site tools
 	$(BIN)/mypy
-	MYPYPATH=tests:python $(BIN)/mypy -p fuzzer
-	$(BIN)/mypy $(wildcard benches/*.py benches/instructions/*.py tools/*.py)
-	MYPYPATH=site:python $(BIN)/mypy $(wildcard site/*.py)
-	MYPYPATH=benches/ns3:benches:python $(BIN)/mypy --strict benches/ns3/compare.py benches/ns3/senders.py benches/ns3/ranks.py
-	MYPYPATH=benches/linux_tcp:benches:python $(BIN)/mypy --strict benches/linux_tcp/compare.py benches/linux_tcp/lab_ranks.py
+	$(BIN)/mypy $(wildcard tools/*.py site/*.py)
 	echo fairlane._fairlane.__all__ | $(BIN)/stubtest fairlane._fairlane --allowlist /dev/stdin
 	$(BIN)/lint-imports
 	$(BIN)/python tools/generate.py --check
@@ -187,43 +182,11 @@ bench: ## Run the benchmarks: per packet of each scheme, per scenario of the eng
 	cargo run --release --quiet --bin speed -- abc
 	cargo bench --package fairlane-bench
 
-bench-peer: setup ## Measure turn by turn with another simulator: OTHER32='command' OTHER1000='command', see docs/benchmarks.md
-	$(BIN)/python benches/peer.py benches/scenarios/dumbbell-32.toml --turns 9 $(if $(OTHER32),--other $(OTHER32))
-	$(BIN)/python benches/peer.py benches/scenarios/dumbbell-1000.toml --turns 9 $(if $(OTHER1000),--other $(OTHER1000))
+bench-%: setup ## Run a bench: .venv/bin/python -m benches lists them; ARGS='...' has its options
+	$(BIN)/python -m benches $* $(ARGS)
 
-bench-instructions: setup ## Count instructions per packet against the baseline; UPDATE=1 writes it
-	$(BIN)/python benches/instructions/check.py $(if $(UPDATE),--update)
-
-bench-scheme-lib: ## Measure drop-tail of a library, in C and in Rust, turn by turn with the built-in one
-	cargo build --release --quiet --package fairlane-plugin --example droptail
-	target=$${CARGO_TARGET_DIR:-target}/release; \
-	$(CC) -O2 -shared -fPIC -I crates/capi/include -o $$target/libmy_schemes_c.so examples/scheme-lib-c/my_schemes.c && \
-	cargo run --release --quiet --bin scheme_lib -- $$target/libmy_schemes_c.so my-fifo $$target/examples/libdroptail.so my-droptail
-
-bench-parallel: setup ## Measure how well replications, and one run of an access network, run on two threads, into docs/
-	cargo run --release --quiet --bin parallel
-	$(BIN)/python benches/one_run.py
-
-bench-growth: setup ## Measure cost, memory and fairness from 100 to a million users, 1 to 10 bottlenecks, into docs/ (about 15 minutes)
-	$(BIN)/python benches/growth.py
-
-bench-scale: setup ## Draw cost per packet and memory against flows, 32 to 100 000, into docs/
-	$(BIN)/python benches/scale.py
-
-bench-schemes: setup ## Measure time, instructions and state of every scheme against flows, into docs/ (about 15 minutes)
-	$(BIN)/python -u benches/schemes.py
-
-bench-senders: setup ## Measure what senders cost, paced and unpaced: 32 flows over 100 Mbit/s
-	$(BIN)/python benches/sender_costs.py
-
-bench-node: ## Measure the kernel programs: ns per packet, forwarding with and without (needs root, clang, iperf3)
-	cargo run --release --quiet --package fairlane-node --features ebpf --example bench_node
-	cargo build --release --quiet --package fairlane-node --features ebpf
-	$(PYTHON) benches/node_throughput.py $$(cargo metadata --no-deps --format-version 1 | $(PYTHON) -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/release/fairlane-node
-
-bench-forwarder: setup node ## Measure the user-space forwarder on AF_PACKET and AF_XDP, turn by turn: packets per second, lateness; TURNS=7 (needs root, clang, iproute2, ethtool)
-	cargo build --release --quiet --package fairlane-node $(EBPF) --example flood
-	$(BIN)/python benches/forwarder.py $(if $(TURNS),--turns $(TURNS))
+# These run the program that is built.
+bench-linux-tcp bench-lab-ranks bench-kernel-htb bench-kernel-queue: node
 
 node: ## Build target/release/fairlane-node, with the kernel data plane if clang, libelf and zlib are there
 	cargo build --release --quiet --package fairlane-node $(EBPF)
@@ -232,21 +195,6 @@ deb: ## Build a Debian package of fairlane-node and try it: target/deb/ (needs c
 	$(if $(NODE),,archives=$$(packaging/deb/archives.sh); LIBBPF_SYS_LIBRARY_PATH=$$archives cargo build --release --quiet --package fairlane-node --features $$(test "$$archives" && echo static || echo ebpf))
 	packaging/deb/build.sh $(or $(NODE),target/release/fairlane-node) target/deb
 	packaging/deb/test.sh $(or $(NODE),target/release/fairlane-node)
-
-bench-linux-tcp: setup node ## Compare the profile linux with this kernel's TCP on a grid of 72 cells (needs root, iperf3; about 85 minutes)
-	$(BIN)/python benches/linux_tcp/compare.py
-
-bench-ns3: setup ## Run Fairlane and ns-3 side by side: agreement and speed (about 20 minutes; needs libns3-dev)
-	$(BIN)/python -u benches/ns3/compare.py --out results/ns3
-
-bench-ns3-senders: setup ## Compare BBR, DCTCP, Vegas, LEDBAT with those of ns-3: 48 cells, about half an hour; a repeat continues
-	$(BIN)/python -u benches/ns3/senders.py --out results/ns3-senders --docs docs/agreement-ns3.md
-
-bench-ranks: setup ## Compare the order of 9 schemes with that in ns-3, 24 cells: about a quarter of an hour; a repeat continues
-	$(BIN)/python -u benches/ns3/ranks.py --out results/ns3-ranks --docs docs/agreement-ranks.md
-
-bench-lab-ranks: setup node ## Compare the order of 6 schemes with that on real packets, 10 cells: about 20 minutes (needs root, iperf3); a repeat continues
-	$(BIN)/python -u benches/linux_tcp/lab_ranks.py --out results/lab-ranks --docs docs/agreement-ranks.md
 
 screen: ## Write the table of who gets what under each scheme anew, after a change that is meant
 	cargo test --quiet --package fairlane-sim --test integration screen -- --ignored

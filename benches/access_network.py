@@ -1,26 +1,20 @@
-"""What subscribers of an access network get, by scheme and case. Tables and figure of docs/access-networks.md.
-
-`python benches/access_network.py` simulates every case under every scheme and writes them: ten minutes on two cores.
-"""
+"""Simulates what subscribers of an access network get, by scheme and case: ten minutes on two cores."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
-from measuring import put_on_page
 
 import fairlane
 from fairlane import Scenario
 from fairlane.results import plots
 from fairlane.results.intervals import Interval, interval
 
-ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "access-networks.md"
+from .harness import ROOT, Report, bench, replications
+
 FIGURE = ROOT / "docs" / "figures" / "access-networks.png"
-REPLICATIONS = 5
 MORE = {"failover": 20}
 """Replications of cases whose intervals are too wide with five."""
 LEVELS = ("gateway", "site", "access_point")
@@ -52,6 +46,8 @@ ENTRIES: Mapping[str, Mapping[str, Any]] = {
     "`hcsfq`": {"queue": {**DROPTAIL, "scheme": "hcsfq"}},
 }
 """What is compared, by its name on the page."""
+COMPARED = {**ENTRIES, "`wfq`": {"queue": {**DROPTAIL, "scheme": "wfq"}}}
+"""With what is compared on the uneven network only."""
 
 MEASURES = {
     "video p5": 2,
@@ -225,14 +221,6 @@ def means(found: Sequence[Mapping[str, float]]) -> dict[str, Interval]:
     return {name: interval([one[name] for one in found]) for name in found[0]}
 
 
-def cells(found: Mapping[str, Interval], digits: Mapping[str, int]) -> list[str]:
-    """As the table shows them."""
-    return [
-        f"{found[name].mean:.{places}f} ± {found[name].slack:.{places}f}" if name in found else "–"
-        for name, places in digits.items()
-    ]
-
-
 def state(scenario: Scenario, entry: str) -> list[str]:
     """Bytes at ports of each level, of meters and plans by place; token buckets and mode changes a packet down.
 
@@ -267,11 +255,6 @@ def state(scenario: Scenario, entry: str) -> list[str]:
     return [*sizes, *(f"{readings[name]:.1f}" for name in ("buckets_per_packet", "mode_changes_per_packet"))]
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """In Markdown."""
-    return "\n".join("| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *rows))
-
-
 def draw(found: Found) -> None:
     """A panel for each case: median shares of videos and heavy users under each scheme."""
     import matplotlib as mpl
@@ -303,46 +286,35 @@ def draw(found: Found) -> None:
         FIGURE.write_bytes(plots.as_bytes(drawn, ".png"))
 
 
-@click.command()
-@click.option("--replications", default=REPLICATIONS, show_default=True, help="Runs of each case; some have more.")
-def main(replications: int) -> None:
-    """Simulates, and writes tables and figure."""
+@bench("access-network", page="docs/access-networks.md")
+@replications(5)
+def main(report: Report, replications: int) -> None:
+    """Simulates, and writes tables and figure; some cases have more replications."""
 
-    def found(
-        case: str, scenario: Scenario, settings: Mapping[str, Any], of: Measure, least: int
-    ) -> dict[str, Interval]:
-        runs = fairlane.run(scenario.changed(settings), replications=max(replications, least)).runs
-        click.echo(f"{case}, {settings['queue']['scheme']}", err=True)
+    def found(case: str, scenario: Scenario, entry: str, of: Measure, least: int = 0) -> dict[str, Interval]:
+        runs = fairlane.run(scenario.changed(COMPARED[entry]), replications=max(replications, least)).runs
+        click.echo(f"{case}, {entry}", err=True)
         return means([of(run) for run in runs])
+
+    def table(mark: str, head: Sequence[str], digits: Mapping[str, int], of: Found) -> None:
+        columns = {**dict.fromkeys(head, ""), **{name: f"{{:.{places}f}}" for name, places in digits.items()}}
+        report.table(columns, [[*names, *map(own.get, digits)] for names, own in of.items()], mark)
 
     network = cases()
     shown: Found = {
-        (case, entry): found(case, scenario, settings, measures, MORE.get(case, 0))
+        (case, entry): found(case, scenario, entry, measures, MORE.get(case, 0))
         for case, scenario in network.items()
-        for entry, settings in ENTRIES.items()
+        for entry in ENTRIES
     }
-    write("access shares", ["case", "scheme"], MEASURES, shown)
+    table("access shares", ["case", "scheme"], MEASURES, shown)
     draw(shown)
     states = [[entry, *state(network["normal load"].changed(own), entry)] for entry, own in ENTRIES.items()]
-    put_on_page(PAGE, "access state", table(STATE_HEAD, states))
+    report.table(dict.fromkeys(STATE_HEAD, ""), states, "access state")
     light: Found = {
-        (case, entry): found(case, scenario, settings, homes_measures, 0)
+        (case, entry): found(case, scenario, entry, homes_measures)
         for case, scenario in homes().items()
-        for entry, settings in ENTRIES.items()
+        for entry in ENTRIES
     }
-    write("access homes", ["case", "scheme"], HOMES_MEASURES, light)
-    rows: Found = {
-        (entry,): found("uneven", uneven(), settings, uneven_measures, 0)
-        for entry, settings in {**ENTRIES, "`wfq`": {"queue": {**DROPTAIL, "scheme": "wfq"}}}.items()
-    }
-    write("access uneven", ["scheme"], UNEVEN_MEASURES, rows)
-
-
-def write(mark: str, head: Sequence[str], digits: Mapping[str, int], found: Found) -> None:
-    """A table of the page."""
-    rows = [[*names, *cells(own, digits)] for names, own in found.items()]
-    put_on_page(PAGE, mark, table([*head, *digits], rows))
-
-
-if __name__ == "__main__":
-    main()
+    table("access homes", ["case", "scheme"], HOMES_MEASURES, light)
+    rows: Found = {(entry,): found("uneven", uneven(), entry, uneven_measures) for entry in COMPARED}
+    table("access uneven", ["scheme"], UNEVEN_MEASURES, rows)

@@ -1,7 +1,5 @@
 """Measures rows of the tables of afc under each reading of its schemes that the paper leaves open.
 
-    python benches/afc_readings.py [--replications N]
-
 Prints kb/s, UDP/TCP, for the numbers of python/fairlane/papers/afc/readings.toml.
 """
 
@@ -11,11 +9,11 @@ import json
 from statistics import fmean
 from typing import Any
 
-import click
-
 from fairlane.judge import library as papers
 from fairlane.judge.measurements import point_scenario, records_of
 from fairlane.simulate.scenario import Scenario
+
+from .harness import Report, bench, replications
 
 METRICS = ("udp_kbps", "tcp_kbps")
 
@@ -48,11 +46,12 @@ READINGS: list[tuple[str, list[Point], list[dict[str, Any]]]] = [
 ]
 
 
-@click.command(help=__doc__.partition("\n")[0])
-@click.option("--replications", type=click.IntRange(1), default=5, show_default=True)
-def main(replications: int) -> None:
-    """See the module."""
+@bench("afc-readings")
+@replications(5)
+def main(report: Report, replications: int) -> None:
+    """Simulates and prints a table."""
     ((paper, _),) = papers.select(["afc"])
+    rows: list[list[str]] = []
     for scheme, points, settings in READINGS:
         for setting in settings:
             numbers = []
@@ -64,8 +63,6 @@ def main(replications: int) -> None:
                 records = records_of(Scenario.from_dict(json.loads(canonical)))
                 measured = [fmean(paper.metrics[key](record, values) or 0.0 for record in records) for key in METRICS]
                 numbers.append("/".join(f"{number:.4g}" for number in measured))
-            click.echo(f"{scheme} {setting}: {', '.join(numbers)}")
-
-
-if __name__ == "__main__":
-    main()
+            rows.append([scheme, str(setting), ", ".join(numbers)])
+            report.progress(len(rows), sum(len(settings) for _, _, settings in READINGS), ": ".join(rows[-1]))
+    report.table({"scheme": "", "reading": "", "kb/s, UDP/TCP": ""}, rows)

@@ -1,11 +1,12 @@
-"""Show which part of each scheme its own tests run: `make coverage`.
+"""Shows which part of each scheme its own tests run; below 90 % fails (some minutes; needs llvm-tools of rustup).
 
 A scheme's own tests are those of its module (`aqm::red::` for `aqm/red.rs`, `aqm::afc::` for `aqm/afc/`), run alone:
 what another scheme's test happens to run does not count, and neither do the lines of the tests themselves. What several
 schemes share is one more row, with the unit tests of all. Ends with 1 if a row is below the bound.
 """
 
-import argparse
+from __future__ import annotations
+
 import os
 import subprocess
 import sys
@@ -14,7 +15,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+import click
+
+from .harness import ROOT, Report, Skipped, bench
+
 SOURCES = ROOT / "crates/schemes/src"
 SCHEMES = {path.stem for path in (ROOT / "tests" / "vectors").glob("*.txt")}
 VARIANTS = {"drr": ["drr_lds"]}
@@ -39,11 +43,13 @@ class Row:
         return 100 * self.covered / self.lines
 
 
-def tools() -> Path | None:
-    """The folder of llvm-cov and llvm-profdata of the compiler in use, if that component is installed."""
+def tools() -> Path:
+    """The folder of llvm-cov and llvm-profdata of the compiler in use."""
     libraries = subprocess.check_output(["rustc", "--print", "target-libdir"], cwd=ROOT, text=True).strip()
     folder = Path(libraries).parent / "bin"
-    return folder if (folder / "llvm-cov").exists() and (folder / "llvm-profdata").exists() else None
+    if not (folder / "llvm-cov").exists() or not (folder / "llvm-profdata").exists():
+        raise Skipped("needs llvm-cov and llvm-profdata; rustup component add llvm-tools")
+    return folder
 
 
 def build(target: Path) -> Path:
@@ -125,36 +131,29 @@ def row(module: str, paths: list[Path], found: dict[Path, dict[int, int]]) -> Ro
     return Row(module, lines, lines - sum(map(len, missed.values())), missed)
 
 
-def main() -> int:
+@bench("coverage")
+@click.argument("schemes", nargs=-1, metavar="[SCHEME]...")
+@click.option("--least", default=90.0, show_default=True, help="Per cent that every row must reach.")
+@click.option("--missed", is_flag=True, help="Print the numbers of the lines that no test runs.")
+def main(report: Report, schemes: tuple[str, ...], least: float, missed: bool) -> int:
     """Prints the table; returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("schemes", nargs="*", help="default: all")
-    parser.add_argument("--least", type=float, default=90, help="per cent that every row must reach")
-    parser.add_argument("--missed", action="store_true", help="print the numbers of the lines that no test runs")
-    arguments = parser.parse_args()
-
     bin_folder = tools()
-    if bin_folder is None:
-        print("skipped: needs llvm-cov and llvm-profdata; rustup component add llvm-tools")
-        return 0
-    binary = build(Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "coverage")
+    binary = build(ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "coverage")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for module, paths in sorted(modules().items(), key=lambda item: (item[0] == SHARED, item[0])):
-            if not arguments.schemes or module.rsplit("::", 1)[-1] in arguments.schemes:
+            if not schemes or module.rsplit("::", 1)[-1] in schemes:
                 rows.append(row(module, paths, counts(binary, module, bin_folder, Path(folder))))
-
-    print("| module | lines of code | run by its own tests | per cent |\n| --- | --- | --- | --- |")
-    for each in rows:
-        print(f"| `{each.module}` | {each.lines} | {each.covered} | {each.percent:.1f} |")
-        if arguments.missed:
-            for path, numbers in each.missed.items():
-                print(f"  {path.relative_to(ROOT)}: {' '.join(map(str, numbers))}")
-    low = [each.module for each in rows if each.percent < arguments.least]
+    lines = [
+        f"- {path.relative_to(ROOT)}: {' '.join(map(str, numbers))}"
+        for each in rows
+        for path, numbers in each.missed.items()
+        if missed
+    ]
+    columns = {"module": "", "lines of code": "{}", "run by its own tests": "{}", "per cent": "{:.1f}"}
+    shown = [[f"`{each.module}`", each.lines, each.covered, each.percent] for each in rows]
+    report.table(columns, shown, below="\n".join(lines))
+    low = [each.module for each in rows if each.percent < least]
     if low:
-        print(f"error: below {arguments.least:g} %: {', '.join(low)}", file=sys.stderr)
+        click.echo(f"error: below {least:g} %: {', '.join(low)}", err=True)
     return 1 if low else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

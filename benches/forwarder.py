@@ -1,34 +1,31 @@
-"""Measures the user-space forwarder on veth pairs, on AF_PACKET and AF_XDP turn by turn.
+"""Measures the user-space forwarder on veth pairs, on AF_PACKET and AF_XDP: packets per second, lateness.
 
-Packets per second of its one thread, and lateness at 100 Mbit/s with 5 ms.
-
-Needs root, iproute2, ethtool, chrt, taskset, two processors, and fairlane-node with the kernel data plane beside its
-example `flood` (`make bench-forwarder` builds both). The forwarder has one processor; what stands for the hosts around
-it, the source of frames and the stacks that receive them, has the other. The source offers more than the forwarder can
-take: frames that the kernel makes, since a sender that makes a packet at a time is slower than the forwarder.
+Packets per second are those of its one thread, lateness that at 100 Mbit/s with 5 ms. Needs root, clang, iproute2,
+ethtool, chrt, taskset and two processors. The forwarder has one processor; what stands for the hosts around it, the
+source of frames and the stacks that receive them, has the other. The source offers more than the forwarder can take:
+frames that the kernel makes, since a sender that makes a packet at a time is slower than the forwarder.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import statistics
-import sys
 import tempfile
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import click
 import tomli_w
 
 from fairlane.lab import hosts, node
 from fairlane.lab.namespaces import Namespaces
 from fairlane.lab.node import Reporter
 
+from .harness import Report, bench, cargo, conditions, interleaved, turns
+
 SETTLE_S = 1.0
 WINDOW_S = 2.0
-TURNS = 7
 IO = ("af-packet", "af-xdp")
 ABC = {
     "scheme": "abc",
@@ -45,38 +42,26 @@ CASES: dict[str, tuple[int, dict[str, Any]]] = {
 LATENESS = {"rate": "100 Mbit/s", "delay": "5 ms", "queue": {"scheme": "droptail"}}
 
 
-def main() -> None:
-    """Prints two tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--turns", type=int, default=TURNS, help=f"turns, each on both kinds of sockets (default {TURNS})"
-    )
-    turns_wanted = parser.parse_args().turns
+@bench("forwarder")
+@turns(7)
+def main(report: Report, turns: int) -> None:
+    """Builds the forwarder and its source of frames, measures, and prints two tables."""
     processors = sorted(os.sched_getaffinity(0))
     if len(processors) < 2:
-        sys.exit("error: needs two processors, one for the forwarder alone")
-    if not _flood().exists():
-        sys.exit(f"error: {_flood()}: not found; `make bench-forwarder` builds it, with clang, libelf and zlib")
-    print(f"{turns_wanted} turns of {WINDOW_S:g} s: median packets/s (least to most)\n")
-    print("| frames, scheme | AF_PACKET | AF_XDP, copy | AF_XDP over AF_PACKET, turn by turn |")
-    print("|---|---|---|---|")
+        raise click.ClickException("needs two processors, one for the forwarder alone")
+    packages = ("--package", "fairlane-node", "--features", "fairlane-node/ebpf")
+    cargo("build", *packages)
+    flood = cargo("build", *packages, "--example", "flood") / "examples" / "flood"
+    rows: list[list[object]] = []
     for name, (size, egress) in CASES.items():
-        turns = [[_throughput(processors, io, size, egress) for io in IO] for _ in range(turns_wanted)]
-        rates = " | ".join(_shown([turn[which] for turn in turns], lambda rate: f"{rate:.0f}") for which in (0, 1))
-        ratios = _shown([xdp / packet for packet, xdp in turns], lambda ratio: f"{ratio:.2f}")
-        print(f"| {name} | {rates} | {ratios} |", flush=True)
-    print("\n| 95 Mbit/s of 1500 B, link of 100 Mbit/s and 5 ms | lateness mean, p99, max (us) |")
-    print("|---|---|")
-    for io in IO:
-        print(f"| {io} | {_lateness(processors, io)} |", flush=True)
-
-
-def _shown(values: list[float], show: Callable[[float], str]) -> str:
-    return f"{show(statistics.median(values))} ({show(min(values))} to {show(max(values))})"
-
-
-def _flood() -> Path:
-    return Path(node.program()).parent / "examples" / "flood"
+        on = {io: partial(_throughput, flood, processors, io, size, egress) for io in IO}
+        packet, xdp = interleaved(turns, on).values()
+        rows.append([name, packet, xdp, [b / a for a, b in zip(packet, xdp, strict=True)]])
+    columns = {"frames, scheme": "", "AF_PACKET": "{:.0f}", "AF_XDP, copy": "{:.0f}"}
+    above = f"{turns} turns of {WINDOW_S:g} s, {conditions()}: median packets/s (least to most)."
+    report.table({**columns, "AF_XDP over AF_PACKET": "{:.2f}"}, rows, above=above)
+    columns = {"95 Mbit/s of 1500 B, link of 100 Mbit/s and 5 ms": "", "lateness mean, p99, max (us)": "{:.0f}"}
+    report.table(columns, [[io, _lateness(processors, io)] for io in IO])
 
 
 class _Row:
@@ -122,18 +107,18 @@ class _Row:
         return report
 
 
-def _throughput(processors: list[int], io: str, size: int, egress: dict[str, Any]) -> float:
+def _throughput(flood: Path, processors: list[int], io: str, size: int, egress: dict[str, Any]) -> float:
     with _Row(processors, io, egress) as row:
-        report = row.send([str(_flood()), "eth0", str(size), f"{SETTLE_S + WINDOW_S + 0.5:g}"])
+        report = row.send([str(flood), "eth0", str(size), f"{SETTLE_S + WINDOW_S + 0.5:g}"])
     incoming, outgoing = report["ports"][0]["ingress"], report["ports"][1]["egress"]
     if incoming["kernel_drops"] == 0:
-        print(f"{io}: nothing was dropped in front of the forwarder: the source was the limit", file=sys.stderr)
+        click.echo(f"{io}: nothing was dropped in front of the forwarder: the source was the limit", err=True)
     window_s: float = report["window_s"][1] - report["window_s"][0]
     forwarded: int = outgoing["accounting"]["departed"] - outgoing["send_errors"]
     return forwarded / window_s
 
 
-def _lateness(processors: list[int], io: str) -> str:
+def _lateness(processors: list[int], io: str) -> tuple[float, ...]:
     with _Row(processors, io, LATENESS) as row:
         row.namespaces.run(row.client, ["ip", "addr", "add", "10.9.0.1/24", "dev", "eth0"])
         # An address of nobody: the server's host drops the frames at once.
@@ -142,8 +127,4 @@ def _lateness(processors: list[int], io: str) -> str:
         send = [node.program(), "send", "10.9.0.9:9", "--rate", "95 Mbit/s", "--payload", "1472"]
         report = row.send([*send, "--time", f"{SETTLE_S + WINDOW_S + 0.5:g} s"])
     lateness = report["ports"][1]["egress"]["lateness"]
-    return ", ".join(f"{1e6 * lateness[f'{name}_s']:.0f}" for name in ("mean", "p99", "max"))
-
-
-if __name__ == "__main__":
-    main()
+    return tuple(1e6 * lateness[f"{name}_s"] for name in ("mean", "p99", "max"))

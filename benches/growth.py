@@ -1,7 +1,4 @@
-"""How cost, memory and fairness grow with users and with bottlenecks on a path: docs/scaling.md.
-
-    make bench-growth
-    .venv/bin/python benches/growth.py --redraw     # fits and draws what the tables of the page say
+"""Measures cost, memory and fairness from 100 to a million users and on 1 to 10 bottlenecks; about 15 minutes.
 
 Every point is a process of its own, so that peak memory is that of one run. The tables of the page are what is kept of
 a measurement: laws and figures are made from them. Times are CPU times of one thread; the largest point takes minutes.
@@ -9,23 +6,23 @@ a measurement: laws and figures are made from them. Times are CPU times of one t
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import statistics
-import subprocess
-import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import click
 from matplotlib.ticker import LogFormatterMathtext
-from measuring import ROOT, Json, build, machine, put_on_page, run, rustc
 
 from fairlane.results import plots
 
+from .harness import ROOT, Json, Report, bench, build, conditions, nanoseconds, out, run
+
+PAGE = "docs/scaling.md"
 USERS = (100, 1_000, 10_000, 100_000, 1_000_000)
 BOTTLENECKS = (1, 2, 3, 5, 7, 10)
 SCHEMES = {"droptail": "drop-tail", "abc": "ABC"}
@@ -44,6 +41,12 @@ FITTED = 10_000
 # Up to so many users the law is drawn, dashed beyond those that were measured.
 BEYOND = 10_000_000
 
+USERS_COLUMNS = {"scheme": "", "users": "{}", "ns per packet": "{:.0f}", "events per packet": "{:.2f}"}
+USERS_COLUMNS |= {"peak MB": "{:.1f}", "bytes per user": "{:.0f}", "state of the port (B)": "{}"}
+USERS_COLUMNS |= {"state of the edge (B)": "{}", "Jain's index": "{:.3f}", "5 % get at most": "{:.3f}"}
+USERS_COLUMNS |= {"utilisation": "{:.3f}"}
+PATH_COLUMNS = {"scheme": "", "bottlenecks": "{}", "ns per packet and bottleneck": "{:.0f}", "peak MB": "{:.1f}"}
+PATH_COLUMNS |= {"users of all links": "{:.2f}", "users of one link": "{:.2f}"}
 USERS_MARK, PATH_MARK = "measured:growth", "measured:growth bottlenecks"
 
 Rows = dict[str, list[tuple[float, Json]]]
@@ -93,16 +96,11 @@ def path_scenario(scheme: str, bottlenecks: int, *, spread: bool = False) -> Jso
     }
 
 
-def cost_ns(line: Json) -> float:
-    """CPU time of a packet at a bottleneck, sender and receiver included."""
-    return 1e9 * float(line["cpu_seconds"]) / float(line["delivered_packets"])
-
-
 def measure_users(program: Path, scheme: str, users: int) -> Json:
     """Cost and memory of a run with enough packets, fairness of runs with the same times for any number of users."""
 
     def point(warmup: float, measure: float, replication: int = 0, *, spread: bool = False) -> Json:
-        print(f"{scheme}, {users} users, {warmup + measure:g} s", file=sys.stderr)
+        click.echo(f"{scheme}, {users} users, {warmup + measure:g} s", err=True)
         scenario = users_scenario(scheme, users, warmup, measure, spread=spread)
         return run(program, json.dumps(scenario), str(replication))
 
@@ -112,7 +110,7 @@ def measure_users(program: Path, scheme: str, users: int) -> Json:
     replications = range(max(1, min(10, 20_000 // users)))
     runs = [long] if users >= MANY else [point(*times, number, spread=True) for number in replications]
     return {
-        "cost_ns": cost_ns(long),
+        "cost_ns": nanoseconds(long),
         "events": long["events"] / long["delivered_packets"],
         "bytes": long["peak_bytes"],
         "state": long["state_bytes"],
@@ -125,12 +123,12 @@ def measure_users(program: Path, scheme: str, users: int) -> Json:
 
 def measure_path(program: Path, scheme: str, bottlenecks: int) -> Json:
     """Cost, and what the users over all links get of their max-min share."""
-    print(f"{scheme}, {bottlenecks} bottlenecks", file=sys.stderr)
+    click.echo(f"{scheme}, {bottlenecks} bottlenecks", err=True)
     line = run(program, json.dumps(path_scenario(scheme, bottlenecks)))
     spread = run(program, json.dumps(path_scenario(scheme, bottlenecks, spread=True)))
     shares = {group["name"]: group["normalised_throughput"] for group in spread["groups"]}
     return {
-        "cost_ns": cost_ns(line),
+        "cost_ns": nanoseconds(line),
         "bytes": line["peak_bytes"],
         "long": shares["long"],
         "cross": mean(share for name, share in shares.items() if name != "long"),
@@ -147,64 +145,16 @@ def power_law(points: Sequence[tuple[float, float]]) -> tuple[float, float, floa
     return math.exp(factor), exponent, math.exp(off)
 
 
-def fairness(users: int, value: float) -> str:
-    """A figure of fairness, of runs that are long enough."""
-    return "-" if users >= MANY else f"{value:.3f}"
+def users_row(scheme: str, users: int, one: Json) -> list[object]:
+    """Values of the table of users; the largest runs are too short to show what is fair."""
+    fair = [None, None] if users >= MANY else [one["jain"], one["p5"]]
+    costs = [one["cost_ns"], one["events"], one["bytes"] / 1e6, one["bytes"] / users]
+    return [SCHEMES[scheme], users, *costs, one["state"], one["edge"], *fair, one["utilisation"]]
 
 
-def table(head: Sequence[str], rows: list[list[str]]) -> list[str]:
-    """A table in Markdown."""
-    return ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)]
-
-
-def users_text(by_users: dict[tuple[str, int], Json]) -> str:
-    """What users cost and get, as Markdown."""
-    head = [
-        "scheme",
-        "users",
-        "ns per packet",
-        "events per packet",
-        "peak MB",
-        "bytes per user",
-        "state of the port (B)",
-    ]
-    head += ["state of the edge (B)", "Jain's index", "5 % get at most", "utilisation"]
-    rows = [
-        [
-            SCHEMES[scheme], str(users), f"{one['cost_ns']:.0f}", f"{one['events']:.2f}", f"{one['bytes'] / 1e6:.1f}",
-            f"{one['bytes'] / users:.0f}", str(one["state"]), str(one["edge"]), fairness(users, one["jain"]),
-            fairness(users, one["p5"]), f"{one['utilisation']:.3f}",
-        ]
-        for (scheme, users), one in by_users.items()
-    ]  # fmt: skip
-    return "\n".join([f"{conditions()}; one run a point for cost and memory.", "", *table(head, rows)])
-
-
-def path_text(by_path: dict[tuple[str, int], Json]) -> str:
-    """What bottlenecks cost, and what users get over them, as Markdown."""
-    head = [
-        "scheme",
-        "bottlenecks",
-        "ns per packet and bottleneck",
-        "peak MB",
-        "users of all links",
-        "users of one link",
-    ]
-    rows = [
-        [
-            SCHEMES[scheme], str(count), f"{one['cost_ns']:.0f}", f"{one['bytes'] / 1e6:.1f}", f"{one['long']:.2f}",
-            f"{one['cross']:.2f}",
-        ]
-        for (scheme, count), one in by_path.items()
-    ]  # fmt: skip
-    return "\n".join([f"{conditions()}; one run a point.", "", *table(head, rows)])
-
-
-def conditions() -> str:
-    """Machine, compiler and source of a measurement."""
-    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=7"]
-    commit = subprocess.run(git, check=True, capture_output=True, text=True).stdout.strip()
-    return f"{machine()}, {rustc()[0]}, commit {commit}"
+def path_row(scheme: str, bottlenecks: int, one: Json) -> list[object]:
+    """Values of the table of bottlenecks."""
+    return [SCHEMES[scheme], bottlenecks, one["cost_ns"], one["bytes"] / 1e6, one["long"], one["cross"]]
 
 
 def read_table(page: Path, mark: str) -> tuple[str, Rows]:
@@ -215,7 +165,7 @@ def read_table(page: Path, mark: str) -> tuple[str, Rows]:
     found: Rows = {}
     for row in rows:
         scheme, count, *values = cells_of(row)
-        own = {name: None if value == "-" else float(value) for name, value in zip(names, values, strict=True)}
+        own = {name: None if value == "–" else float(value) for name, value in zip(names, values, strict=True)}
         found.setdefault(scheme, []).append((float(count), own))
     if not found:
         raise ValueError(f"{page}: no rows of {first} between <!-- {mark} --> and <!-- end -->")
@@ -298,29 +248,22 @@ def draw_law(axes: Any, law: tuple[float, float, float], places: Sequence[float]
         axes.plot(ends, [law[0] * x ** law[1] for x in ends], line, color=plots.COLOURS[number], linewidth=1.0)
 
 
-def main() -> None:
-    """Measure, draw, and put the tables on the page."""
-    parser = argparse.ArgumentParser(description="How cost, memory and fairness grow with users and bottlenecks.")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs/figures", help="folder of the figures")
-    parser.add_argument("--page", type=Path, default=ROOT / "docs/scaling.md", help="page with the tables")
-    parser.add_argument(
-        "--redraw", action="store_true", help="measure nothing: laws and figures of the tables on the page"
-    )
-    options = parser.parse_args()
-
-    if not options.redraw:
+@bench("growth", page=PAGE)
+@out("docs/figures")
+@click.option("--redraw", is_flag=True, help="Measure nothing: laws and figures of the tables on the page.")
+def main(report: Report, out: Path, redraw: bool) -> None:
+    """Measures, draws, and puts tables and laws on the page."""
+    page = report.page or ROOT / PAGE
+    if not redraw:
         program = build("measure")
-        by_users = {(scheme, n): measure_users(program, scheme, n) for scheme in SCHEMES for n in USERS}
-        put_on_page(options.page, USERS_MARK, users_text(by_users))
-        by_path = {(scheme, n): measure_path(program, scheme, n) for scheme in SCHEMES for n in BOTTLENECKS}
-        put_on_page(options.page, PATH_MARK, path_text(by_path))
-    measured, of_users = read_table(options.page, USERS_MARK)
-    _, of_paths = read_table(options.page, PATH_MARK)
+        above = f"{conditions()}; one run a point"
+        users = [users_row(scheme, n, measure_users(program, scheme, n)) for scheme in SCHEMES for n in USERS]
+        report.table(USERS_COLUMNS, users, USERS_MARK, above=f"{above} for cost and memory.")
+        paths = [path_row(scheme, n, measure_path(program, scheme, n)) for scheme in SCHEMES for n in BOTTLENECKS]
+        report.table(PATH_COLUMNS, paths, PATH_MARK, above=f"{above}.")
+    measured, of_users = read_table(page, USERS_MARK)
+    _, of_paths = read_table(page, PATH_MARK)
     text = laws_text(of_users, of_paths)
-    print(text)
-    put_on_page(options.page, "growth laws", text)
-    draw(measured, of_users, of_paths, options.out)
-
-
-if __name__ == "__main__":
-    main()
+    click.echo(text)
+    report.put("growth laws", text)
+    draw(measured, of_users, of_paths, out)

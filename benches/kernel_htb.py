@@ -1,7 +1,7 @@
-"""The scheme `htb` beside the kernel's sch_htb on real packets: the table of docs/schemes/htb.md.
+"""Compares the scheme `htb` with the kernel's sch_htb on real packets: six minutes.
 
-`sudo .venv/bin/python benches/kernel_htb.py` needs `make node`, iperf3 and a kernel that has sch_htb: six minutes.
-What is expected follows from rates, quanta and ceilings by hand, as in `tests/python/test_lab.py`.
+Needs root, `make node`, iperf3 and a kernel that has sch_htb. What is expected follows from rates,
+quanta and ceilings by hand, as in `tests/python/test_lab.py`.
 """
 
 from __future__ import annotations
@@ -10,18 +10,14 @@ import os
 import platform
 import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
-
-import click
-from measuring import machine, put_on_page
 
 from fairlane import Scenario
 from fairlane.lab import compare
 from fairlane.results.intervals import Interval, interval
 
-PAGE = Path(__file__).parents[1] / "docs" / "schemes" / "htb.md"
-REPLICATIONS = 10
+from .harness import Report, bench, machine, replications
+
 TIMES = {"run.warmup": "1 s", "run.measure": "5 s"}
 PLANES = ("simulator", "kernel")
 # What a packet of 1500 bytes carries: 1470 of a datagram of the lab, 1448 of a segment.
@@ -76,12 +72,12 @@ def goodputs(runs: Sequence[Mapping[str, Any]]) -> list[Interval]:
     return [interval(list(values)) for values in by_user]
 
 
-@click.command()
-@click.option("--replications", default=REPLICATIONS, show_default=True, help="Runs of each case on each plane.")
-def main(replications: int) -> None:
+@bench("kernel-htb", page="docs/schemes/htb.md")
+@replications(10)
+def main(report: Report, replications: int) -> None:
     """Simulates, sends, and writes the table."""
-    rows = []
-    for name, (scenario, settings, expected) in cases().items():
+    rows: list[list[object]] = []
+    for number, (name, (scenario, settings, expected)) in enumerate(cases().items(), 1):
         with tempfile.TemporaryDirectory() as store:
             found = compare(
                 scenario,
@@ -92,25 +88,15 @@ def main(replications: int) -> None:
                 store=store,
             )
         simulated, measured = (goodputs(one.result.runs) for one in found)
+        report.progress(number, len(cases()), name)
         for group, rate, ours, kernels in zip(scenario.to_dict()["groups"], expected, simulated, measured, strict=True):
-            row = [name, group["name"], f"{rate:.2f}", str_of(ours), str_of(kernels)]
-            click.echo(" | ".join(row), err=True)
-            rows.append([*row, f"{100 * (kernels.mean / ours.mean - 1):+.1f} %"])
-    head = ["case", "user", "expected", "simulated", "kernel", "kernel over simulated"]
-    lines = ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)]
+            off = f"{100 * (kernels.mean / ours.mean - 1):+.1f} %"
+            rows.append([name, group["name"], rate, ours, kernels, off])
+    columns = {"case": "", "user": "", "expected": "{:.2f}", "simulated": "{:.2f}", "kernel": "{:.2f}"}
     # What other work took from the kernel's runs; the simulator's do not depend on it.
     load = os.getloadavg()[1]
-    made = (
+    above = (
         f"Goodput in Mbit/s, means of {replications} runs of 5 s with 95 % intervals. "
         f"Linux {platform.release().split('-')[0]}, {machine()}; load of the machine meanwhile {load:.0f}."
     )
-    put_on_page(PAGE, "measured:htb kernel", "\n".join([made, "", *lines]))
-
-
-def str_of(mean: Interval) -> str:
-    """As the table shows it."""
-    return f"{mean.mean:.2f} ± {mean.slack:.2f}"
-
-
-if __name__ == "__main__":
-    main()
+    report.table({**columns, "kernel over simulated": ""}, rows, "measured:htb kernel", above=above)

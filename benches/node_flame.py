@@ -1,21 +1,21 @@
-"""A flame graph of a forwarding node with meter and ABC, and the shares it shows; see docs/costs.md.
+"""Draws where the kernel spends its time on a forwarding node with meter and ABC; see docs/costs.md.
 
-The path of `benches/node_throughput.py`, sampled by the processor's clock. Needs root, iperf3, perf, and inferno
-(`cargo install inferno`), which folds the stacks and draws them.
+The path of `node`, sampled by the processor's clock. Needs root, iperf3, perf, and inferno (`cargo install inferno`),
+which folds the stacks and draws them.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import shutil
 import subprocess
-import sys
-import tempfile
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
-import node_throughput as path
+import click
+
+from .harness import FILE, ROOT, Report, Skipped, bench, cargo
+from .node import CONFIG, FEATURES, attached, forward, network
 
 HERTZ = 4999
 # Frames narrower than that are left out of the figure.
@@ -63,41 +63,26 @@ def folded(recording: Path, inferno: str) -> Counter[str]:
     return stacks
 
 
-def record(tool: str | None, folder: Path, seconds: int) -> tuple[Path, float]:
-    """Records the path, with meter and ABC if there is a tool; its packets per second as well."""
-    config, recording = folder / "node.toml", folder / "perf.data"
-    path.SECONDS = seconds + 3
+def record(folder: Path, seconds: int) -> tuple[Path, float]:
+    """Records the path; its packets per second as well."""
+    recording = folder / "perf.data"
     command = ["perf", "record", "-a", "-g", "-e", "cpu-clock", "-F", str(HERTZ), "-o", str(recording)]
-    if tool:
-        path.within("n", tool, "attach", str(config))
     # It begins when the traffic has, and ends before.
     command = ["sh", "-c", 'sleep 1.5; exec "$@"', "sh", *command, "--", "sleep", str(seconds)]
     recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    rate, _ = path.forward()
+    rate, _ = forward(seconds + 3)
     recorder.wait(60)
-    if tool:
-        path.within("n", tool, "detach", str(config))
     return recording, rate
 
 
 def measure(tool: str, seconds: int, inferno: str) -> list[tuple[Counter[str], float]]:
-    """Stacks without and with meter and ABC, each with the nanoseconds of a processor between two packets."""
+    """Stacks without and with meter and ABC, and packets per second."""
     measured = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        pins = folder / "bpf"
-        pins.mkdir()
-        (folder / "node.toml").write_text(path.CONFIG.format(pins=pins / "node"))
-        path.run("mount", "-t", "bpf", "bpf", str(pins))
-        try:
-            path.build()
-            for which in (None, tool):
-                recording, rate = record(which, folder, seconds)
-                measured.append((folded(recording, inferno), rate))
-        finally:
-            for namespace in "cns":
-                path.run("ip", "netns", "del", path.PREFIX + namespace)
-            path.run("umount", str(pins))
+    with network() as folder:
+        for way in (nullcontext(), attached(tool, folder, CONFIG)):
+            with way:
+                recording, rate = record(folder, seconds)
+            measured.append((folded(recording, inferno), rate))
     return measured
 
 
@@ -110,13 +95,12 @@ def draw(stacks: Counter[str], inferno: str, file: Path) -> None:
     file.write_text(drawing)
 
 
-def main() -> int:
-    """Records, draws and prints."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("tool", help="fairlane-node, built with the feature ebpf")
-    parser.add_argument("--out", type=Path, default=Path("docs/figures/node-flame.svg"), help="the figure")
-    parser.add_argument("--seconds", type=int, default=20, help="how long it records (default 20)")
-    arguments = parser.parse_args()
+@bench("node-flame")
+@click.argument("tool", required=False)
+@click.option("--out", type=FILE, default=ROOT / "docs/figures/node-flame.svg", help="The figure.")
+@click.option("--seconds", default=20, show_default=True, help="How long it records.")
+def main(report: Report, tool: str | None, out: Path, seconds: int) -> None:
+    """Records fairlane-node, built with the feature ebpf unless it is given as TOOL; draws and prints."""
     tools = {}
     for name, source in [
         ("perf", "package linux-perf"),
@@ -125,25 +109,19 @@ def main() -> int:
     ]:
         found = shutil.which(name)
         if not found:
-            print(f"error: {name} is not installed ({source})", file=sys.stderr)
-            return 2
+            raise Skipped(f"{name} is not installed ({source})", code=2)
         tools[name] = found
-    os.nice(-19)
-    both = measure(arguments.tool, arguments.seconds, tools["inferno-collapse-perf"])
-    draw(both[1][0], tools["inferno-flamegraph"], arguments.out)
+    tool = tool or str(cargo("build", *FEATURES) / "fairlane-node")
+    both = measure(tool, seconds, tools["inferno-collapse-perf"])
+    draw(both[1][0], tools["inferno-flamegraph"], out)
     columns = []
     for stacks, rate in both:
         parts: Counter[str] = Counter()
         for stack, nanoseconds in stacks.items():
             parts[part_of(stack)] += nanoseconds
-        columns.append({part: time / (rate * arguments.seconds) for part, time in parts.items()})
+        columns.append({part: time / (rate * seconds) for part, time in parts.items()})
         columns[-1]["all"] = sum(columns[-1].values())
-    print("ns a packet, without and with meter and ABC:")
-    for part in sorted(columns[1], key=lambda part: -columns[1][part]):
-        print(f"{columns[0].get(part, 0):6.0f} {columns[1][part]:6.0f}  {part}")
-    print(f"{both[0][1] / 1e3:.1f} and {both[1][1] / 1e3:.1f} kpps")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    without, full = columns
+    rows = [[part, without.get(part, 0.0), full[part]] for part in sorted(full, key=lambda part: -full[part])]
+    below = f"{both[0][1] / 1e3:.1f} and {both[1][1] / 1e3:.1f} kpps."
+    report.table({"ns per packet": "", "without": "{:.0f}", "with meter and ABC": "{:.0f}"}, rows, below=below)

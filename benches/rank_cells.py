@@ -15,6 +15,8 @@ Table = dict[str, Any]
 
 ACCESS_DELAY_MS = 0.1
 WIRE_BITS = 12_000
+ABC_SHARES = {"q_min": 12 / 24, "q_base": 20 / 24, "gamma": 16 / 24}
+"""Thresholds of ABC over the limit of the queue, abc2018 Table 1."""
 POISSON_SHARE = 0.75
 """Of the link, for a user who does not respond: three times the max-min share of four."""
 
@@ -39,6 +41,40 @@ class Users:
 Mixes = Mapping[str, Sequence[Users]]
 
 
+def queue(scheme: str, packets: int) -> Table:
+    """A queue that holds so many packets, ABC with the thresholds of its paper."""
+    shares = ABC_SHARES if scheme == "abc" else {}
+    thresholds = {key: f"{share * packets:.6g} packets" for key, share in shares.items()}
+    return {"scheme": scheme, "limit": f"{packets} packets", **thresholds}
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The link that users share.
+
+    Attributes:
+        rate_mbps: Of the link.
+        rtt_ms: Without queues.
+    """
+
+    rate_mbps: int
+    rtt_ms: int
+
+    def packets(self, bdp: float) -> int:
+        """Packets in so many bandwidth-delay products."""
+        return math.ceil(bdp * self.rate_mbps * 1e3 * self.rtt_ms / WIRE_BITS)
+
+    def topology(self) -> Table:
+        """As Fairlane reads it."""
+        return {
+            "bottleneck_rate": f"{self.rate_mbps} Mbit/s",
+            "bottleneck_delay": f"{self.rtt_ms / 2 - ACCESS_DELAY_MS:g} ms",
+            "access_delay": f"{ACCESS_DELAY_MS} ms",
+            "access_rate": "1 Gbit/s",
+            "access_limit": "10000 packets",
+        }
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """Users on one link.
@@ -58,7 +94,7 @@ class Cell:
     @property
     def packets(self) -> int:
         """Limit of the queue."""
-        return math.ceil(self.buffer_bdp * self.rate_mbps * 1e3 * self.rtt_ms / WIRE_BITS)
+        return Link(self.rate_mbps, self.rtt_ms).packets(self.buffer_bdp)
 
     @property
     def name(self) -> str:
@@ -71,13 +107,7 @@ class Cell:
 
     def topology(self) -> Table:
         """As Fairlane reads it."""
-        return {
-            "bottleneck_rate": f"{self.rate_mbps} Mbit/s",
-            "bottleneck_delay": f"{self.rtt_ms / 2 - ACCESS_DELAY_MS:g} ms",
-            "access_delay": f"{ACCESS_DELAY_MS} ms",
-            "access_rate": "1 Gbit/s",
-            "access_limit": "10000 packets",
-        }
+        return Link(self.rate_mbps, self.rtt_ms).topology()
 
     def groups(self, mix: Sequence[Users], start_until: str, settings: Callable[[str], Table]) -> list[Table]:
         """The groups of a mix.

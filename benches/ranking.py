@@ -18,9 +18,8 @@ import csv
 import io
 import itertools
 import json
-import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,8 @@ from fairlane.base.files import write_aside
 from fairlane.evaluate.ranks import order
 from fairlane.results.intervals import Interval
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from measuring import put_on_page
+from .harness import Report, markdown
+from .rank_cells import Cell
 
 Sides = tuple[Interval, Interval]
 """Fairlane, and the other side."""
@@ -144,46 +142,31 @@ def table(found: Found, other: str) -> str:
     """
     every = pairs(found)
     total = count(every)
-    lines = [
+    head = ["", "pairs", "agree", "both separate", "of these the same", "one separates", "of these means the same"]
+    rows = [
+        [name, *(f"{value}" for value in astuple(count(pair for pair in every if getattr(pair, key) == name)))]
+        for key in ("measure", "cell")
+        for name in dict.fromkeys(getattr(pair, key) for pair in every)
+    ]
+    parts = [
         f"**{total.agree} of {total.pairs} pairs ({_percent(total.agree, total.pairs)}) are in the same order within "
         f"intervals**, in {len(found)} cells.",
-        "",
         f"Strictly: of {total.both} pairs that both separate, {total.both_same} "
-        f"({_percent(total.both_same, total.both)}) are in the same order.",
+        f"({_percent(total.both_same, total.both)}) are in the same order.\n"
         f"Of {total.one} that one of them separates, the means of the other are in the same order in {total.one_same} "
         f"({_percent(total.one_same, total.one)}).",
-        "",
-        "| | pairs | agree | both separate | of these the same | one separates | of these means the same |",
-        "|---|---|---|---|---|---|---|",
+        markdown(head, rows),
     ]
-    for names, key in ((_distinct(every, "measure"), "measure"), (_distinct(every, "cell"), "cell")):
-        lines += [_row(name, count(pair for pair in every if getattr(pair, key) == name)) for name in names]
-    wrong = [pair for pair in every if not pair.agrees]
-    if wrong:
-        lines += [
-            "",
-            f"Pairs that both separate, the other way round: Fairlane, then {other}.",
-            "",
-            f"| cell | measure | schemes | Fairlane | {other} |",
-            "|---|---|---|---|---|",
-            *(_opposite(pair, found) for pair in wrong),
-        ]
-    return "\n".join(lines)
+    if wrong := [_opposite(pair, found) for pair in every if not pair.agrees]:
+        parts.append(f"Pairs that both separate, the other way round: Fairlane, then {other}.")
+        parts.append(markdown(["cell", "measure", "schemes", "Fairlane", other], wrong))
+    return "\n\n".join(parts)
 
 
-def _distinct(every: Sequence[Pair], key: str) -> list[str]:
-    return list(dict.fromkeys(getattr(pair, key) for pair in every))
-
-
-def _row(name: str, of: Count) -> str:
-    cells = [name, *(f"{value}" for value in (of.pairs, of.agree, of.both, of.both_same, of.one, of.one_same))]
-    return f"| {' | '.join(cells)} |"
-
-
-def _opposite(pair: Pair, found: Found) -> str:
+def _opposite(pair: Pair, found: Found) -> list[str]:
     first, second = (found[pair.cell][scheme][pair.measure] for scheme in (pair.first, pair.second))
     sides = (f"{first[side]}, {second[side]}" for side in (0, 1))
-    return f"| {pair.cell} | {pair.measure} | {pair.first}, {pair.second} | {' | '.join(sides)} |"
+    return [pair.cell, pair.measure, f"{pair.first}, {pair.second}", *sides]
 
 
 def _percent(part: int, whole: int) -> str:
@@ -205,13 +188,30 @@ def values_csv(found: Found, other: str) -> str:
     return text.getvalue()
 
 
-def publish(page: Path, mark: str, found: Found, other: str, head: str) -> None:
-    """Writes the table into a page, and the values that it is made from beside the page's figures."""
-    write_aside(page.parent / "figures" / f"{page.stem}.{mark}.csv", values_csv(found, other).encode())
-    put_on_page(page, mark, f"{head}\n\n{table(found, other)}")
+def rank(
+    report: Report,
+    out: Path,
+    work: Mapping[Cell, Mapping[str, Callable[[], Mapping[str, Sides]]]],
+    *,
+    mark: str,
+    other: str,
+    head: str,
+) -> None:
+    """Runs the schemes in the cells, and writes the table into the page and its values beside the page's figures."""
+    found: dict[str, Values] = {}
+    for number, (cell, by_scheme) in enumerate(work.items(), 1):
+        found[cell.name] = {scheme: measure() for scheme, measure in by_scheme.items()}
+        report.document |= save(out, found, other, head)
+        here = count(pairs({cell.name: found[cell.name]}))
+        verdict = f"{here.agree} of {here.pairs} pairs agree; {here.both_same} of {here.both} that both separate"
+        report.progress(number, len(work), f"{cell.name}: {verdict}")
+    if report.page is not None:
+        values = report.page.parent / "figures" / f"{report.page.stem}.{mark}.csv"
+        write_aside(values, values_csv(found, other).encode())
+        report.put(mark, f"{head}\n\n{table(found, other)}")
 
 
-def save(out: Path, found: Found, other: str, head: str) -> None:
+def save(out: Path, found: Found, other: str, head: str) -> dict[str, Any]:
     """Writes ranks.json, ranks.csv and ranks.md; after each cell, so that a kill loses one."""
     every = pairs(found)
     document: dict[str, Any] = {
@@ -229,3 +229,4 @@ def save(out: Path, found: Found, other: str, head: str) -> None:
     write_aside(out / "ranks.json", (json.dumps(document, indent=1) + "\n").encode())
     write_aside(out / "ranks.csv", values_csv(found, other).encode())
     write_aside(out / "ranks.md", f"{head}\n\n{table(found, other)}\n".encode())
+    return document

@@ -1,7 +1,5 @@
 """Counts packets that overtake others of their TCP flow at the bottleneck.
 
-    python benches/reordering.py SCENARIO.toml QUEUE... [--set KEY=VALUE]...
-
 A packet that leaves with an earlier time stamp than one of its flow before it was sent before it; a retransmission
 has a later one. Of the first run, captured by `fairlane run --pcap`: 20 s after 10 s.
 """
@@ -16,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+
+from .harness import Report, bench
 
 ENHANCED_PACKET = 6
 TIMESTAMPS = 8
@@ -45,12 +45,13 @@ def sent(packet: bytes) -> tuple[bytes, tuple[int, int]] | None:
     return None
 
 
-@click.command(help=__doc__.partition("\n")[0])
+@bench("reordering")
 @click.argument("scenario")
 @click.argument("queues", nargs=-1, required=True, metavar="QUEUE...")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key of the scenario.")
-def main(scenario: str, queues: tuple[str, ...], settings: tuple[str, ...]) -> None:
-    """See the module."""
+def main(report: Report, scenario: str, queues: tuple[str, ...], settings: tuple[str, ...]) -> None:
+    """Runs the scenario with each queue and counts."""
+    rows = []
     for queue in queues:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "run.pcapng"
@@ -59,13 +60,9 @@ def main(scenario: str, queues: tuple[str, ...], settings: tuple[str, ...]) -> N
             subprocess.run([Path(sys.executable).parent / "fairlane", *command], stdout=subprocess.PIPE, check=True)
             latest: dict[bytes, tuple[int, int]] = {}
             seen = late = 0
-            for found in filter(None, map(sent, packets(file))):
-                flow, when = found
+            for flow, when in filter(None, map(sent, packets(file))):
                 seen += 1
                 late += when < latest.get(flow, when)
                 latest[flow] = max(when, latest.get(flow, when))
-        click.echo(f"{queue}: {late} of {seen} packets, {late / seen:.2%}")
-
-
-if __name__ == "__main__":
-    main()
+        rows.append([queue, late, seen, late / seen])
+    report.table({"queue": "", "overtaken": "{}", "packets": "{}", "share": "{:.2%}"}, rows)

@@ -1,7 +1,4 @@
-"""Measures what every scheme costs, and writes the table into docs/costs.md.
-
-    make bench-schemes                          # all schemes: time, instructions, state
-    python benches/schemes.py abc csfq          # only these, printed, nothing written
+"""Measures time, instructions and state of every scheme against flows; all take about 15 minutes.
 
 For 10, 1 000 and 100 000 active flows: nanoseconds and instructions per packet at the edge (marker) and at the port (an
 arrival, and the departure or drop that it leads to), bytes of state at the port with all flows active, and at the edge
@@ -11,20 +8,21 @@ misses. `crates/bench/src/bin/cost.rs` says what is sent.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
-from measuring import ROOT, build, instructions, machine, put_on_page, run, rustc
+import click
+
+from fairlane.simulate.catalogue import schemes as catalogue
+
+from .harness import ROOT, Report, bench, build, conditions, instructions, run
 
 FLOWS = (10, 1_000, 100_000)
 TURNS = 3
 COUNTED_PACKETS = 100_000
 EVALUATED = ROOT / "python" / "fairlane" / "evaluate" / "costs.csv"
-
 
 Cost = dict[str, float | None]
 """Of a scheme with so many active flows, by column of the table; instructions are not known without valgrind."""
@@ -58,23 +56,10 @@ def measure(program: Path, scheme: str, flows: int) -> Cost:
     }
 
 
-def table(costs: dict[str, list[Cost]]) -> str:
-    """The costs as a Markdown table."""
-    columns = list(next(iter(costs.values()))[0])
-    head = f"| scheme | {' | '.join(columns)} |\n{'| --- ' * (1 + len(columns))}|\n"
-    return head + "".join(row(scheme, of_flows) for scheme, of_flows in costs.items())
-
-
-def row(scheme: str, of_flows: list[Cost]) -> str:
-    """One line: each cell with the figures of all numbers of flows."""
-
-    def cell(values: list[float | None]) -> str:
-        if not any(values):
-            return "-"
-        return " / ".join("?" if value is None else f"{value:.0f}" for value in values)
-
-    cells = [cell([cost[name] for cost in (of_flows[:1] if name in ONCE else of_flows)]) for name in of_flows[0]]
-    return f"| `{scheme}` | {' | '.join(cells)} |\n"
+def cells(of_flows: list[Cost]) -> list[object]:
+    """One line of the table: each cell with the values of all numbers of flows."""
+    found = {name: tuple(cost[name] for cost in (of_flows[:1] if name in ONCE else of_flows)) for name in of_flows[0]}
+    return [values if any(values) else "-" for values in found.values()]
 
 
 def write_instructions(costs: dict[str, list[Cost]]) -> None:
@@ -87,29 +72,22 @@ def write_instructions(costs: dict[str, list[Cost]]) -> None:
     EVALUATED.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
-def main() -> int:
-    """Measure and print or write."""
-    parser = argparse.ArgumentParser(description="Measure what every scheme costs.")
-    parser.add_argument("schemes", nargs="*", help="only these, printed instead of written")
-    wanted: list[str] = parser.parse_args().schemes
-
-    from fairlane.simulate.catalogue import schemes
-
-    names = wanted or [scheme["name"] for scheme in schemes()]
+@bench("schemes", page="docs/costs.md")
+@click.argument("schemes", nargs=-1, metavar="[SCHEME]...")
+def main(report: Report, schemes: tuple[str, ...]) -> None:
+    """Measures; the page and the criteria of `fairlane evaluate` have all schemes or stay."""
+    names = schemes or [scheme["name"] for scheme in catalogue()]
     program = build("cost")
-    costs = {}
-    for name in names:
+    costs: dict[str, list[Cost]] = {}
+    for number, name in enumerate(names, 1):
         costs[name] = [measure(program, name, flows) for flows in FLOWS]
-        print(f"{name}: {costs[name][1]['ns per packet, port']:.0f} ns at the port with 1000 flows", file=sys.stderr)
-    if wanted:
-        print(table(costs))
-        return 0
+        port = costs[name][1]["ns per packet, port"]
+        report.progress(number, len(names), f"{name}: {port:.0f} ns at the port with 1000 flows")
+    if schemes:
+        report.page = None
+    else:
+        write_instructions(costs)
+    columns = {"scheme": "", **dict.fromkeys(costs[names[0]][0], "{:.0f}")}
     flows = ", ".join(f"{number:,}".replace(",", " ") for number in FLOWS)
-    head = f"Measured on {machine()}, {rustc()[0]}. Cells with three figures are for {flows} flows."
-    write_instructions(costs)
-    put_on_page(ROOT / "docs" / "costs.md", "measured", f"{head}\n\n{table(costs).rstrip()}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    above = f"Measured on {conditions()}. Cells with three figures are for {flows} flows."
+    report.table(columns, [[f"`{name}`", *cells(of)] for name, of in costs.items()], "measured", above=above)

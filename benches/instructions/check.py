@@ -1,7 +1,4 @@
-"""Counts instructions per delivered packet and compares them with the committed baseline.
-
-    make bench-instructions              # table; fails if a scenario is more than 5 % above the baseline
-    make bench-instructions UPDATE=1     # writes baseline.toml
+"""Compares instructions per delivered packet with the baseline: more than 5 % above it fails.
 
 Counts, unlike times, do not depend on what else the machine does: valgrind executes the program instruction by
 instruction. Same program, same scenario, same count, within a hundred-thousandth: the addresses and the environment
@@ -14,19 +11,16 @@ misses: an engine can execute fewer instructions and be slower. `make bench` and
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import click
 import tomli_w
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from measuring import build, instructions, rustc
+from ..harness import Report, Skipped, bench, build, instructions, rustc
 
 HERE = Path(__file__).parent
 BASELINE = HERE / "baseline.toml"
@@ -40,44 +34,35 @@ def count(program: Path, scenario: str) -> float:
     return total / int(packets)
 
 
-def skip(reason: str) -> int:
-    """Say why nothing is compared."""
-    print(f"skipped: {reason}")
-    return SKIPPED
-
-
-def check(baseline: dict[str, Any], counts: dict[str, float]) -> int:
-    """Print the table; 1 if a scenario is above the baseline by more than the tolerance."""
+def check(report: Report, baseline: dict[str, Any], counts: dict[str, float]) -> int:
+    """Prints the table; 1 if a scenario is above the baseline by more than the tolerance, or not in it."""
     limits: dict[str, float] = baseline.get("instructions_per_packet", {})
-    failed = False
-    print(f"{'scenario':<18} {'instructions per packet':>24} {'baseline':>10} {'change':>8}")
+    rows = []
     for name, value in counts.items():
-        if name not in limits:
-            print(f"{name:<18} {value:>24.1f} {'none':>10}          not in the baseline: run with --update")
-            failed = True
-            continue
-        change = value / limits[name] - 1
-        verdict = ""
-        if abs(change) > TOLERANCE:
-            verdict = "  above the tolerance of 5 %" if change > 0 else "  below: keep the gain with --update"
-        failed |= change > TOLERANCE
-        print(f"{name:<18} {value:>24.1f} {limits[name]:>10.1f} {change:>+8.1%}{verdict}")
-    return int(failed)
+        change = value / limits[name] - 1 if name in limits else None
+        verdict = "within the tolerance"
+        if change is None:
+            verdict = "not in the baseline: run with --update"
+        elif abs(change) > TOLERANCE:
+            verdict = "above the tolerance of 5 %" if change > 0 else "below: keep the gain with --update"
+        rows.append([name, value, limits.get(name), change, verdict])
+    columns = {"scenario": "", "instructions per packet": "{:.1f}", "baseline": "{:.1f}", "change": "{:+.1%}"}
+    report.table({**columns, "verdict": ""}, rows)
+    return int(any(name not in limits or value / limits[name] - 1 > TOLERANCE for name, value in counts.items()))
 
 
-def main() -> int:
-    """Count, compare or update."""
-    parser = argparse.ArgumentParser(description="Count instructions per delivered packet.")
-    parser.add_argument("--update", action="store_true", help="write the baseline instead of comparing with it")
-    update = parser.parse_args().update
-
+@bench("instructions")
+@click.option("--update", is_flag=True, help="Write the baseline instead of comparing with it.")
+def main(report: Report, update: bool) -> int:
+    """Counts, compares or updates."""
     if shutil.which("valgrind") is None:
-        return skip("valgrind is not installed (Debian and Ubuntu: apt install valgrind)")
+        raise Skipped("valgrind is not installed (Debian and Ubuntu: apt install valgrind)", SKIPPED)
     version, target = rustc()
     baseline = tomllib.loads(BASELINE.read_text(encoding="utf-8")) if BASELINE.exists() else {}
     known = baseline.get("rustc"), baseline.get("target")
     if not update and known != (version, target):
-        return skip(f"the baseline is of {known[0]} for {known[1]}, here is {version} for {target}")
+        reason = f"the baseline is of {known[0]} for {known[1]}, here is {version} for {target}"
+        raise Skipped(reason, SKIPPED)
 
     program = build("count")
     scenarios = tomllib.loads((HERE / "scenarios.toml").read_text(encoding="utf-8"))
@@ -88,11 +73,7 @@ def main() -> int:
             "target": target,
             "instructions_per_packet": {name: round(value, 1) for name, value in counts.items()},
         }
-        head = "# Written by check.py --update. The commit that changes it says why.\n\n"
+        head = "# Written by `python -m benches instructions --update`. The commit that changes it says why.\n\n"
         BASELINE.write_text(head + tomli_w.dumps(content), encoding="utf-8")
         baseline = content
-    return check(baseline, counts)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return check(report, baseline, counts)

@@ -8,9 +8,10 @@ as every other pair of these factors.
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import dataclass
 from typing import Any
+
+from ..rank_cells import Link, queue
 
 MIXES = (("reno", "reno"), ("cubic", "cubic"), ("bbr1", "bbr1"), ("reno", "cubic"), ("cubic", "bbr1"), ("reno", "bbr1"))
 """Congestion controls of the first and of the second user."""
@@ -22,10 +23,6 @@ QUEUES = ("droptail", "codel", "abc")
 
 OF_PACED = {"bbr1": {"tso": "0 B"}}
 """The lab's hosts have no offloads: what is paced leaves segment by segment."""
-ACCESS_DELAY_MS = 0.1
-WIRE_BITS = 12_000
-ABC_SHARES = {"q_min": 12 / 24, "q_base": 20 / 24, "gamma": 16 / 24}
-"""Thresholds of ABC over the limit of the queue, abc2018 Table 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +46,14 @@ class Cell:
     queue: str
 
     @property
+    def link(self) -> Link:
+        """The link of the users."""
+        return Link(self.rate_mbps, self.rtt_ms)
+
+    @property
     def packets(self) -> int:
         """Limit of the queue."""
-        return math.ceil(self.buffer_bdp * self.rate_mbps * 1e3 * self.rtt_ms / WIRE_BITS)
+        return self.link.packets(self.buffer_bdp)
 
     @property
     def name(self) -> str:
@@ -61,21 +63,12 @@ class Cell:
 
     def scenario(self) -> dict[str, Any]:
         """As the simulator and the lab read it."""
-        queue: dict[str, Any] = {"scheme": self.queue, "limit": f"{self.packets} packets"}
-        if self.queue == "abc":
-            queue |= {key: f"{share * self.packets:.6g} packets" for key, share in ABC_SHARES.items()}
         return {
             "name": self.name,
             "run": {"warmup": "5 s", "measure": "15 s"},
-            "topology": {
-                "bottleneck_rate": f"{self.rate_mbps} Mbit/s",
-                "bottleneck_delay": f"{self.rtt_ms / 2 - ACCESS_DELAY_MS:g} ms",
-                "access_delay": f"{ACCESS_DELAY_MS} ms",
-                "access_rate": "1 Gbit/s",
-                "access_limit": "10000 packets",
-            },
+            "topology": self.link.topology(),
             "tcp": {"profile": "linux"},
-            "queue": queue,
+            "queue": queue(self.queue, self.packets),
             "groups": [
                 {
                     "name": name,

@@ -1,31 +1,23 @@
-"""The known cases of the kernel's own queue: TCP of this machine through a token bucket, and the profile `linux`.
+"""Compares the kernel's own queue with the simulator in known cases (needs root; 10 minutes).
 
-    sudo .venv/bin/python benches/linux_tcp/kernel_queue.py    # 4 cases, five runs each: 10 minutes
-
-Runs of 26 s on the plane `kernel`, in the network of p4abc: 50 Mbit/s, 24 packets, 20 ms. Criterion: `compare.py`.
+TCP of this machine through a token bucket, and the profile `linux`: five runs of 26 s of each case on the plane
+`kernel`, in the network of p4abc: 50 Mbit/s, 24 packets, 20 ms. Criterion: `compare.py`.
 """
 
 from __future__ import annotations
 
 import platform
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import click
-from compare import Measure
-
 from fairlane import Scenario
-from fairlane.base.errors import UserError
 from fairlane.base.planes import KERNEL, SIMULATOR
-from fairlane.lab import compare
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from ..harness import Report, bench, machine, out
+from .compare import on_both
 
-from measuring import machine, put_on_page
-
-RUNS = {KERNEL: 5, SIMULATOR: 20}
+RUNS = {SIMULATOR: 20, KERNEL: 5}
 CASES = (("bbr1", 1), ("cubic", 8))
 """Congestion control and flows of the user who faces one flow of CUBIC."""
 QUEUES = ("droptail", "abc")
@@ -67,48 +59,16 @@ def measures(record: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def judged(control: str, flows: int, scheme: str, store: Path) -> dict[str, Measure]:
-    """Runs a case on both planes."""
-    counts = {f"{plane}:run.replications": runs for plane, runs in RUNS.items()}
-    asked = Scenario.from_dict(scenario(control, flows, scheme))
-    found = compare(asked, [scheme], planes=(SIMULATOR, KERNEL), settings=counts, store=store, jobs=1)
-    simulator, kernel = ([measures(run) for run in one.result.runs] for one in found)
-    return {name: Measure([run[name] for run in simulator], [run[name] for run in kernel]) for name in simulator[0]}
-
-
-def table(found: Mapping[str, Mapping[str, Measure]]) -> str:
-    """The results in Markdown."""
-    names = list(next(iter(found.values())))
-    rows = [f"| {case} | " + " | ".join(str(of[name]) for name in names) + " |" for case, of in found.items()]
-    return "\n".join(
-        [
-            f"Linux {platform.release()}, {machine()}. Simulator / kernel, {RUNS[SIMULATOR]} and {RUNS[KERNEL]} runs.",
-            "",
-            f"| case | {' | '.join(names)} |",
-            "|---|" + "---|" * len(names),
-            *rows,
-        ]
-    )
-
-
-@click.command(help=__doc__.partition("\n")[0])
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("results/linux-tcp"), help="Folder of the results."
-)
-@click.option("--docs", type=click.Path(path_type=Path, exists=True), help="Page whose table of cases is replaced.")
-def main(out: Path, docs: Path | None) -> None:
-    """See the module."""
-    found: dict[str, dict[str, Measure]] = {}
+@bench("kernel-queue", page="")
+@out("results/linux-tcp")
+def main(report: Report, out: Path) -> None:
+    """Runs the cases and prints the table."""
+    rows = []
     for control, flows in CASES:
         for scheme in QUEUES:
-            try:
-                found[f"{flows} {control} against 1 cubic, {scheme}"] = judged(control, flows, scheme, out / "store")
-            except UserError as error:
-                raise click.ClickException(str(error)) from error
-            click.echo(table(found).rsplit("\n", 1)[-1])
-    if docs is not None:
-        put_on_page(docs, "kernel-queue", table(found))
-
-
-if __name__ == "__main__":
-    main()
+            asked = Scenario.from_dict(scenario(control, flows, scheme))
+            found = on_both(asked, scheme, RUNS, out / "store", measures)
+            rows.append([f"{flows} {control} against 1 cubic, {scheme}", *map(str, found)])
+            report.progress(len(rows), len(CASES) * len(QUEUES), " | ".join(rows[-1]))
+    above = f"Linux {platform.release()}, {machine()}. Simulator / kernel, {RUNS[SIMULATOR]} and {RUNS[KERNEL]} runs."
+    report.table(dict.fromkeys(["case", *(measure.name for measure in found)], ""), rows, "kernel-queue", above=above)

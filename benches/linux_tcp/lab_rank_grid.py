@@ -12,15 +12,10 @@ the delay, a queue for each flow.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
-from grid import ABC_SHARES, OF_PACED
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from rank_cells import Cell, Mixes, Users, crossed
+from ..rank_cells import Cell, Mixes, Users, crossed, queue
+from .grid import OF_PACED
 
 SCHEMES = ("droptail", "abc", "red", "pie", "codel", "fq_codel")
 RTTS_MS = (20, 60)
@@ -39,15 +34,12 @@ MIXES: Mixes = {
 
 def scenario(cell: Cell, scheme: str) -> dict[str, Any]:
     """A cell under a scheme, as the simulator and the lab read it."""
-    queue: dict[str, Any] = {"scheme": scheme, "limit": f"{cell.packets} packets"}
-    if scheme == "abc":
-        queue |= {key: f"{share * cell.packets:.6g} packets" for key, share in ABC_SHARES.items()}
     return {
         "name": f"{cell.name}, {scheme}",
         "run": RUN,
         "topology": cell.topology(),
         "tcp": {"profile": "linux"},
-        "queue": queue,
+        "queue": queue(scheme, cell.packets),
         "groups": cell.groups(MIXES[cell.mix], "0.1 s", lambda control: dict(OF_PACED.get(control, {}))),
     }
 

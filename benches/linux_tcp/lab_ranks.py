@@ -1,6 +1,4 @@
-"""Runs schemes on real packets and in the simulator, in the cells of lab_rank_grid.py: where is their order the same?
-
-    sudo make bench-lab-ranks                  # 10 cells, 6 schemes, three runs of 15 s each, three at once
+"""Compares the order of 6 schemes with that on real packets, 10 cells (needs root, iperf3; about 20 minutes).
 
 Both planes have the same schemes, those of the forwarder; what differs is TCP: the kernel's of this machine, and the
 profile `linux`. What counts as the same order says benches/ranking.py. What has run is kept in the store of `--out`:
@@ -10,26 +8,20 @@ the same command continues.
 from __future__ import annotations
 
 import platform
-import sys
-import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import click
-from lab_rank_grid import SCHEMES, cells, scenario
-
 from fairlane import Scenario
-from fairlane.base.errors import UserError
 from fairlane.base.planes import FORWARDER, SIMULATOR
 from fairlane.lab import compare
 from fairlane.results.intervals import interval
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from measuring import machine
-from rank_cells import Cell
-from ranking import Sides, Values, count, pairs, publish, save
+from ..harness import Report, bench, chosen, jobs, machine, only, out
+from ..rank_cells import Cell
+from ..ranking import Sides, rank
+from .lab_rank_grid import SCHEMES, cells, scenario
 
 RUNS = {FORWARDER: 3, SIMULATOR: 20}
 
@@ -54,36 +46,16 @@ def measured(store: Path, cell: Cell, scheme: str, jobs: int) -> dict[str, Sides
     return {name: (interval([run[name] for run in ours]), interval([run[name] for run in theirs])) for name in ours[0]}
 
 
-@click.command(help=__doc__.partition("\n")[0])
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("results/lab-ranks"), help="Folder of the results."
-)
-@click.option("--docs", type=click.Path(path_type=Path, exists=True), help="Page whose table of results is replaced.")
-@click.option("--only", default="", help="Only cells whose name contains this.")
-@click.option("--jobs", type=click.IntRange(1), default=3, help="Runs at once.")
-def main(out: Path, docs: Path | None, only: str, jobs: int) -> None:
-    """See the module."""
-    chosen = [cell for cell in cells() if only in cell.name]
-    if not chosen:
-        raise click.BadParameter(f'no cell contains "{only}"; a cell is "{cells()[0].name}"', param_hint="--only")
+@bench("lab-ranks", page="docs/agreement-ranks.md")
+@out("results/lab-ranks")
+@only
+@jobs(3)
+def main(report: Report, out: Path, only: str, jobs: int) -> None:
+    """Runs the cells, and counts pairs of schemes in the same order."""
     head = (
         f"Linux {platform.release().partition('-')[0]}, {machine()}; {RUNS[SIMULATOR]} runs of the simulator and "
         f"{RUNS[FORWARDER]} on real packets of each scheme in each cell."
     )
-    found: dict[str, Values] = {}
-    started = time.monotonic()
-    for number, cell in enumerate(chosen, 1):
-        try:
-            found[cell.name] = {scheme: measured(out / "store", cell, scheme, jobs) for scheme in SCHEMES}
-        except UserError as error:
-            raise click.ClickException(str(error)) from error
-        save(out, found, "kernel", head)
-        of = count(pairs({cell.name: found[cell.name]}))
-        verdict = f"{of.agree} of {of.pairs} pairs agree; {of.both_same} of {of.both} that both separate"
-        click.echo(f"[{number}/{len(chosen)}, {time.monotonic() - started:.0f} s] {cell.name}: {verdict}")
-    if docs is not None:
-        publish(docs, "lab", found, "kernel", head)
-
-
-if __name__ == "__main__":
-    main()
+    of = chosen(report, cells(), only, lambda cell: cell.name)
+    work = {cell: {scheme: partial(measured, out / "store", cell, scheme, jobs) for scheme in SCHEMES} for cell in of}
+    rank(report, out, work, mark="lab", other="kernel", head=head)

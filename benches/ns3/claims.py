@@ -1,7 +1,5 @@
 """Asks ns-3 for the numbers of claims of abc2018 that differ in Fairlane, at the points where they do.
 
-    python benches/ns3/claims.py [CLAIM ...]
-
 It writes python/fairlane/papers/abc2018/ns3.toml, in which the rows of claims that are not asked for stay. `fairlane
 reproduce` compares with them (python/fairlane/judge/ns3.py). Where a window can fill the socket buffer that ns-3 has
 by itself, ns-3 is asked with that as well: its rows say `shipped = true`.
@@ -19,10 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-import ns3
 import tomli_w
-from scenarios import Table
-from units import BYTES, PACKETS, RATE, TIME, quantity
 
 from fairlane.base.files import write_aside
 from fairlane.judge import library as papers
@@ -31,11 +26,16 @@ from fairlane.judge.grid import Point, matches
 from fairlane.judge.measurements import point_scenario
 from fairlane.judge.paper import Paper
 
+from ..harness import Report, bench, jobs, replications
+from . import ns3
+from .scenarios import Table
+from .units import BYTES, PACKETS, RATE, TIME, quantity
+
 SHIPPED = {"tcp.socket_buffer": "131072 B"}
 """What ns-3 has by itself and the scenarios have not: tcp-socket.cc SndBufSize, RcvBufSize."""
 PACKET_B = 1500
 
-HEAD = "# What ns-3 gives at points of claims. Written by `python benches/ns3/claims.py`.\n\n"
+HEAD = "# What ns-3 gives at points of claims. Written by `python -m benches ns3-claims`.\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,35 +89,30 @@ def record(result: Table) -> Table:
     return {"groups": result["groups"], "links": [link]}
 
 
-@click.command(help=__doc__.partition("\n")[0])
+@bench("ns3-claims")
 @click.argument("names", nargs=-1, metavar="[CLAIM]...")
 @click.option("--missing", is_flag=True, help="Ask only what ns3.toml lacks.")
-@click.option("--replications", type=click.IntRange(2), help="Runs of each point.")
-@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count(), help="Processes at a time.")
-def main(names: tuple[str, ...], missing: bool, replications: int | None, jobs: int) -> None:
-    """See the module."""
-    try:
-        program = ns3.build()
-    except ns3.NotInstalledError as problem:
-        click.echo(f"skipped: {problem}")
-        return
+@replications(None)
+@jobs(os.cpu_count() or 1)
+def main(report: Report, names: tuple[str, ...], missing: bool, replications: int | None, jobs: int) -> None:
+    """Runs the points of the claims, and writes their rows."""
+    program = ns3.build()
     table = tomllib.loads((ns3.HERE / "claims.toml").read_text(encoding="utf-8"))
     count = replications or table["replications"]
     ((paper, _),) = papers.select(["abc2018"])
     file = Path(paper.folder) / "ns3.toml"
     with ThreadPoolExecutor(jobs) as pool:
-        for selection in table["claim"]:
-            if names and selection["id"] not in names:
-                continue
+        selected = [claim for claim in table["claim"] if not names or claim["id"] in names]
+        for number, selection in enumerate(selected, 1):
             known = [_place(row) for row in _rows(file)] if missing else []
             points = [point for point in wanted(paper, selection, count) if _place(_row(paper, point, [])) not in known]
             runs = [
-                [pool.submit(ns3.run, program, json.loads(point.canonical), {}, number) for number in range(count)]
+                [pool.submit(ns3.run, program, json.loads(point.canonical), {}, k) for k in range(count)]
                 for point in points
             ]
             rows = [_row(paper, point, [run.result() for run in of]) for point, of in zip(points, runs, strict=True)]
             _save(file, [entry["id"] for entry in table["claim"]], rows)
-            click.echo(f"{selection['id']}: {len(points)} points")
+            report.progress(number, len(selected), f"{selection['id']}: {len(points)} points")
 
 
 def _row(paper: Paper, point: Wanted, results: list[Table]) -> Table:
@@ -148,7 +143,3 @@ def _save(file: Path, order: list[str], rows: list[Table]) -> None:
     kept = [row for row in _rows(file) if _place(row) not in places] + rows
     document = {"version": ns3.version(), "rows": sorted(kept, key=lambda row: order.index(row["claim"]))}
     write_aside(file, (HEAD + tomli_w.dumps(document)).encode())
-
-
-if __name__ == "__main__":
-    main()

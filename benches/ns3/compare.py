@@ -1,19 +1,17 @@
-"""Runs Fairlane and ns-3 turn by turn on the same scenarios, and says where they agree and how fast each is.
+"""Compares Fairlane with ns-3 on the same scenarios: agreement and speed (about 20 minutes; needs libns3-dev).
 
-    python benches/ns3/compare.py --out results/ns3
-
-Criterion, per scenario and measure: the means differ by no more than the half width of the 95 % interval of their
-difference (Welch), or by no more than 5 % of that of ns-3. A scenario agrees if its throughput ratio, utilisation and
-mean queue do. The drop rate and the throughput of each group are judged by the same rule and shown, but do not count.
+Per scenario and measure the tolerance of the criterion (agreement.py) is 5 %. A scenario agrees if its throughput
+ratio, utilisation and mean queue do. The drop rate and the throughput of each group are judged by the same rule and
+shown, but do not count.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import platform
 import statistics
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -21,17 +19,18 @@ from functools import partial
 from pathlib import Path
 
 import click
-import ns3
-from scenarios import Case, Table, cases, default_case
 
 from fairlane._fairlane import Batch, version
 from fairlane.base.files import write_aside
-from fairlane.judge.ns3 import joint_half_width
-from fairlane.results.intervals import Interval, interval
+from fairlane.results.intervals import interval
+
+from ..agreement import LEGEND, Measure, agree, verdict, yes_or_no
+from ..harness import Report, bench, chosen, markdown, only, out, processor, replications
+from . import ns3
+from .scenarios import Case, Table, cases, default_case
 
 TOLERANCE = 0.05
 SPEED_RUNS = 7
-DOCS_MARKS = ("<!-- results -->", "<!-- end of results -->")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +66,6 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """One measure of both simulators."""
-
-    name: str
-    counts: bool
-    fairlane: Interval
-    ns3: Interval
-    agrees: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
     """One scenario."""
 
@@ -87,11 +75,6 @@ class Outcome:
     ns3_speed: float
     fairlane_runs: list[Run]
     ns3_runs: list[Run]
-
-    @property
-    def agrees(self) -> bool:
-        """Whether all measures that count agree."""
-        return all(measure.agrees for measure in self.measures if measure.counts)
 
     @property
     def speed_ratio(self) -> float:
@@ -158,45 +141,33 @@ def _group_mbps(group: int, run: Run) -> float:
 def measured(
     name: str, counts: bool, ours: Sequence[Run], theirs: Sequence[Run], value: Callable[[Run], float]
 ) -> Measure:
-    """A measure of the runs of both, judged by the criterion."""
-    a, b = [value(run) for run in ours], [value(run) for run in theirs]
-    difference = abs(statistics.fmean(a) - statistics.fmean(b))
-    near = difference <= TOLERANCE * abs(statistics.fmean(b))
-    return Measure(name, counts, interval(a), interval(b), near or difference <= joint_half_width(a, b))
+    """A measure of the runs of both."""
+    return Measure(name, [value(run) for run in ours], [value(run) for run in theirs], TOLERANCE, counts)
 
 
-def table(outcomes: Sequence[Outcome], speed: Sequence[Outcome], skipped: Sequence[Case]) -> str:
+def text(outcomes: Sequence[Outcome], speed: Sequence[Outcome], skipped: Sequence[Case]) -> str:
     """The results in Markdown."""
-    agreeing = sum(outcome.agrees for outcome in outcomes)
-    counts = f"**{agreeing} of {len(outcomes)}** scenarios agree"
+    agreeing = sum(agree(outcome.measures) for outcome in outcomes)
     judged: dict[str, list[bool]] = {}
     for measure in (m for o in outcomes for m in o.measures if not m.name.startswith("group")):
         judged.setdefault(measure.name, []).append(measure.agrees)
     by_measure = ", ".join(f"{name} {sum(all_)} of {len(all_)}" for name, all_ in judged.items())
-    lines = [f"{counts} (throughput ratio, utilisation, mean queue).", f"By measure: {by_measure}.", ""]
+    counts = f"**{agreeing} of {len(outcomes)}** scenarios agree (throughput ratio, utilisation, mean queue)."
+    parts = [f"{ns3.conditions()}.", f"{counts}\nBy measure: {by_measure}."]
     if speed:
-        head = "| default scenario of abc2018 | Fairlane, packets per CPU-second | ns-3 | ratio |"
-        rows = (
-            f"| {o.case.name.split(',')[0]} | {o.fairlane_speed:,.0f} | {o.ns3_speed:,.0f} | {o.speed_ratio:.0f} |"
+        rows = [
+            [o.case.name.split(",")[0], f"{o.fairlane_speed:,.0f}", f"{o.ns3_speed:,.0f}", f"{o.speed_ratio:.0f}"]
             for o in speed
-        )
-        how = f"200 s simulated; medians of {len(speed[0].ns3_runs)} runs of each, turn by turn."
-        lines += [head, "|---|---|---|---|", *rows, "", f"Packets over the bottleneck, {how}", ""]
-    lines += [
-        "Fairlane / ns-3, mean ± half width of the 95 % interval; ✗ marks what differs beyond the criterion.",
-        "",
-        "| scenario | agrees | T_R | utilisation | mean queue | drop rate, % | Mbit/s of a user | speed ratio |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    family = ""
-    for outcome in outcomes:
-        if outcome.case.family != family:
-            family = outcome.case.family
-            lines.append(f"| **{family}** | | | | | | | |")
-        lines.append(_row(outcome))
-    lines.append("")
-    lines += [f"Skipped {count} scenarios of {family}: {reason}." for family, reason, count in _skipped(skipped)]
-    return "\n".join(lines) + "\n"
+        ]
+        head = ["default scenario of abc2018", "Fairlane, packets per CPU-second", "ns-3", "ratio"]
+        how = f"200 s simulated; medians of {len(speed[0].ns3_runs)} runs of each, interleaved."
+        parts += [markdown(head, rows), f"Packets over the bottleneck, {how}"]
+    head = ["scenario", "agrees", "T_R", "utilisation", "mean queue", "drop rate, %", "Mbit/s of a user", "speed ratio"]
+    rows = []
+    for family, of in itertools.groupby(outcomes, key=lambda outcome: outcome.case.family):
+        rows += [[f"**{family}**", *[""] * 7], *map(_row, of)]
+    missing = [f"Skipped {count} scenarios of {family}: {reason}." for family, reason, count in _skipped(skipped)]
+    return "\n\n".join([*parts, f"Fairlane / ns-3, {LEGEND}", markdown(head, rows), *missing])
 
 
 def _skipped(cases: Sequence[Case]) -> list[tuple[str, str, int]]:
@@ -204,35 +175,18 @@ def _skipped(cases: Sequence[Case]) -> list[tuple[str, str, int]]:
     return [(family, reason, count) for (family, reason), count in counts.items()]
 
 
-def _row(outcome: Outcome) -> str:
+def _row(outcome: Outcome) -> list[str]:
     by_name = {measure.name: measure for measure in outcome.measures}
-    counted = [cell_text(by_name.get(name)) for name in ("T_R", "utilisation", "queue")]
-    groups = "; ".join(cell_text(m) for m in outcome.measures if m.name.startswith("group"))
-    agrees = "yes" if outcome.agrees else "**no**"
-    cells = [
-        outcome.case.name,
-        agrees,
-        *counted,
-        cell_text(by_name["drops"], 100.0),
-        groups,
-        f"{outcome.speed_ratio:.0f}",
-    ]
-    return f"| {' | '.join(cells)} |"
+    counted = [by_name[name].text() if name in by_name else "–" for name in ("T_R", "utilisation", "queue")]
+    groups = "; ".join(measure.text() for name, measure in by_name.items() if name.startswith("group"))
+    drops, ratio = by_name["drops"].text(100.0), f"{outcome.speed_ratio:.0f}"
+    return [outcome.case.name, yes_or_no(outcome.measures), *counted, drops, groups, ratio]
 
 
-def cell_text(measure: Measure | None, factor: float = 1.0) -> str:
-    """A measure in a table."""
-    if measure is None:
-        return "–"
-    texts = [_scaled(side, factor) for side in (measure.fairlane, measure.ns3)]
-    return " / ".join(texts) + ("" if measure.agrees else " ✗")
-
-
-def _scaled(side: Interval, factor: float) -> str:
-    half_width = None if side.half_width is None else side.half_width * factor
-    if half_width is not None and half_width < 5e-5 * abs(side.mean * factor):
-        half_width = None
-    return str(Interval(side.mean * factor, half_width, side.n))
+def document(measure: Measure) -> Table:
+    """A measure as agreement.json has it."""
+    sides = {"fairlane": asdict(interval(measure.ours)), "ns3": asdict(interval(measure.theirs))}
+    return {"name": measure.name, "counts": measure.counts, **sides, "agrees": measure.agrees}
 
 
 def _document(outcomes: Sequence[Outcome], speed: Sequence[Outcome], skipped: Sequence[Case]) -> Table:
@@ -242,8 +196,8 @@ def _document(outcomes: Sequence[Outcome], speed: Sequence[Outcome], skipped: Se
             "name": outcome.case.name,
             "scenario": json.loads(outcome.case.canonical),
             "ns3_options": outcome.case.ns3_options,
-            "agrees": outcome.agrees,
-            "measures": [asdict(measure) for measure in outcome.measures],
+            "agrees": agree(outcome.measures),
+            "measures": [document(measure) for measure in outcome.measures],
             "speed": {"fairlane": outcome.fairlane_speed, "ns3": outcome.ns3_speed, "ratio": outcome.speed_ratio},
             "runs": {
                 "fairlane": [asdict(r) for r in outcome.fairlane_runs],
@@ -251,73 +205,41 @@ def _document(outcomes: Sequence[Outcome], speed: Sequence[Outcome], skipped: Se
             },
         }
 
+    versions = {"fairlane": version(), "ns3": ns3.version(), "cpu": processor(), "python": platform.python_version()}
     return {
-        **_versions(),
+        **versions,
         "outcomes": [written(outcome) for outcome in outcomes],
         "speed": [written(outcome) for outcome in speed],
         "skipped": [{"family": case.family, "name": case.name, "reason": case.missing} for case in skipped],
     }
 
 
-def _versions() -> Table:
-    return {"fairlane": version(), "ns3": ns3.version(), "cpu": cpu(), "python": platform.python_version()}
-
-
-def cpu() -> str:
-    """The processor."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
-
-
-def _save(out: Path, docs: Path | None, document: Table, markdown: str) -> None:
-    head = "Fairlane {fairlane}, ns-3 {ns3}, {cpu}.\n\n".format(**_versions())
-    write_aside(out / "agreement.json", (json.dumps(document, indent=1) + "\n").encode())
-    write_aside(out / "agreement.md", (head + markdown).encode())
-    if docs is not None:
-        before, _, rest = docs.read_text().partition(DOCS_MARKS[0])
-        after = rest.partition(DOCS_MARKS[1])[2]
-        write_aside(docs, f"{before}{DOCS_MARKS[0]}\n{head}{markdown}{DOCS_MARKS[1]}{after}".encode())
-
-
-@click.command(help=__doc__.partition("\n")[0])
-@click.option("--out", type=click.Path(path_type=Path), default=Path("results/ns3"), help="Folder of the results.")
-@click.option("--docs", type=click.Path(path_type=Path, exists=True), help="Page whose table of results is replaced.")
-@click.option("--only", default="", help="Only scenarios whose family or name contains this.")
-@click.option("--replications", type=click.IntRange(2), help="Runs of each scenario in each simulator.")
+@bench("ns3", page="")
+@out("results/ns3")
+@only
+@replications(None)
 @click.option("--speed-runs", type=click.IntRange(0), default=SPEED_RUNS, help="Runs that compare the speed.")
-def main(out: Path, docs: Path | None, only: str, replications: int | None, speed_runs: int) -> None:
-    """See the module."""
-    try:
-        program = ns3.build()
-    except ns3.NotInstalledError as missing:
-        click.echo(f"skipped: {missing}")
-        return
-    chosen = [
-        case for case in cases(ns3.HERE / "scenarios.toml", replications) if only in f"{case.family}: {case.name}"
-    ]
+def main(report: Report, out: Path, only: str, replications: int | None, speed_runs: int) -> None:
+    """Runs both simulators, and writes what agrees."""
+    program = ns3.build()
+    every = cases(ns3.HERE / "scenarios.toml", replications)
+    of = chosen(report, every, only, lambda case: f"{case.family}: {case.name}")
     speed = [compare(program, default_case(queue), speed_runs) for queue in ("droptail", "abc") if speed_runs]
     for outcome in speed:
         click.echo(f"default scenario, {outcome.case.name}: {outcome.speed_ratio:.0f} times the speed of ns-3")
-    skipped = [case for case in chosen if case.missing]
+    skipped = [case for case in of if case.missing]
     for family, reason, count in _skipped(skipped):
         click.echo(f"skipped {count} scenarios of {family}: {reason}")
-    outcomes = []
-    runnable = [case for case in chosen if not case.missing]
-    started = time.monotonic()
-    for number, case in enumerate(runnable, 1):
-        outcome = compare(program, case)
-        outcomes.append(outcome)
-        differing = ", ".join(f"{m.name} {m.fairlane} / {m.ns3}" for m in outcome.measures if m.counts and not m.agrees)
+    outcomes: list[Outcome] = []
+    runnable = [case for case in of if not case.missing]
+    for case in runnable:
+        outcomes.append(compare(program, case))
         # After each scenario, so that a kill loses one.
-        _save(out, None, _document(outcomes, speed, skipped), table(outcomes, speed, skipped))
-        verdict = "agrees" if outcome.agrees else f"DIFFERS in {differing}"
-        click.echo(
-            f"[{number}/{len(runnable)}, {time.monotonic() - started:.0f} s] {case.family}: {case.name}: {verdict}"
-        )
-    _save(out, docs, _document(outcomes, speed, skipped), table(outcomes, speed, skipped))
-    click.echo(f"{sum(outcome.agrees for outcome in outcomes)} of {len(outcomes)} scenarios agree; {out}/agreement.md")
-
-
-if __name__ == "__main__":
-    main()
+        report.document |= _document(outcomes, speed, skipped)
+        write_aside(out / "agreement.json", (json.dumps(_document(outcomes, speed, skipped), indent=1) + "\n").encode())
+        write_aside(out / "agreement.md", (text(outcomes, speed, skipped) + "\n").encode())
+        told = f"{case.family}: {case.name}: {verdict(outcomes[-1].measures)}"
+        report.progress(len(outcomes), len(runnable), told)
+    report.put("results", text(outcomes, speed, skipped))
+    agreeing = sum(agree(outcome.measures) for outcome in outcomes)
+    click.echo(f"{agreeing} of {len(outcomes)} scenarios agree; {out}/agreement.md")

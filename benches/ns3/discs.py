@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from units import PACKETS, TIME, UntranslatableError, quantity
+from .units import PACKETS, TIME, UntranslatableError, quantity
 
 Translation = tuple[str, Callable[[Any], str]]
 

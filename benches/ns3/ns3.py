@@ -7,12 +7,14 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from controls import CONTROLS, WITHOUT_TIMESTAMPS
-from discs import DISCS
-from scenarios import Table
-from units import BYTES, PACKETS, RATE, TIME, UntranslatableError, quantity
-
 from fairlane._fairlane import canonical
+from fairlane._fairlane import version as fairlane_version
+
+from ..harness import Skipped, processor
+from .controls import CONTROLS, WITHOUT_TIMESTAMPS
+from .discs import DISCS
+from .scenarios import Table
+from .units import BYTES, PACKETS, RATE, TIME, UntranslatableError, quantity
 
 HERE = Path(__file__).parent
 NOT_INSTALLED = 3
@@ -34,15 +36,11 @@ _IMITATING = {
 _RECOVERY = {"newreno": "Classic", "prr": "Prr"}
 
 
-class NotInstalledError(Exception):
-    """ns-3 or the compiler is not here; the message says what to install."""
-
-
 def build() -> Path:
     """Builds the program if need be."""
     done = subprocess.run([str(HERE / "build.sh")], capture_output=True, text=True, check=False)
     if done.returncode == NOT_INSTALLED:
-        raise NotInstalledError(done.stderr.strip())
+        raise Skipped(done.stderr.strip())
     if done.returncode != 0:
         raise RuntimeError(f"benches/ns3/build.sh failed:\n{done.stderr}")
     return Path(done.stdout.strip()) / "dumbbell"
@@ -53,6 +51,11 @@ def version() -> str:
     return subprocess.run(
         ["pkg-config", "--modversion", "ns3-core"], stdout=subprocess.PIPE, text=True, check=True
     ).stdout.strip()
+
+
+def conditions() -> str:
+    """Versions of both simulators, and the processor."""
+    return f"Fairlane {fairlane_version()}, ns-3 {version()}, {processor()}"
 
 
 def run(program: Path, scenario: Table, options: Table, replication: int) -> Table:

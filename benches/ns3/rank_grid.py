@@ -16,16 +16,10 @@ ns-3 is the mended one of sender_grid.py, with exact round-trip times.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-from controls import CONTROLS, RECORDS, WITHOUT_TIMESTAMPS, Table
-from scenarios import ABC_SHARES, NS3_BEHAVIOUR
-from sender_grid import RUN, SHARED
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from rank_cells import Cell, Mixes, Users, crossed
+from ..rank_cells import Cell, Mixes, Users, crossed, queue
+from .controls import CONTROLS, RECORDS, WITHOUT_TIMESTAMPS, Table
+from .scenarios import NS3_BEHAVIOUR
+from .sender_grid import RUN, SHARED
 
 SCHEMES = ("droptail", "abc", "red", "ared", "pie", "codel", "cobalt", "fq_codel", "fq_pie")
 RTTS_MS = (20, 50, 100)
@@ -47,15 +41,12 @@ MIXES: Mixes = {
 
 def scenario(cell: Cell, scheme: str) -> Table:
     """A cell under a scheme, as Fairlane reads it."""
-    queue: Table = {"scheme": scheme, "limit": f"{cell.packets} packets"} | NS3_BEHAVIOUR.get(scheme, {})
-    if scheme == "abc":
-        queue |= {key: f"{share * cell.packets:.6g} packets" for key, share in ABC_SHARES.items()}
     return {
         "name": f"{cell.name}, {scheme}",
         "run": RUN,
         "topology": cell.topology(),
         "tcp": SHARED | WITHOUT_TIMESTAMPS,
-        "queue": queue,
+        "queue": queue(scheme, cell.packets) | NS3_BEHAVIOUR.get(scheme, {}),
         "groups": cell.groups(MIXES[cell.mix], "1 s", lambda control: CONTROLS[control].settings | RECORDS),
     }
 

@@ -14,13 +14,12 @@ from typing import Any, TypeAlias
 
 from fairlane._fairlane import ScenarioError, canonical
 
+from ..rank_cells import WIRE_BITS, queue
+
 Table: TypeAlias = dict[str, Any]
 
 RATE_BPS = 10e6
 ACCESS_DELAY_S = 0.1e-3
-WIRE_BITS = 12_000
-# Thresholds of ABC over the limit of the queue, abc2018 Table 1.
-ABC_SHARES = {"q_min": 12 / 24, "q_base": 20 / 24, "gamma": 16 / 24}
 # Where a scheme can follow ns-3 or another source, ns-3.
 NS3_BEHAVIOUR: dict[str, Table] = {
     "red": {"forced_restarts": False},
@@ -55,31 +54,28 @@ def cases(path: Path, replications: int | None = None) -> list[Case]:
     return [case for family in table["family"] for case in _family(family, run)]
 
 
-def default_case(queue: str) -> Case:
+def default_case(scheme: str) -> Case:
     """The default scenario of abc2018, in full length: 100 s of warm-up, 100 s of measurement."""
-    return _case("default", queue, "1 x 10 tcp, 10 x 1 tcp", "5 ms", "24", {"run": {"replications": 10}})
+    return _case("default", scheme, "1 x 10 tcp, 10 x 1 tcp", "5 ms", "24", {"run": {"replications": 10}})
 
 
 def _family(family: Table, run: Table) -> Iterator[Case]:
     axes = (family[key] for key in ("queue", "traffic", "delay", "limit"))
-    for queue, traffic, delay, limit in itertools.product(*axes):
-        yield _case(family["name"], queue, traffic, delay, limit, {"run": run} | family)
+    for scheme, traffic, delay, limit in itertools.product(*axes):
+        yield _case(family["name"], scheme, traffic, delay, limit, {"run": run} | family)
 
 
-def _case(family: str, queue: str, traffic: str, delay: str, limit: str, rest: Table) -> Case:
+def _case(family: str, scheme: str, traffic: str, delay: str, limit: str, rest: Table) -> Case:
     packets = _bdp_packets(delay) if limit == "bdp" else int(limit)
-    name = f"{queue}, {traffic}, {delay}, {packets} packets"
+    name = f"{scheme}, {traffic}, {delay}, {packets} packets"
     scenario: Table = {
         "name": f"{family}: {name}",
         "run": rest["run"],
         "topology": {"bottleneck_delay": delay},
-        "queue": {"scheme": queue, "limit": f"{packets} packets"},
+        "queue": queue(scheme, packets) | NS3_BEHAVIOUR.get(scheme, {}),
         "tcp": {"profile": "ns3.26", **rest.get("tcp", {})},
         "groups": [_group(index, text.strip()) for index, text in enumerate(traffic.split(","))],
     }
-    scenario["queue"] |= NS3_BEHAVIOUR.get(queue, {})
-    if queue == "abc":
-        scenario["queue"] |= {key: f"{share * packets:.6g} packets" for key, share in ABC_SHARES.items()}
     try:
         return Case(family, name, canonical(json.dumps(scenario)), "", rest.get("ns3", {}))
     except ScenarioError as error:

@@ -15,10 +15,10 @@ that can be mended from outside (mended.h), with exact round-trip times.
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import dataclass
 
-from controls import CONTROLS, RECORDS, WITHOUT_TIMESTAMPS, Table
+from ..rank_cells import ACCESS_DELAY_MS, Link
+from .controls import CONTROLS, RECORDS, WITHOUT_TIMESTAMPS, Table
 
 GRID_CONTROLS = ("bbr1", "dctcp", "vegas", "ledbat")
 MIXES = ("alone", "four users", "with New Reno", "two RTTs")
@@ -37,8 +37,6 @@ they want samples (tcp-socket-base.cc EstimateRtt; so until 3.40, mended by 3.44
 
 RUN: Table = {"warmup": "5 s", "measure": "15 s"}
 """One ProbeRTT of BBR or two, 75 round trips and more; short, for ns-3 is slow."""
-ACCESS_DELAY_MS = 0.1
-WIRE_BITS = 12_000
 SHARED: Table = {"profile": "ns3", "socket_buffer": "8 MiB"}
 """ns-3's defaults (10 segments at first, SACK, PRR, an ACK for two, RTO of 1 s at least), and a window that limits
 nobody."""
@@ -74,13 +72,7 @@ class Cell:
         return {
             "name": self.name,
             "run": RUN,
-            "topology": {
-                "bottleneck_rate": f"{self.rate_mbps} Mbit/s",
-                "bottleneck_delay": f"{self.rtt_ms / 2 - ACCESS_DELAY_MS:g} ms",
-                "access_delay": f"{ACCESS_DELAY_MS} ms",
-                "access_rate": "1 Gbit/s",
-                "access_limit": "10000 packets",
-            },
+            "topology": Link(self.rate_mbps, self.rtt_ms).topology(),
             "tcp": tcp,
             "queue": self._queue(),
             "groups": list(self._groups()),
@@ -91,7 +83,7 @@ class Cell:
         return self.control == "dctcp"
 
     def _packets(self, bdp: float) -> int:
-        return math.ceil(bdp * self.rate_mbps * 1e3 * self.rtt_ms / WIRE_BITS)
+        return Link(self.rate_mbps, self.rtt_ms).packets(bdp)
 
     def _queue_name(self) -> str:
         if self.buffer_bdp is None:

@@ -2,19 +2,12 @@
 
 import json
 import math
-import sys
-from pathlib import Path
 
 import pytest
 
+from benches.ns3 import ns3, scenarios, sender_grid
 from fairlane._fairlane import canonical
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benches" / "ns3"))
-
-import compare
-import ns3
-import scenarios
-import sender_grid
+from fairlane.judge.ns3 import joint_half_width
 
 TABLE = ns3.HERE / "scenarios.toml"
 RACK = {"loss_detection": "rack"}
@@ -89,8 +82,8 @@ def test_interval_of_a_difference_is_welchs():
     # down; t(0.975, 4) = 2.776.
     a = [-math.sqrt(1.5), 0.0, 0.0, math.sqrt(1.5)]
     b = [2 * value for value in a]
-    assert compare.joint_half_width(a, b) == pytest.approx(2.776 * math.sqrt(5 / 4), rel=1e-3)
-    assert compare.joint_half_width([1.0, 1.0], [2.0, 2.0]) == 0.0
+    assert joint_half_width(a, b) == pytest.approx(2.776 * math.sqrt(5 / 4), rel=1e-3)
+    assert joint_half_width([1.0, 1.0], [2.0, 2.0]) == 0.0
 
 
 def test_classes_become_an_offset_and_a_surcharge():

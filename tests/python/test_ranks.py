@@ -3,27 +3,20 @@
 import csv
 import io
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from benches import ranking
+from benches.linux_tcp import lab_rank_grid
+from benches.ns3 import ns3, rank_grid
+from benches.rank_cells import Cell
 from fairlane._fairlane import canonical
 from fairlane.evaluate.ranks import order
 from fairlane.lab.keys import check
 from fairlane.lab.setup import setup_of
 from fairlane.results.intervals import Interval
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benches" / "linux_tcp"))
-sys.path.insert(0, str(Path(__file__).parents[2] / "benches" / "ns3"))
-sys.path.insert(0, str(Path(__file__).parents[2] / "benches"))
-
-import lab_rank_grid
-import ns3
-import rank_grid
-import ranking
-from rank_cells import Cell
 
 DOCS = Path(__file__).parents[2] / "docs"
 

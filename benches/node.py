@@ -1,4 +1,4 @@
-"""Forwarding with and without ABC in the kernel, turn by turn: a part of `make bench-node` (root, iperf3, veth).
+"""Measures the kernel programs: ns per packet, forwarding with and without (needs root, clang, iperf3, veth).
 
 Three network namespaces in a row; the one in the middle forwards. UDP packets of 1500 bytes as fast as one sender makes
 them, so that the path is limited by its processors, not by a qdisc or by TCP. ABC meters and manages, and drops
@@ -10,16 +10,20 @@ per packet, of sender and receiver, tells them apart on a busy machine, where th
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import statistics
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+
+from .harness import Report, bench, cargo, conditions, interleaved, turns
 
 PREFIX = f"flb{os.getpid()}"
 SECONDS = 3
@@ -44,8 +48,10 @@ q_base = "100000 packets"
 """
 CONFIG = NODE + METER + AQM
 PARTS = {"meter": NODE + METER, "AQM": NODE + AQM, "both": CONFIG}
+FEATURES = ("--package", "fairlane-node", "--features", "fairlane-node/ebpf")
 # A program of classic BPF that returns 0 at once: no match.
 EMPTY = ("bpf", "bytecode", "1,6 0 0 0")
+Way = Callable[[], AbstractContextManager[None]]
 
 
 def run(*command: str) -> str:
@@ -67,8 +73,25 @@ def wire(a: str, a_port: str, a_address: str, b: str, b_port: str, b_address: st
         within(name, "ip", "link", "set", port, "gso_max_segs", "1", "up")
 
 
-def build() -> None:
-    """Client, node and server."""
+@contextmanager
+def network() -> Iterator[Path]:
+    """Client, node and server for a while; gives a folder in which programs of the kernel can be pinned below `bpf`."""
+    # Before other work of the machine: sender and receiver inherit it.
+    os.nice(-19)
+    with tempfile.TemporaryDirectory() as name:
+        pins = Path(name) / "bpf"
+        pins.mkdir()
+        run("mount", "-t", "bpf", "bpf", str(pins))
+        try:
+            _lay()
+            yield Path(name)
+        finally:
+            for end in "cns":
+                subprocess.run(["ip", "netns", "del", PREFIX + end], capture_output=True, check=False)
+            run("umount", str(pins))
+
+
+def _lay() -> None:
     for name in "cns":
         run("ip", "netns", "add", PREFIX + name)
         within(name, "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.disable_ipv6=1")
@@ -92,14 +115,16 @@ def empty_programs() -> Iterator[None]:
 
 
 @contextmanager
-def attached(tool: str, config: Path) -> Iterator[None]:
+def attached(tool: str, folder: Path, text: str) -> Iterator[None]:
     """Attaches a node with a configuration for a while."""
+    config = folder / "node.toml"
+    config.write_text(text.format(pins=folder / "bpf" / "node"))
     within("n", tool, "attach", str(config))
     yield
     within("n", tool, "detach", str(config))
 
 
-def forward() -> tuple[float, float]:
+def forward(seconds: int = SECONDS) -> tuple[float, float]:
     """Packets per second that the server's interface received in a run, and processor time of each, in ns."""
     server = subprocess.Popen(
         ["nsenter", f"--net=/run/netns/{PREFIX}s", "timeout", "30", "iperf3", "-s", "-1"], stdout=subprocess.DEVNULL
@@ -113,79 +138,42 @@ def forward() -> tuple[float, float]:
     try:
         within("s", "sh", "-c", "for i in $(seq 50); do ss -ltn | grep -q 5201 && exit 0; sleep 0.1; done; exit 1")
         before = received()
-        options = ["-u", "-b", "0", "-l", "1472", "-t", str(SECONDS), "-J"]
+        options = ["-u", "-b", "0", "-l", "1472", "-t", str(seconds), "-J"]
         report = json.loads(within("c", "timeout", "30", "iperf3", "-c", "10.2.0.2", *options))
-        seconds, used = report["end"]["sum"]["seconds"], report["end"]["cpu_utilization_percent"]
-        rate = (received() - before) / float(seconds)
+        passed, used = report["end"]["sum"]["seconds"], report["end"]["cpu_utilization_percent"]
+        rate = (received() - before) / float(passed)
         return rate, (used["host_total"] + used["remote_total"]) * 1e7 / rate
     finally:
         server.terminate()
         server.wait(10)
 
 
-def compare_parts(tool: str, folder: Path, pins: Path, turns: int) -> None:
-    """Prints median throughput and processor time with each program, relative to the same turn without any."""
-    ways: dict[str, AbstractContextManager[None]] = {}
-    results: dict[str, list[tuple[float, float]]] = {}
-    for turn in range(turns):
-        ways = {"without": nullcontext(), "empty programs": empty_programs()}
-        for part, text in PARTS.items():
-            config = folder / f"{part}.toml"
-            config.write_text(text.format(pins=pins / "node"))
-            ways[part] = attached(tool, config)
-        for name in list(ways)[:: 1 if turn % 2 else -1]:
-            with ways[name]:
-                results.setdefault(name, []).append(forward())
-        print(f"turn {turn + 1}, load {os.getloadavg()[0]:.1f}", flush=True)
-    for name in ways:
-        pairs = list(zip(results[name], results["without"], strict=True))
-        rates = [here[0] / without[0] for here, without in pairs]
-        more = statistics.median(here[1] - without[1] for here, without in pairs)
-        rate = f"{statistics.median(rates):.3f} ({min(rates):.2f} to {max(rates):.2f}) of the throughput"
-        print(f"{name}: {rate}; {statistics.median(here[1] for here, _ in pairs):.0f} ns a packet, {more:+.0f}")
+@bench("node")
+@click.argument("tool", required=False)
+@turns(21)
+@click.option("--parts", is_flag=True, help="Compare the parts of ABC instead.")
+def main(report: Report, tool: str | None, turns: int, parts: bool) -> int:
+    """Builds the programs and measures them, without those of a given TOOL; 1 if ABC leaves less than 90 %."""
+    if tool is None:
+        cargo("run", *FEATURES, "--example", "bench_node")
+        tool = str(cargo("build", *FEATURES) / "fairlane-node")
+    with network() as folder:
+        programs = {name: partial(attached, tool, folder, text) for name, text in PARTS.items()}
+        ways: dict[str, Way] = {"without": nullcontext}
+        ways |= {"empty programs": empty_programs, **programs} if parts else {"ABC": programs["both"]}
 
+        def one(way: Way) -> tuple[float, float]:
+            with way():
+                return forward()
 
-def main() -> int:
-    """Measures and prints; 1 if forwarding with ABC is below 90 % in the median."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("tool", help="fairlane-node, built with the feature ebpf")
-    parser.add_argument("--turns", type=int, default=21, help="turns, each without and with ABC (default 21)")
-    parser.add_argument("--parts", action="store_true", help="compare the parts of ABC instead")
-    arguments = parser.parse_args()
-    # Before other work of the machine: sender and receiver inherit it.
-    os.nice(-19)
-    with tempfile.TemporaryDirectory() as folder:
-        pins = Path(folder) / "bpf"
-        pins.mkdir()
-        config = Path(folder) / "node.toml"
-        config.write_text(CONFIG.format(pins=pins / "node"))
-        run("mount", "-t", "bpf", "bpf", str(pins))
-        try:
-            build()
-            if arguments.parts:
-                compare_parts(arguments.tool, Path(folder), pins, arguments.turns)
-                return 0
-            ratios = []
-            for turn in range(arguments.turns):
-                rates = {}
-                # The one that is first in one turn is second in the next: a busy machine disturbs both alike.
-                for has_abc in (turn % 2 == 0, turn % 2 == 1):
-                    if has_abc:
-                        within("n", arguments.tool, "attach", str(config))
-                    rates[has_abc], _ = forward()
-                    if has_abc:
-                        within("n", arguments.tool, "detach", str(config))
-                ratios.append(rates[True] / rates[False])
-                kpps = f"{rates[False] / 1e3:7.1f} kpps without, {rates[True] / 1e3:7.1f} with ABC"
-                print(f"{kpps}, ratio {ratios[-1]:.3f}", flush=True)
-        finally:
-            for name in "cns":
-                subprocess.run(["ip", "netns", "del", PREFIX + name], capture_output=True, check=False)
-            run("umount", str(pins))
-    median = statistics.median(ratios)
-    print(f"median ratio {median:.3f}, lowest {min(ratios):.3f}, highest {max(ratios):.3f}")
-    return 0 if median >= 0.9 else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        found = interleaved(turns, {name: partial(one, way) for name, way in ways.items()}, alternate=True)
+    rows: list[list[Any]] = []
+    for name, results in found.items():
+        rates, times = zip(*results, strict=True)
+        pairs = list(zip(results, found["without"], strict=True))
+        ratios = [here[0] / without[0] for here, without in pairs]
+        rows.append([name, [rate / 1e3 for rate in rates], ratios, list(times), median(a[1] - b[1] for a, b in pairs)])
+    columns = {"programs": "", "kpps": "{:.1f}", "of the throughput without": "{:.3f}", "ns per packet": "{:.0f}"}
+    above = f"Medians of {turns} turns (lowest to highest), {conditions()}; load {os.getloadavg()[0]:.1f}."
+    report.table({**columns, "ns more": "{:+.0f}"}, rows, above=above)
+    return int(not parts and median(rows[-1][2]) < 0.9)

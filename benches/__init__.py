@@ -1,0 +1,1 @@
+"""Programs that measure Fairlane: `python -m benches` lists them."""

@@ -1,0 +1,12 @@
+"""`python -m benches NAME`: imports all modules of the package, so that each bench declares itself."""
+
+import importlib
+import pkgutil
+
+import benches
+from benches.harness import main
+
+for module in pkgutil.walk_packages(benches.__path__, "benches."):
+    if module.name != "benches.__main__":
+        importlib.import_module(module.name)
+main(prog_name="python -m benches")

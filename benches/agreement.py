@@ -1,0 +1,74 @@
+"""Whether Fairlane and another side agree on a measure.
+
+Criterion: the means differ by no more than the half width of the 95 % interval of their difference (Welch), or by no
+more than a part of that of the other side.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairlane.judge.ns3 import joint_half_width
+from fairlane.results.intervals import Interval, interval
+
+LEGEND = "mean ± half width of the 95 % interval; ✗ marks what differs beyond the criterion."
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A measure on both sides.
+
+    Attributes:
+        name: Of the measure.
+        ours: Values of the runs of Fairlane.
+        theirs: Values of the runs of the other side.
+        tolerance: Part of the other side's mean by which the means may differ.
+        counts: Whether the verdict depends on it.
+    """
+
+    name: str
+    ours: Sequence[float]
+    theirs: Sequence[float]
+    tolerance: float
+    counts: bool = True
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the means do, by the criterion."""
+        ours, theirs = statistics.fmean(self.ours), statistics.fmean(self.theirs)
+        return abs(ours - theirs) <= max(self.tolerance * abs(theirs), joint_half_width(self.ours, self.theirs))
+
+    def __str__(self) -> str:
+        return self._shown([str(interval(side)) for side in (self.ours, self.theirs)])
+
+    def text(self, factor: float = 1.0) -> str:
+        """Both sides without half widths below the digits of their means."""
+        return self._shown([_scaled(interval(side), factor) for side in (self.ours, self.theirs)])
+
+    def _shown(self, sides: Sequence[str]) -> str:
+        return " / ".join(sides) + ("" if self.agrees else " ✗")
+
+
+def _scaled(side: Interval, factor: float) -> str:
+    half_width = None if side.half_width is None else side.half_width * factor
+    if half_width is not None and half_width < 5e-5 * abs(side.mean * factor):
+        half_width = None
+    return str(Interval(side.mean * factor, half_width, side.n))
+
+
+def agree(measures: Sequence[Measure]) -> bool:
+    """Whether all measures that count agree."""
+    return all(measure.agrees for measure in measures if measure.counts)
+
+
+def verdict(measures: Sequence[Measure]) -> str:
+    """`agrees`, or what differs."""
+    differing = "; ".join(f"{m.name} {m}" for m in measures if m.counts and not m.agrees)
+    return f"DIFFERS in {differing}" if differing else "agrees"
+
+
+def yes_or_no(measures: Sequence[Measure]) -> str:
+    """The verdict in a table."""
+    return "yes" if agree(measures) else "**no**"

@@ -1,0 +1,303 @@
+"""What the benches share: declaration, options, conditions of a measurement, interleaved turns, tables."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any, TypeVar
+
+import click
+
+from fairlane.base.errors import UserError
+from fairlane.base.files import write_aside
+from fairlane.results.intervals import Interval
+
+ROOT = Path(__file__).parents[1]
+SCENARIOS = Path(__file__).parent / "scenarios"
+Json = dict[str, Any]
+Main = Callable[..., int | None]
+T = TypeVar("T")
+K = TypeVar("K")
+C = TypeVar("C", bound=Callable[..., Any])
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.group(invoke_without_command=True, context_settings={"max_content_width": 120})
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Measures Fairlane. `python -m benches NAME --help` shows the options of a bench."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+class Skipped(Exception):  # noqa: N818
+    """This machine cannot run the bench; the message is the reason."""
+
+    def __init__(self, reason: str, code: int = 0) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+@dataclass
+class Report:
+    """Results of a bench: tables for people, for pages of the documentation, and for programs.
+
+    Attributes:
+        page: Page whose generated tables are replaced, if any.
+        document: What `--json` writes.
+    """
+
+    page: Path | None
+    document: Json
+    _began: float = field(default_factory=time.monotonic)
+
+    def table(
+        self,
+        columns: Mapping[str, str],
+        rows: Sequence[Sequence[Any]],
+        mark: str = "",
+        *,
+        above: str = "",
+        below: str = "",
+    ) -> None:
+        """Prints a table, puts it between the marks of the page, and keeps its values for `--json`.
+
+        Args:
+            columns: Format of the values of each column, such as `{:.0f} B`.
+            rows: A list is the values of all turns, a tuple several values of one cell.
+            mark: Of the page; without one the page stays.
+            above: Text above the table.
+            below: Text below the table.
+        """
+        shown = [[cell(value, spec) for value, spec in zip(row, columns.values(), strict=True)] for row in rows]
+        text = "\n\n".join(filter(None, (above, markdown(list(columns), shown), below)))
+        kept = [dict(zip(columns, row, strict=True)) for row in rows]
+        self.document["tables"].append({"mark": mark, "above": above, "rows": kept, "below": below})
+        click.echo(f"{text}\n")
+        if mark:
+            self.put(mark, text)
+
+    def put(self, mark: str, text: str) -> None:
+        """Writes a text between `<!-- MARK -->` and `<!-- end -->` of the page."""
+        if self.page is None:
+            return
+        head, begin, rest = self.page.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n")
+        _, end, tail = rest.partition("<!-- end -->")
+        if not begin or not end:
+            raise click.ClickException(f"{self.page}: no <!-- {mark} --> followed by <!-- end -->")
+        self.page.write_text(f"{head}{begin}\n{text}\n\n{end}{tail}", encoding="utf-8")
+
+    def progress(self, number: int, of: int, text: str) -> None:
+        """Reports that one of several parts has been measured."""
+        click.echo(f"[{number}/{of}, {time.monotonic() - self._began:.0f} s] {text}", err=True)
+
+
+def bench(name: str, page: str | None = None) -> Callable[[Main], click.Command]:
+    """Declares a bench: the docstring of its module is its help, the first sentence its entry in the list.
+
+    Args:
+        name: In `python -m benches NAME`.
+        page: Page of its generated tables; "" if it is written only on demand.
+    """
+
+    def declare(function: Main) -> click.Command:
+        document = sys.modules[function.__module__].__doc__ or ""
+        text = document.replace("\n\n    ", "\n\n\b\n    ")
+
+        @main.command(name, help=text, short_help=document.partition("\n\n")[0])
+        @click.option("--json", "json_file", type=FILE, help="Also write the results as JSON.")
+        @functools.wraps(function)
+        def command(json_file: Path | None, page: Path | None = None, **options: Any) -> None:
+            begun = {"bench": name, "machine": machine(), "platform": platform.platform(), "options": options}
+            report = Report(page, {**begun, "tables": []})
+            try:
+                code = function(report, **options)
+            except UserError as error:
+                raise click.ClickException(str(error)) from error
+            except Skipped as reason:
+                click.echo(f"skipped: {reason}")
+                code = reason.code
+            if json_file:
+                write_aside(json_file, (json.dumps(report.document, indent=1, default=_plain) + "\n").encode())
+            click.get_current_context().exit(code or 0)
+
+        if page is not None:
+            shown = page or "none"
+            kind = click.Path(path_type=Path, exists=True)
+            default = ROOT / page if page else None
+            told = f"Page whose tables are replaced.  [default: {shown}]"
+            command.params.append(click.Option(["--page"], type=kind, default=default, help=told))
+        return command
+
+    return declare
+
+
+def turns(default: int) -> Callable[[C], C]:
+    """The option `--turns`."""
+    return click.option(
+        "--turns", type=click.IntRange(1), default=default, show_default=True, help="Turns; each runs every variant."
+    )
+
+
+def replications(default: int | None) -> Callable[[C], C]:
+    """The option `--replications`."""
+    least = click.IntRange(2 if default is None else 1)
+    return click.option("--replications", type=least, default=default, show_default=True, help="Runs of each point.")
+
+
+def out(folder: str) -> Callable[[C], C]:
+    """The option `--out`."""
+    kind = click.Path(path_type=Path, file_okay=False)
+    return click.option("--out", type=kind, default=Path(folder), show_default=True, help="Folder of the results.")
+
+
+def jobs(default: int) -> Callable[[C], C]:
+    """The option `--jobs`."""
+    return click.option("--jobs", type=click.IntRange(1), default=default, show_default=True, help="Runs at a time.")
+
+
+only = click.option("--only", default="", help="Only cells whose name contains this; the page stays.")
+
+
+def chosen(report: Report, cells: Sequence[T], only: str, name: Callable[[T], str]) -> list[T]:
+    """Cells whose name contains a text; the page shows all of them or stays."""
+    found = [cell for cell in cells if only in name(cell)]
+    if not found:
+        raise click.BadParameter(f'no cell contains "{only}"; a cell is "{name(cells[0])}"', param_hint="--only")
+    if only:
+        report.page = None
+    return found
+
+
+def interleaved(turns: int, variants: Mapping[K, Callable[[], T]], *, alternate: bool = False) -> dict[K, list[T]]:
+    """Runs every variant once a turn (A B A B), so that other work of the machine disturbs all alike.
+
+    Args:
+        turns: How often each variant runs.
+        variants: What to run, by name.
+        alternate: Whether every second turn goes backwards (A B B A).
+    """
+    found: dict[K, list[T]] = {name: [] for name in variants}
+    for turn in range(turns):
+        for name in list(variants)[:: -1 if alternate and turn % 2 else 1]:
+            shown = ", ".join(map(str, name)) if isinstance(name, tuple) else name
+            click.echo(f"turn {turn + 1} of {turns}: {shown}", err=True)
+            found[name].append(variants[name]())
+    return found
+
+
+def cell(value: Any, spec: str = "{}") -> str:
+    """A value in a table: turns as median with lowest and highest, an interval as mean ± half width."""
+    match value:
+        case None:
+            return "–"
+        case str():
+            return value
+        case list():
+            return f"{spec.format(median(value))} ({spec.format(min(value))} to {spec.format(max(value))})"
+        case tuple():
+            return " / ".join(cell(one, spec) for one in value)
+        case Interval():
+            return f"{spec.format(value.mean)} ± {spec.format(value.slack)}"
+    return spec.format(value)
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = (head, ["---"] * len(head), *rows)
+    return "\n".join("".join(f"| {text} " if text else "| " for text in line) + "|" for line in lines)
+
+
+def _plain(value: Any) -> Any:
+    return value.document() if isinstance(value, Interval) else str(value)
+
+
+def cargo(*words: str) -> Path:
+    """Runs cargo in release mode, as the manifest has it; returns the folder of the programs that it has built."""
+    # Incremental compilation cuts the engine into other pieces, which takes 2 % more instructions.
+    others = ("CARGO_PROFILE_", "CARGO_INCREMENTAL")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(others)}
+    subprocess.run(["cargo", words[0], "--release", "--quiet", *words[1:]], cwd=ROOT, check=True, env=environment)
+    return ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release"
+
+
+def build(program: str) -> Path:
+    """Builds a program of `crates/bench`; returns its path."""
+    # The extension as well, of which nothing is built: with its features the engine is that of `make setup`.
+    return cargo("build", "--package", "fairlane-bench", "--package", "fairlane-py", "--bin", program) / program
+
+
+def scenario(path: Path, *, queue: Json | None = None, tcp: Json | None = None, run: Json | None = None) -> str:
+    """A scenario file as the JSON that the programs take, with some keys of these tables changed."""
+    content: Json = tomllib.loads(path.read_text(encoding="utf-8"))
+    for table, changes in (("queue", queue), ("tcp", tcp), ("run", run)):
+        content[table] = content.get(table, {}) | (changes or {})
+    return json.dumps(content)
+
+
+def run(*command: str | Path) -> Json:
+    """Runs a program that prints one line of JSON."""
+    done = subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE, text=True)
+    line: Json = json.loads(done.stdout)
+    return line
+
+
+def rate(line: Json) -> float:
+    """Million delivered packets per CPU second."""
+    return float(line["delivered_packets"]) / float(line["cpu_seconds"]) / 1e6
+
+
+def nanoseconds(line: Json) -> float:
+    """CPU time per delivered packet."""
+    return 1e3 / rate(line)
+
+
+def instructions(*command: str | Path, options: Sequence[str] = ()) -> tuple[int, str]:
+    """Instructions that callgrind counts in a program, and what the program prints."""
+    with tempfile.TemporaryDirectory() as folder:
+        callgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", *options]
+        words = [*callgrind, *map(str, command)]
+        done = subprocess.run(words, check=True, capture_output=True, text=True)
+    total = re.search(r"Collected : (\d+)", done.stderr)
+    if total is None:
+        raise RuntimeError(f"valgrind gave no count:\n{done.stderr}")
+    return int(total[1]), done.stdout
+
+
+def rustc() -> tuple[str, str]:
+    """Version and target of the compiler that cargo takes."""
+    lines = subprocess.run(["rustc", "-Vv"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    host = next(line.removeprefix("host: ") for line in lines if line.startswith("host: "))
+    return lines[0], host
+
+
+def processor() -> str:
+    """Model of the processor."""
+    cpuinfo = Path("/proc/cpuinfo")
+    found = re.search(r"^model name\s*: (.*)", cpuinfo.read_text() if cpuinfo.exists() else "", re.MULTILINE)
+    return found[1] if found else platform.machine()
+
+
+def machine() -> str:
+    """Processor and number of cores."""
+    return f"{processor()}, {os.cpu_count()} cores"
+
+
+def conditions() -> str:
+    """Machine, compiler and commit of a measurement."""
+    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=7"]
+    commit = subprocess.run(git, check=True, capture_output=True, text=True).stdout.strip()
+    return f"{machine()}, {rustc()[0]}, commit {commit}"

@@ -1,0 +1,1 @@
+"""Instructions per delivered packet against a baseline."""

@@ -1,0 +1,1 @@
+"""Comparisons with this machine's kernel."""

@@ -1,0 +1,36 @@
+"""Measures how well replications, and one run of an access network, use two threads.
+
+The run is `benches/scenarios/access-20000.toml`, shortened. Times are those on the clock: on a machine with other work
+the gain is too small.
+"""
+
+from __future__ import annotations
+
+import subprocess
+
+import click
+
+from .harness import SCENARIOS, Report, bench, build, conditions, run, scenario, turns
+
+RUN = {"warmup": "5 s", "measure": "1 s"}
+
+
+@bench("parallel", page="docs/benchmarks.md")
+@click.option("--threads", default=2, show_default=True, help="Threads of the run.")
+@turns(9)
+def main(report: Report, threads: int, turns: int) -> None:
+    """Measures replications, which are printed, and one run, which has a table on the page."""
+    subprocess.run([build("parallel")], check=True)
+    text = scenario(SCENARIOS / "access-20000.toml", run=RUN)
+    line = run(build("one_run"), text, str(threads), str(turns))
+    report.table(
+        {"": "", "1 thread": "{:.2f}", f"{threads} threads": "{:.2f}"},
+        [
+            ["time on the clock (s)", *line["seconds"]],
+            ["CPU time (s)", *line["cpu_seconds"]],
+            ["gain", "1", line["gains"]],
+        ],
+        "measured:one_run",
+        above=f"Medians of {turns} turns (lowest to highest), {conditions()}; 6 simulated seconds; {line['users']} "
+        f"users, {line['links']} links, {line['parts']} parts, lookahead {1e3 * line['lookahead_s']:g} ms.",
+    )
