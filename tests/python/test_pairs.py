@@ -190,8 +190,8 @@ def test_a_function_refuses_what_the_command_refuses() -> None:
 
 
 def test_the_figure_of_the_documentation_is_made_by_make() -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert "cp results/pairs/pairs.png results/pairs/pairs.csv docs/figures/" in makefile
+    script = (ROOT / "tools" / "publish.sh").read_text(encoding="utf-8")
+    assert "cp results/pairs/pairs.png results/pairs/pairs.csv docs/figures/" in script
     table = pl.read_csv(ROOT / "docs" / "figures" / "pairs.csv")
     senders = [control["name"] for control in fairlane.congestion_controls()]
     planned = plan(None, ["droptail"], {}, {}).plan.points

@@ -26,4 +26,5 @@ def test_every_target_that_it_names_is_in_the_makefile() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"`make ([a-z-]+)`|\$ make ([a-z-]+)", README))
     assert targets
-    assert all(re.search(rf"^{first or second}:", makefile, re.MULTILINE) for first, second in targets)
+    rules = " ".join(re.findall(r"^([a-z0-9 -]+):", makefile, re.MULTILINE)).split()
+    assert {first or second for first, second in targets} <= set(rules)

@@ -1,0 +1,21 @@
+#!/bin/sh
+# publish.sh verdicts|figures|league: makes results the committed ones, and writes them into the documentation.
+set -eux
+cd "$(dirname "$0")/.."
+PAPER_FIGURES="abc2018.fig4a"
+fairlane=.venv/bin/fairlane
+case $1 in
+    verdicts)
+        $fairlane reproduce all --write-verdicts ;;
+    figures)
+        $fairlane report $PAPER_FIGURES --run --out results/figures
+        for name in $PAPER_FIGURES; do cp "results/figures/$name.png" docs/figures/; done
+        $fairlane pairs --out results/pairs
+        cp results/pairs/pairs.png results/pairs/pairs.csv docs/figures/ ;;
+    league)
+        $fairlane evaluate all --write-league --out results/evaluation
+        for name in share-delay share-state edge-core; do
+            cp "results/evaluation/$name.png" "docs/figures/evaluation-$name.png"
+        done ;;
+esac
+.venv/bin/python tools/generate.py

@@ -1,0 +1,39 @@
+#!/bin/sh
+# tests.sh TARGET: runs what a target of tests in the Makefile consists of; $EBPF: features of the kernel programs.
+set -eux
+cd "$(dirname "$0")/.."
+# Benchmarks, examples and the extension, which has no tests of its own, are compiled by the lints and not here again.
+tested="--workspace --exclude fairlane-bench --exclude fairlane-py ${EBPF:=}"
+node="cargo test --package fairlane-node $EBPF"
+case $1 in
+    test-build)
+        cargo test $tested --lib --bins --tests --quiet --no-run
+        $node --test live --quiet --no-run ;;
+    test-rust)
+        [ -n "$EBPF" ] || echo "kernel programs: not tested, needs clang, libelf, zlib and pkg-config"
+        PROPTEST_RNG_SEED=1 cargo test $tested --lib --bins --tests --no-fail-fast --quiet
+        cargo test $tested --doc --no-fail-fast --quiet ;;
+    test-live-rust)
+        $node --test live --no-fail-fast --quiet -- --test-threads 4 ;;
+    test-python)
+        .venv/bin/pytest --quiet --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
+            -m 'not long and not live' ;;
+    test-live-python)
+        .venv/bin/pytest --quiet -m 'not long and live' ;;
+    test-stacks)
+        cd examples/quic-stacks
+        if cargo fetch --locked --quiet; then cargo test --locked --quiet; \
+        else echo "examples/quic-stacks: not tested, its packages cannot be fetched"; fi ;;
+    test-long)
+        target=${CARGO_TARGET_DIR:-$PWD/target}/scheme-lib
+        (cd examples/scheme-lib && cargo clippy --quiet --locked --target-dir "$target" -- -D warnings)
+        if [ -n "$EBPF" ]; then
+            FAIRLANE_KILLS=120 $node --test integration kills --quiet
+            FAIRLANE_SOAK_SECONDS=600 $node --test live soak --quiet
+            $node --test live -- pop pilot --ignored --nocapture --test-threads 1
+            $node --test live live_labels --quiet -- --ignored --test-threads 1
+        fi
+        cargo test --package fairlane-sim --lib --quiet -- --ignored
+        cargo test --package fairlane-schemes --test integration --quiet -- --ignored
+        .venv/bin/pytest --quiet -m long ;;
+esac
