@@ -1,7 +1,8 @@
 #!/bin/sh
 # lint.sh lint-rust|lint-python|format: checks or formats the code; $EBPF: features of the kernel programs.
-set -eux
+set -eu
 cd "$(dirname "$0")/.."
+set -x
 bin=$PWD/.venv/bin
 python="python tests benches site tools"
 alone="examples/quic-stacks examples/scheme-lib"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # publish.sh verdicts|figures|league: makes results the committed ones, and writes them into the documentation.
-set -eux
+set -eu
 cd "$(dirname "$0")/.."
+set -x
 PAPER_FIGURES="abc2018.fig4a"
 fairlane=.venv/bin/fairlane
 case $1 in

@@ -5,8 +5,9 @@
 #   bpf-headers   tables and records of the kernel programs
 #   p4-tables     tables of the integer arithmetic for the P4 programs
 #   p4-vectors    golden vectors of the P4 programs on BMv2 (needs p4c, simple_switch and simple_switch_CLI)
-set -eux
+set -eu
 cd "$(dirname "$0")/.."
+set -x
 schemes="cargo run --quiet --package fairlane-schemes --example"
 case $1 in
     screen)

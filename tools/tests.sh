@@ -1,7 +1,8 @@
 #!/bin/sh
 # tests.sh TARGET: runs what a target of tests in the Makefile consists of; $EBPF: features of the kernel programs.
-set -eux
+set -eu
 cd "$(dirname "$0")/.."
+set -x
 # Benchmarks, examples and the extension, which has no tests of its own, are compiled by the lints and not here again.
 tested="--workspace --exclude fairlane-bench --exclude fairlane-py ${EBPF:=}"
 node="cargo test --package fairlane-node $EBPF"
