@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 import fairlane
 from fairlane import Scenario
+from fairlane.base.files import write_aside
 from fairlane.results import plots
 from fairlane.results.intervals import Interval, interval
 
-from .harness import ROOT, Report, bench, replications
+from .harness import ROOT, Report, bench, out, replications
 
-FIGURE = ROOT / "docs" / "figures" / "access-networks.png"
 MORE = {"failover": 20}
 """Replications of cases whose intervals are too wide with five."""
 LEVELS = ("gateway", "site", "access_point")
@@ -49,36 +50,79 @@ ENTRIES: Mapping[str, Mapping[str, Any]] = {
 COMPARED = {**ENTRIES, "`wfq`": {"queue": {**DROPTAIL, "scheme": "wfq"}}}
 """With what is compared on the uneven network only."""
 
-MEASURES = {
-    "video p5": 2,
-    "video p50": 2,
-    "web p5": 2,
-    "heavy p50": 2,
-    "worst site p5": 2,
-    "page object p95 (ms)": 0,
-    "web delay p99 (ms)": 0,
-    "video delay p99 (ms)": 0,
-    "upload delay p50 (ms)": 0,
-    "gateway busy": 3,
+Run = Mapping[str, Any]
+Measure = Callable[[Run], float | None]
+"""Value of a run; None if it has none."""
+Measures = Mapping[str, tuple[int, Measure]]
+"""Columns of a table: digits, and value of a run."""
+Found = dict[tuple[str, ...], dict[str, Interval]]
+"""Means by the words at the head of their row."""
+
+
+def share(group: str, percentile: str = "p50") -> Measure:
+    """Percentile of the throughput of a group's users over their own max-min shares."""
+
+    def of(run: Run) -> float | None:
+        found = {one["name"]: one["user_summary"]["share"] for one in run["groups"]}
+        return found[group][percentile] if group in found else None
+
+    return of
+
+
+def delay_ms(application: str, percentile: str) -> Measure:
+    """Percentile of the one-way delay of an application."""
+
+    def of(run: Run) -> float:
+        found = {one["name"]: one["one_way_delay"] for one in run["access"]["applications"]}
+        return 1e3 * float(found[application][f"{percentile}_s"])
+
+    return of
+
+
+def page_object_ms(run: Run) -> float:
+    """95th percentile of the transfer time of a page's object."""
+    found = {group["name"]: group["transfer_times"] for group in run["groups"] if group["name"] == "surfers"}
+    return 1e3 * float(found["surfers"]["p95_s"])
+
+
+def worst_site(run: Run) -> float:
+    """Least share of 5 % of the users of a site."""
+    return min(float(node["share"]["p5"]) for node in run["access"]["nodes"] if node["level"] == "site")
+
+
+def gateway_busy(run: Run) -> float:
+    """Share of the time in which the gateway sends towards the subscribers."""
+    return next(float(link["utilisation"]) for link in run["links"] if link["name"] == "gateway/down")
+
+
+MEASURES: Measures = {
+    "video p5": (2, share("viewers", "p5")),
+    "video p50": (2, share("viewers")),
+    "web p5": (2, share("surfers", "p5")),
+    "heavy p50": (2, share("heavy")),
+    "worst site p5": (2, worst_site),
+    "page object p95 (ms)": (0, page_object_ms),
+    "web delay p99 (ms)": (0, delay_ms("web", "p99")),
+    "video delay p99 (ms)": (0, delay_ms("video", "p99")),
+    "upload delay p50 (ms)": (0, delay_ms("backup", "p50")),
+    "gateway busy": (3, gateway_busy),
 }
-"""Columns of the first table, with digits."""
-
-HOMES_MEASURES = {
-    "download p50": 2,
-    "upload p50": 2,
-    "game down p50 (ms)": 1,
-    "game down p99 (ms)": 1,
-    "game up p50 (ms)": 1,
-    "game up p99 (ms)": 1,
-    "told 250": 2,
-    "told 2.5": 2,
-    "gateway busy": 2,
+HOMES_MEASURES: Measures = {
+    "download p50": (2, share("loading")),
+    "upload p50": (2, share("saving")),
+    "game down p50 (ms)": (1, delay_ms("game down", "p50")),
+    "game down p99 (ms)": (1, delay_ms("game down", "p99")),
+    "game up p50 (ms)": (1, delay_ms("game up", "p50")),
+    "game up p99 (ms)": (1, delay_ms("game up", "p99")),
+    "told 250": (2, share("told 250")),
+    "told 2.5": (2, share("told 2.5")),
+    "gateway busy": (2, gateway_busy),
 }
-"""Columns of the table of homes."""
-
-UNEVEN_MEASURES = {"one of six": 2, "one alone": 2, "gateway busy": 3}
-"""Columns of the table of the uneven network."""
-
+UNEVEN_MEASURES: Measures = {
+    "one of six": (2, share("six")),
+    "one alone": (2, share("one")),
+    "gateway busy": (3, gateway_busy),
+}
 
 STATE_HEAD = (
     "scheme",
@@ -95,10 +139,6 @@ STATE_HEAD = (
 )
 """Columns of the table of state: bytes, but for the last two. Ports down and up, then the edge."""
 # The order is that in which `state` gives them: ports down, the gateway's port up, the edge of either way.
-
-Measure = Callable[[Mapping[str, Any]], dict[str, float]]
-Found = dict[tuple[str, ...], dict[str, Interval]]
-"""Means by the words at the head of their row."""
 
 
 def cases() -> dict[str, Scenario]:
@@ -161,66 +201,6 @@ def uneven() -> Scenario:
     )
 
 
-def measures(run: Mapping[str, Any]) -> dict[str, float]:
-    """Those of a run of the network of the example."""
-    groups = {group["name"]: group for group in run["groups"]}
-    share = shares(run)
-    delay = delays_ms(run)
-    sites = [node["share"]["p5"] for node in run["access"]["nodes"] if node["level"] == "site"]
-    return {
-        "video p5": share["viewers"]["p5"],
-        "video p50": share["viewers"]["p50"],
-        "web p5": share["surfers"]["p5"],
-        "heavy p50": share["heavy"]["p50"],
-        "worst site p5": min(sites),
-        "page object p95 (ms)": 1e3 * groups["surfers"]["transfer_times"]["p95_s"],
-        "web delay p99 (ms)": delay["web"]["p99_s"],
-        "video delay p99 (ms)": delay["video"]["p99_s"],
-        "upload delay p50 (ms)": delay["backup"]["p50_s"],
-        "gateway busy": gateway_busy(run),
-    }
-
-
-def homes_measures(run: Mapping[str, Any]) -> dict[str, float]:
-    """Those of a run of homes."""
-    share, delay = shares(run), delays_ms(run)
-    found = {"download p50": share["loading"]["p50"], "upload p50": share["saving"]["p50"]}
-    found |= {
-        f"{game} {key} (ms)": delay[game][f"{key}_s"] for game in ("game down", "game up") for key in ("p50", "p99")
-    }
-    found |= {name: share[name]["p50"] for name in ("told 250", "told 2.5") if name in share}
-    return {**found, "gateway busy": gateway_busy(run)}
-
-
-def uneven_measures(run: Mapping[str, Any]) -> dict[str, float]:
-    """Those of a run of the uneven network."""
-    share = shares(run)
-    return {"one of six": share["six"]["p50"], "one alone": share["one"]["p50"], "gateway busy": gateway_busy(run)}
-
-
-def shares(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Percentiles of each group's throughput over its users' own max-min shares."""
-    return {group["name"]: group["user_summary"]["share"] for group in run["groups"]}
-
-
-def delays_ms(run: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """One-way delay of each application, in ms whatever its fields are called."""
-    return {
-        one["name"]: {key: 1e3 * value for key, value in one["one_way_delay"].items() if key.endswith("_s")}
-        for one in run["access"]["applications"]
-    }
-
-
-def gateway_busy(run: Mapping[str, Any]) -> float:
-    """Share of the time in which the gateway sends towards the subscribers."""
-    return next(float(link["utilisation"]) for link in run["links"] if link["name"] == "gateway/down")
-
-
-def means(found: Sequence[Mapping[str, float]]) -> dict[str, Interval]:
-    """Of the replications."""
-    return {name: interval([one[name] for one in found]) for name in found[0]}
-
-
 def state(scenario: Scenario, entry: str) -> list[str]:
     """Bytes at ports of each level, of meters and plans by place; token buckets and mode changes a packet down.
 
@@ -255,7 +235,7 @@ def state(scenario: Scenario, entry: str) -> list[str]:
     return [*sizes, *(f"{readings[name]:.1f}" for name in ("buckets_per_packet", "mode_changes_per_packet"))]
 
 
-def draw(found: Found) -> None:
+def draw(found: Found, out: Path) -> None:
     """A panel for each case: median shares of videos and heavy users under each scheme."""
     import matplotlib as mpl
 
@@ -283,38 +263,40 @@ def draw(found: Found) -> None:
         panels[0].invert_yaxis()
         drawn.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
         drawn.suptitle("Median throughput over max-min share", fontsize=11, x=0.01, ha="left")
-        FIGURE.write_bytes(plots.as_bytes(drawn, ".png"))
+        write_aside(out / "access-networks.png", plots.as_bytes(drawn, ".png"))
 
 
 @bench("access-network", page="docs/access-networks.md")
+@out("docs/figures")
 @replications(5)
-def main(report: Report, replications: int) -> None:
+def main(report: Report, out: Path, replications: int) -> None:
     """Simulates, and writes tables and figure; some cases have more replications."""
 
-    def found(case: str, scenario: Scenario, entry: str, of: Measure, least: int = 0) -> dict[str, Interval]:
+    def found(case: str, scenario: Scenario, entry: str, of: Measures, least: int = 0) -> dict[str, Interval]:
         runs = fairlane.run(scenario.changed(COMPARED[entry]), replications=max(replications, least)).runs
         click.echo(f"{case}, {entry}", err=True)
-        return means([of(run) for run in runs])
+        values = {name: [found for run in runs if (found := value(run)) is not None] for name, (_, value) in of.items()}
+        return {name: interval(all_) for name, all_ in values.items() if all_}
 
-    def table(mark: str, head: Sequence[str], digits: Mapping[str, int], of: Found) -> None:
-        columns = {**dict.fromkeys(head, ""), **{name: f"{{:.{places}f}}" for name, places in digits.items()}}
-        report.table(columns, [[*names, *map(own.get, digits)] for names, own in of.items()], mark)
+    def table(mark: str, head: Sequence[str], of: Measures, found: Found) -> None:
+        columns = {**dict.fromkeys(head, ""), **{name: f"{{:.{digits}f}}" for name, (digits, _) in of.items()}}
+        report.table(columns, [[*names, *map(own.get, of)] for names, own in found.items()], mark)
 
     network = cases()
     shown: Found = {
-        (case, entry): found(case, scenario, entry, measures, MORE.get(case, 0))
+        (case, entry): found(case, scenario, entry, MEASURES, MORE.get(case, 0))
         for case, scenario in network.items()
         for entry in ENTRIES
     }
     table("access shares", ["case", "scheme"], MEASURES, shown)
-    draw(shown)
+    draw(shown, out)
     states = [[entry, *state(network["normal load"].changed(own), entry)] for entry, own in ENTRIES.items()]
     report.table(dict.fromkeys(STATE_HEAD, ""), states, "access state")
     light: Found = {
-        (case, entry): found(case, scenario, entry, homes_measures)
+        (case, entry): found(case, scenario, entry, HOMES_MEASURES)
         for case, scenario in homes().items()
         for entry in ENTRIES
     }
     table("access homes", ["case", "scheme"], HOMES_MEASURES, light)
-    rows: Found = {(entry,): found("uneven", uneven(), entry, uneven_measures) for entry in COMPARED}
+    rows: Found = {(entry,): found("uneven", uneven(), entry, UNEVEN_MEASURES) for entry in COMPARED}
     table("access uneven", ["scheme"], UNEVEN_MEASURES, rows)

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -265,8 +266,10 @@ def nanoseconds(line: Json) -> float:
     return 1e3 / rate(line)
 
 
-def instructions(*command: str | Path, options: Sequence[str] = ()) -> tuple[int, str]:
-    """Instructions that callgrind counts in a program, and what the program prints."""
+def instructions(*command: str | Path, options: Sequence[str] = ()) -> float | None:
+    """Instructions per packet that callgrind counts in a program that prints its packets; None without valgrind."""
+    if shutil.which("valgrind") is None:
+        return None
     with tempfile.TemporaryDirectory() as folder:
         callgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", *options]
         words = [*callgrind, *map(str, command)]
@@ -274,7 +277,8 @@ def instructions(*command: str | Path, options: Sequence[str] = ()) -> tuple[int
     total = re.search(r"Collected : (\d+)", done.stderr)
     if total is None:
         raise RuntimeError(f"valgrind gave no count:\n{done.stderr}")
-    return int(total[1]), done.stdout
+    printed: Any = json.loads(done.stdout)
+    return int(total[1]) / int(printed["packets"] if isinstance(printed, dict) else printed)
 
 
 def rustc() -> tuple[str, str]:

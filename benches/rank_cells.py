@@ -48,19 +48,13 @@ def queue(scheme: str, packets: int) -> Table:
     return {"scheme": scheme, "limit": f"{packets} packets", **thresholds}
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """The link that users share.
-
-    Attributes:
-        rate_mbps: Of the link.
-        rtt_ms: Without queues.
-    """
+class OneLink:
+    """A cell whose users share one link: its rate, and the round-trip time without queues."""
 
     rate_mbps: int
     rtt_ms: int
 
-    def packets(self, bdp: float) -> int:
+    def packets_of(self, bdp: float) -> int:
         """Packets in so many bandwidth-delay products."""
         return math.ceil(bdp * self.rate_mbps * 1e3 * self.rtt_ms / WIRE_BITS)
 
@@ -76,7 +70,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(OneLink):
     """Users on one link.
 
     Attributes:
@@ -94,7 +88,7 @@ class Cell:
     @property
     def packets(self) -> int:
         """Limit of the queue."""
-        return Link(self.rate_mbps, self.rtt_ms).packets(self.buffer_bdp)
+        return self.packets_of(self.buffer_bdp)
 
     @property
     def name(self) -> str:
@@ -104,10 +98,6 @@ class Cell:
     def worst_share(self, rates_bps: Sequence[float]) -> float:
         """Rate of the user with the least over its max-min share."""
         return min(rates_bps) * len(rates_bps) / (self.rate_mbps * 1e6)
-
-    def topology(self) -> Table:
-        """As Fairlane reads it."""
-        return Link(self.rate_mbps, self.rtt_ms).topology()
 
     def groups(self, mix: Sequence[Users], start_until: str, settings: Callable[[str], Table]) -> list[Table]:
         """The groups of a mix.

@@ -8,8 +8,6 @@ misses. `crates/bench/src/bin/cost.rs` says what is sent.
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -30,26 +28,21 @@ ONCE = {"bytes at the port, idle", "bytes at the edge per user"}
 """Columns that do not depend on the number of flows."""
 
 
-def instructions_per_packet(program: Path, function: str, *arguments: str) -> float | None:
-    """Instructions per packet inside a function of the program; None without valgrind."""
-    if shutil.which("valgrind") is None:
-        return None
-    inside = [f"--toggle-collect=cost::{function}*"]
-    total, printed = instructions(program, *arguments, str(COUNTED_PACKETS), options=inside)
-    packets: int = json.loads(printed)["packets"]
-    return total / packets
-
-
 def measure(program: Path, scheme: str, flows: int) -> Cost:
     """Run a scheme several times."""
     turns: list[dict[str, Any]] = [run(program, scheme, str(flows)) for _ in range(TURNS)]
     state = turns[0]
     has_edge = state["edge_bytes"] > 0
+
+    def count(function: str) -> float | None:
+        inside = [f"--toggle-collect=cost::{function}*"]
+        return instructions(program, scheme, str(flows), str(COUNTED_PACKETS), options=inside)
+
     return {
         "ns per packet, port": min(turn["port_ns"] for turn in turns),
-        "instructions, port": instructions_per_packet(program, "port", scheme, str(flows)),
+        "instructions, port": count("port"),
         "ns, edge": min(turn["edge_ns"] for turn in turns) if has_edge else 0.0,
-        "instructions, edge": instructions_per_packet(program, "edge", scheme, str(flows)) if has_edge else 0.0,
+        "instructions, edge": count("edge") if has_edge else 0.0,
         "bytes at the port, idle": state["port_bytes_idle"],
         "bytes at the port": state["port_bytes"],
         "bytes at the edge per user": state["edge_bytes"] / flows,

@@ -5,7 +5,6 @@ With valgrind the table also has the instructions per packet, which depend on no
 
 from __future__ import annotations
 
-import shutil
 from functools import partial
 
 from . import harness
@@ -26,26 +25,18 @@ COLUMNS = {"sender": "", "M packets per CPU s": "{:.2f}", "events per packet": "
 COLUMNS |= {"instructions per packet": "{:.0f}", "use": "{:.3f}", "dropped share": "{:.3f}"}
 
 
-def per_packet(tcp: Json) -> float | None:
-    """Instructions per delivered packet; None without valgrind."""
-    if shutil.which("valgrind") is None:
-        return None
-    total, packets = harness.instructions(build("count"), scenario(SCENARIO, tcp=tcp, run=SHORT))
-    return total / int(packets)
-
-
 @bench("senders")
 @turns(9)
 def main(report: Report, turns: int) -> None:
     """Measures and prints a table."""
-    measure = build("measure")
+    measure, count = build("measure"), build("count")
     variants = {label: partial(run, measure, scenario(SCENARIO, tcp=tcp)) for label, tcp in VARIANTS.items()}
     rows = []
     for label, results in interleaved(turns, variants).items():
         last = results[-1]
         delivered, dropped = int(last["delivered_packets"]), int(last["dropped_packets"])
         rates, events = [harness.rate(line) for line in results], last["events"] / delivered
-        share = dropped / (delivered + dropped)
-        rows.append([label, rates, events, per_packet(VARIANTS[label]), last["utilisation"], share])
+        per_packet = harness.instructions(count, scenario(SCENARIO, tcp=VARIANTS[label], run=SHORT))
+        rows.append([label, rates, events, per_packet, last["utilisation"], dropped / (delivered + dropped)])
     above = f"{SCENARIO.stem}, medians of {turns} turns (lowest to highest), {harness.conditions()}."
     report.table(COLUMNS, rows, above=above)

@@ -27,4 +27,7 @@ case $1 in
         "$bin/python" tools/generate.py
         "$bin/python" tools/notebook.py
         "$bin/ruff" check --fix $python ;;
+    *)
+        echo "error: $1: no such target" >&2
+        exit 2 ;;
 esac

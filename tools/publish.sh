@@ -18,5 +18,8 @@ case $1 in
         for name in share-delay share-state edge-core; do
             cp "results/evaluation/$name.png" "docs/figures/evaluation-$name.png"
         done ;;
+    *)
+        echo "error: $1: no such target" >&2
+        exit 2 ;;
 esac
 .venv/bin/python tools/generate.py

@@ -22,4 +22,7 @@ case $1 in
     p4-vectors)
         $schemes p4_tables -- planes/p4/generated
         $schemes p4_vectors ;;
+    *)
+        echo "error: $1: no such target" >&2
+        exit 2 ;;
 esac

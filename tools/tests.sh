@@ -37,4 +37,7 @@ case $1 in
         cargo test --package fairlane-sim --lib --quiet -- --ignored
         cargo test --package fairlane-schemes --test integration --quiet -- --ignored
         .venv/bin/pytest --quiet -m long ;;
+    *)
+        echo "error: $1: no such target" >&2
+        exit 2 ;;
 esac

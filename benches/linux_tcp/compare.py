@@ -63,10 +63,11 @@ def on_both(
     runs: Mapping[str, int],
     store: Path,
     of: Callable[[Mapping[str, Any]], Mapping[str, float]],
+    jobs: int = 1,
 ) -> list[Measure]:
     """Measures of a scenario in the simulator and on another plane, each with its number of runs."""
     counts = {f"{plane}:run.replications": count for plane, count in runs.items()}
-    found = compare(scenario, [scheme], planes=tuple(runs), settings=counts, store=store, jobs=1)
+    found = compare(scenario, [scheme], planes=tuple(runs), settings=counts, store=store, jobs=jobs)
     ours, theirs = ([of(run) for run in one.result.runs] for one in found)
     return [Measure(name, [run[name] for run in ours], [run[name] for run in theirs], TOLERANCE) for name in ours[0]]
 

@@ -11,7 +11,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
-from ..rank_cells import Link, queue
+from ..rank_cells import OneLink, queue
 
 MIXES = (("reno", "reno"), ("cubic", "cubic"), ("bbr1", "bbr1"), ("reno", "cubic"), ("cubic", "bbr1"), ("reno", "bbr1"))
 """Congestion controls of the first and of the second user."""
@@ -26,7 +26,7 @@ OF_PACED = {"bbr1": {"tso": "0 B"}}
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(OneLink):
     """Two users on one link.
 
     Attributes:
@@ -46,14 +46,9 @@ class Cell:
     queue: str
 
     @property
-    def link(self) -> Link:
-        """The link of the users."""
-        return Link(self.rate_mbps, self.rtt_ms)
-
-    @property
     def packets(self) -> int:
         """Limit of the queue."""
-        return self.link.packets(self.buffer_bdp)
+        return self.packets_of(self.buffer_bdp)
 
     @property
     def name(self) -> str:
@@ -66,7 +61,7 @@ class Cell:
         return {
             "name": self.name,
             "run": {"warmup": "5 s", "measure": "15 s"},
-            "topology": self.link.topology(),
+            "topology": self.topology(),
             "tcp": {"profile": "linux"},
             "queue": queue(self.queue, self.packets),
             "groups": [

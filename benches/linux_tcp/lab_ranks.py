@@ -15,15 +15,15 @@ from typing import Any
 
 from fairlane import Scenario
 from fairlane.base.planes import FORWARDER, SIMULATOR
-from fairlane.lab import compare
 from fairlane.results.intervals import interval
 
 from ..harness import Report, bench, chosen, jobs, machine, only, out
 from ..rank_cells import Cell
 from ..ranking import Sides, rank
+from .compare import on_both
 from .lab_rank_grid import SCHEMES, cells, scenario
 
-RUNS = {FORWARDER: 3, SIMULATOR: 20}
+RUNS = {SIMULATOR: 20, FORWARDER: 3}
 
 
 def measures(record: Mapping[str, Any], cell: Cell) -> dict[str, float]:
@@ -40,10 +40,8 @@ def measures(record: Mapping[str, Any], cell: Cell) -> dict[str, float]:
 def measured(store: Path, cell: Cell, scheme: str, jobs: int) -> dict[str, Sides]:
     """A scheme in a cell on both planes."""
     asked = Scenario.from_dict(scenario(cell, scheme))
-    counts = {f"{plane}:run.replications": runs for plane, runs in RUNS.items()}
-    found = compare(asked, [scheme], planes=(SIMULATOR, FORWARDER), settings=counts, store=store, jobs=jobs)
-    ours, theirs = ([measures(run, cell) for run in one.result.runs] for one in found)
-    return {name: (interval([run[name] for run in ours]), interval([run[name] for run in theirs])) for name in ours[0]}
+    found = on_both(asked, scheme, RUNS, store, lambda run: measures(run, cell), jobs)
+    return {measure.name: (interval(measure.ours), interval(measure.theirs)) for measure in found}
 
 
 @bench("lab-ranks", page="docs/agreement-ranks.md")

@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-from ..rank_cells import ACCESS_DELAY_MS, Link
+from ..rank_cells import ACCESS_DELAY_MS, OneLink
 from .controls import CONTROLS, RECORDS, WITHOUT_TIMESTAMPS, Table
 
 GRID_CONTROLS = ("bbr1", "dctcp", "vegas", "ledbat")
@@ -43,7 +43,7 @@ nobody."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(OneLink):
     """Users on one link.
 
     Attributes:
@@ -72,7 +72,7 @@ class Cell:
         return {
             "name": self.name,
             "run": RUN,
-            "topology": Link(self.rate_mbps, self.rtt_ms).topology(),
+            "topology": self.topology(),
             "tcp": tcp,
             "queue": self._queue(),
             "groups": list(self._groups()),
@@ -82,21 +82,18 @@ class Cell:
     def _marks(self) -> bool:
         return self.control == "dctcp"
 
-    def _packets(self, bdp: float) -> int:
-        return Link(self.rate_mbps, self.rtt_ms).packets(bdp)
-
     def _queue_name(self) -> str:
         if self.buffer_bdp is None:
             return "codel"
-        return f"{self._packets(self.buffer_bdp)} packets" + (", step mark" if self._marks else "")
+        return f"{self.packets_of(self.buffer_bdp)} packets" + (", step mark" if self._marks else "")
 
     def _queue(self) -> Table:
         if not self._marks:
-            return {"scheme": "droptail", "limit": f"{self._packets(self.buffer_bdp or 1)} packets"}
-        limit = {"limit": f"{self._packets(MARKED_LIMIT_BDP)} packets", "ecn": True}
+            return {"scheme": "droptail", "limit": f"{self.packets_of(self.buffer_bdp or 1)} packets"}
+        limit = {"limit": f"{self.packets_of(MARKED_LIMIT_BDP)} packets", "ecn": True}
         if self.buffer_bdp is None:
             return {"scheme": "codel"} | limit
-        threshold = self._packets(self.buffer_bdp)
+        threshold = self.packets_of(self.buffer_bdp)
         step = {"min_th": f"{threshold} packets", "max_th": f"{threshold + 1} packets", "max_p": 1.0, "weight": 1.0}
         off = {"gentle": False, "wait": False, "hard_drop": False, "forced_restarts": False}
         return {"scheme": "red"} | limit | step | off
