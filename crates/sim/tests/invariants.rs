@@ -228,7 +228,7 @@ fn scenario_with(queue: impl Strategy<Value = Json>) -> impl Strategy<Value = Js
     )
 }
 
-/// Sources that last as long as the run, on networks without time series: what may be handled late, or at once.
+/// Sources that last as long as the run, on networks without time series: what may be handled late.
 fn lasting_scenario() -> impl Strategy<Value = Json> {
     let queue = prop_oneof![2 => abc_queue(), 3 => any_queue(), 1 => Just(json!({"scheme": "droptail"}))];
     scenario_with(queue).prop_filter_map("no source lasts", |mut scenario| {
@@ -254,7 +254,7 @@ struct Looking;
 
 impl Observer for Looking {}
 
-/// The record of a run in which nothing is handled late or at once.
+/// The record of a run in which nothing is handled late.
 fn run_event_by_event(scenario: &Scenario) -> RunRecord {
     let record = engine::observe(scenario, 0, &AtomicBool::new(false), &mut Looking).expect("nobody cancels");
     RunRecord { cpu_seconds: None, ..record }
@@ -265,10 +265,10 @@ fn check_against_event_by_event(scenario: &Json) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// As `what_is_handled_late_or_at_once_changes_no_result`, on many more scenarios.
+/// As `what_is_handled_late_changes_no_result`, on many more scenarios.
 #[test]
 #[ignore = "takes minutes"]
-fn what_is_handled_late_or_at_once_changes_no_result_of_ten_thousand() {
+fn what_is_handled_late_changes_no_result_of_ten_thousand() {
     let config = ProptestConfig { cases: 10_000, failure_persistence: None, ..Default::default() };
     let mut runner = TestRunner::new(config);
     let drawn = prop_oneof![2 => lasting_scenario(), 1 => scenario()];
@@ -341,7 +341,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_handled_late_or_at_once_changes_no_result(lasting in lasting_scenario(), any in scenario()) {
+    fn what_is_handled_late_changes_no_result(lasting in lasting_scenario(), any in scenario()) {
         check_against_event_by_event(&lasting)?;
         check_against_event_by_event(&any)?;
     }
