@@ -10,7 +10,7 @@
 //! | (1) | each arrival samples one waiting packet; its flow, in a cache of c flows (least recently used), has a hit | `Occupancy::sampled` |
 //! | (2) | `Hit`: its part of a virtual queue of the last m samples, `virtual_queue` | `Window::hit` |
 //! | (3) | `Fair = 1/N_act` | `Occupancy::excess` |
-//! | (4) | at an average queue of `min_th` or more, a cached flow with `Hit > Fair` loses its arrival with `p = min(1, (Hit-Fair)/Fair)` | `Black::drops_early` |
+//! | (4) | at an average queue of `min_th` or more, a cached flow with `Hit > Fair` loses its arrival with `p = min(1, (Hit-Fair)/Fair)` | `Black::judge` |
 //! | (5) | RED decides on every arrival that (4) spares, see [`super::red`] | `RedCore::decide` |
 //!
 //! N_act comes from a direct bitmap of b bits, `n = b * ln(b/z)` with z bits still zero.
@@ -36,6 +36,7 @@
 //! Not implemented: ECN; insertion into the cache with a probability below 1; classes: the queue is one FIFO for all.
 
 use super::red_core::{RedCore, RedDecision};
+use super::sampled_queue::{SampledQueue, Sampler};
 pub use super::virtual_queue::WindowKind;
 use super::virtual_queue::{Share, Window};
 use super::with_red::RedPartParams;
@@ -95,102 +96,72 @@ impl SchemeSpec for BlackScheme {
     };
     const ORDERS_PACKETS: bool = true;
     type Params = BlackParams;
-    type Discipline<P: Packet> = Black<P>;
+    type Discipline<P: Packet> = SampledQueue<P, Black>;
 
     fn check(params: &Self::Params, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
         params.red.check(buffer.limit, table)
     }
 
-    fn build<P: Packet>(params: &Self::Params, port: &Port<'_>) -> Black<P> {
-        Black {
-            queue: RandomAccessFifo::default(),
-            limit: port.buffer.limit,
-            red: RedCore::new(params.red.settings(port.buffer.limit), port.rate),
-            share_per: params.share_per,
-            occupancy: Box::new(Occupancy::new(params)),
-            probability: 0.0,
-        }
+    fn build<P: Packet>(params: &Self::Params, port: &Port<'_>) -> Self::Discipline<P> {
+        let sampler =
+            Black { share_per: params.share_per, occupancy: Box::new(Occupancy::new(params)), probability: 0.0 };
+        SampledQueue::new(sampler, &params.red, port.buffer.limit, port.rate)
     }
 }
 
-/// BLACK at one port, with its queue.
+/// BLACK at one port.
 #[derive(Clone, Debug)]
-pub struct Black<P> {
-    queue: RandomAccessFifo<P>,
-    limit: QueueLimit,
-    red: RedCore,
+pub struct Black {
     share_per: FlowKey,
     occupancy: Box<Occupancy>,
     /// That of the last drop decision: eq. (4), and RED if it got so far.
     probability: f64,
 }
 
-impl<P: Packet> Black<P> {
+impl Black {
     /// Whether an arrival that was counted is to be dropped before the queue is full.
-    fn drops_early(&mut self, flow: u32, wire_bytes: u32, backlog: Backlog, rng: &mut Rng) -> bool {
-        let congested = self.red.average() >= self.red.min_th() && backlog.packets > 0;
+    fn judge(&mut self, red: &mut RedCore, flow: u32, wire_bytes: u32, backlog: Backlog, rng: &mut Rng) -> bool {
+        let congested = red.average() >= red.min_th() && backlog.packets > 0;
         let excess = if congested { self.occupancy.excess(flow) } else { 0.0 };
         let unfair = excess.clamp(0.0, 1.0); // eq. (4)
         if unfair > 0.0 && rng.open01() < unfair {
             self.probability = unfair;
-            self.red.restart();
+            red.restart();
             return true;
         }
-        let decision = self.red.decide(backlog, wire_bytes, rng); // eq. (5)
-        self.probability = 1.0 - (1.0 - unfair) * (1.0 - self.red.probability());
+        let decision = red.decide(backlog, wire_bytes, rng); // eq. (5)
+        self.probability = 1.0 - (1.0 - unfair) * (1.0 - red.probability());
         decision != RedDecision::Pass
     }
 }
 
-impl<P: Packet> QueueDiscipline<P> for Black<P> {
-    fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
-        let (backlog, flow) = (self.queue.backlog(), self.share_per.of(&packet));
+impl Sampler for Black {
+    fn drops_early<P: Packet>(
+        &mut self,
+        (packet, now): (&P, Time),
+        queue: &mut RandomAccessFifo<P>,
+        red: &mut RedCore,
+        rng: &mut Rng,
+        _: &mut impl DropSink<P>,
+    ) -> bool {
+        let flow = self.share_per.of(packet);
         self.occupancy.arrived(flow, now, rng);
-        if let Some(position) = self.queue.draw(rng) {
-            self.occupancy.sampled(flow, self.share_per.of(self.queue.at(position)), now);
+        if let Some(position) = queue.draw(rng) {
+            self.occupancy.sampled(flow, self.share_per.of(queue.at(position)), now);
         }
-        self.red.arrival(backlog, packet.wire_bytes(), now);
-        if self.drops_early(flow, packet.wire_bytes(), backlog, rng) {
-            drops.dropped(&packet, DropReason::Aqm, backlog);
-        } else if !backlog.has_room_for(packet.wire_bytes(), self.limit) {
-            self.red.overflowed();
-            drops.dropped(&packet, DropReason::Overlimit, backlog);
-        } else {
-            packet.set_enqueued_at(now);
-            self.queue.push(packet);
-        }
+        self.judge(red, flow, packet.wire_bytes(), queue.backlog(), rng)
     }
 
-    fn dequeue(&mut self, now: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
-        let packet = self.queue.pop();
-        if packet.is_none() {
-            self.red.idle(now);
-        }
-        packet
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn set_link_rate(&mut self, rate: BitRate) {
-        self.red.set_link_rate(rate);
-    }
-
-    fn drop_probability(&self) -> Option<f64> {
-        Some(self.probability)
+    fn drop_probability(&self, _: &RedCore) -> f64 {
+        self.probability
     }
 
     fn state_size(&self) -> StateSize {
-        let fixed = size_of_val(self) - size_of_val(&self.queue) - size_of_val(&self.red);
-        StateSize {
-            records: self.occupancy.cache.len(),
-            bytes: fixed + self.red.bytes() + size_of::<Occupancy>() + self.occupancy.bytes(),
-        }
+        let bytes = size_of::<Occupancy>() + self.occupancy.bytes();
+        StateSize { records: self.occupancy.cache.len(), bytes }
     }
 
     fn report(&self, report: Report<'_>) {
-        report("average_queue", self.red.average());
         report("flows", self.occupancy.flows);
     }
 }
@@ -273,18 +244,15 @@ impl Matches {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fairqueue::testing::{build, offer};
     use crate::testing::{Drops, TestPacket, readings};
 
-    fn black(own: BlackParams, red: RedPartParams, limit: QueueLimit) -> Black<TestPacket> {
-        let buffer = BufferParams { limit, ..Default::default() };
-        let port = Port { buffer: &buffer, rate: BitRate(5_000_000), weights: &Weights::equal() };
-        BlackScheme::build(&BlackParams { red, ..own }, &port)
+    fn black(own: BlackParams, red: RedPartParams, limit: QueueLimit) -> SampledQueue<TestPacket, Black> {
+        build::<BlackScheme>(&BlackParams { red, ..own }, limit, &Weights::equal()).0
     }
 
-    fn offer(queue: &mut Black<TestPacket>, flow: u32, rng: &mut Rng) -> Option<DropReason> {
-        let mut drops = Drops::default();
-        queue.enqueue(TestPacket { flow, ..Default::default() }, Time::ZERO, rng, &mut drops);
-        drops.0.first().map(|drop| drop.1)
+    fn reasons(drops: &Drops) -> Vec<DropReason> {
+        drops.0.iter().map(|drop| drop.1).collect()
     }
 
     /// Occupancy that knows the number of flows.
@@ -338,14 +306,14 @@ mod tests {
     fn the_bitmap_counts_arrivals_dropped_or_not() {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut queue = black(BlackParams::default(), RedPartParams::default(), QueueLimit::Packets(2));
-        (0..100).for_each(|flow| _ = offer(&mut queue, flow, &mut rng));
+        (0..100).for_each(|flow| _ = offer(&mut queue, &mut rng, flow, &[1500]));
         // 2.2 % standard error; five of them.
-        assert!((queue.occupancy.flows / 100.0 - 1.0).abs() < 0.12, "{}", queue.occupancy.flows);
+        assert!((queue.sampler.occupancy.flows / 100.0 - 1.0).abs() < 0.12, "{}", queue.sampler.occupancy.flows);
         assert_eq!((queue.state_size().records, queue.backlog().packets), (2, 2));
     }
 
     /// Ten packets wait, four of them of flow 0; the fair share of `known_flows` flows; the average is the queue.
-    fn loaded(known_flows: u32, rng: &mut Rng) -> Black<TestPacket> {
+    fn loaded(known_flows: u32, rng: &mut Rng) -> SampledQueue<TestPacket, Black> {
         let own = BlackParams { flow_count: FlowCount::Known, known_flows, ..Default::default() };
         let red = RedPartParams { weight: 1.0, max_p: 1e-6, ..Default::default() };
         let mut queue = black(own, red, QueueLimit::Packets(24));
@@ -353,10 +321,15 @@ mod tests {
         (0..1000).for_each(|_| {
             let position = queue.queue.draw(rng).unwrap();
             let flow = queue.queue.at(position).flow;
-            queue.occupancy.sampled(99, flow, Time::ZERO);
+            queue.sampler.occupancy.sampled(99, flow, Time::ZERO);
         });
         queue.red.arrival(queue.queue.backlog(), 1500, Time::ZERO);
         queue
+    }
+
+    fn judge(port: &mut SampledQueue<TestPacket, Black>, flow: u32, rng: &mut Rng) -> bool {
+        let SampledQueue { queue, red, sampler, .. } = port;
+        sampler.judge(red, flow, 1500, queue.backlog(), rng)
     }
 
     #[test]
@@ -365,12 +338,12 @@ mod tests {
         // Hit = 0.4 +- 0.0155 (binomial, 1000 samples). Fair 1/3: p = 0.2 +- 0.047; Fair 1/5: p = 1.
         for (known, low, high) in [(2, 0.0, 0.0), (3, 0.0, 0.44), (5, 0.77, 1.0), (6, 1.0, 1.0)] {
             let mut queue = loaded(known, &mut rng);
-            let drops = (0..1000).filter(|_| queue.drops_early(0, 1500, queue.queue.backlog(), &mut rng)).count();
+            let drops = (0..1000).filter(|_| judge(&mut queue, 0, &mut rng)).count();
             let p = queue.drop_probability().unwrap();
             assert!((low..=high).contains(&p), "{known}: {p}");
             // Binomial(1000, p), deviation at most 15.8: five of them.
             assert!((drops as f64 - 1000.0 * p).abs() < 80.0, "{known}: {drops} {p}");
-            assert_eq!(offer(&mut queue, 7_777, &mut rng), None); // never sampled
+            assert!(offer(&mut queue, &mut rng, 7_777, &[1500]).0.is_empty()); // never sampled
         }
     }
 
@@ -383,7 +356,7 @@ mod tests {
         queue.red = RedCore::new(red.settings(QueueLimit::Packets(24)), BitRate(5_000_000));
         queue.red.arrival(Backlog { packets: 12, bytes: 0 }, 1500, Time::ZERO);
         for flow in [0, 7_777] {
-            assert!((0..100).all(|_| queue.drops_early(flow, 1500, queue.queue.backlog(), &mut rng)), "{flow}");
+            assert!((0..100).all(|_| judge(&mut queue, flow, &mut rng)), "{flow}");
         }
     }
 
@@ -392,9 +365,9 @@ mod tests {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut queue = loaded(10, &mut rng);
         queue.red.arrival(Backlog { packets: 3, bytes: 0 }, 1500, Time::ZERO);
-        assert!((0..100).all(|_| !queue.drops_early(0, 1500, queue.queue.backlog(), &mut rng)));
+        assert!((0..100).all(|_| !judge(&mut queue, 0, &mut rng)));
         queue.red.arrival(Backlog { packets: 4, bytes: 0 }, 1500, Time::ZERO);
-        assert!(queue.drops_early(0, 1500, queue.queue.backlog(), &mut rng));
+        assert!(judge(&mut queue, 0, &mut rng));
     }
 
     #[test]
@@ -403,11 +376,11 @@ mod tests {
         let own = || BlackParams { flow_count: FlowCount::Known, known_flows: 1, ..Default::default() };
         let red = RedPartParams { weight: 1.0, gentle: false, ..Default::default() };
         let mut queue = black(own(), red, QueueLimit::Packets(24));
-        let drops: Vec<_> = (0..100).filter_map(|flow| offer(&mut queue, flow, &mut rng)).collect();
+        let drops: Vec<_> = (0..100).flat_map(|flow| reasons(&offer(&mut queue, &mut rng, flow, &[1500]))).collect();
         assert!(drops.iter().all(|&reason| reason == DropReason::Aqm) && queue.backlog().packets == 12);
         let red = RedPartParams { weight: 1e-9, ..Default::default() };
         let mut queue = black(own(), red, QueueLimit::Packets(24));
-        let drops: Vec<_> = (0..30).filter_map(|flow| offer(&mut queue, flow, &mut rng)).collect();
+        let drops: Vec<_> = (0..30).flat_map(|flow| reasons(&offer(&mut queue, &mut rng, flow, &[1500]))).collect();
         assert_eq!(drops, [DropReason::Overlimit; 6]);
         let (names, _): (Vec<_>, Vec<_>) = readings(|report| queue.report(report)).into_iter().unzip();
         assert_eq!(names, ["average_queue", "flows"]);

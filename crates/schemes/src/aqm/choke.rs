@@ -5,8 +5,8 @@
 //!
 //! | average queue of RED | rule | code |
 //! |---|---|---|
-//! | up to `min_th` | enqueue | `Choke::enqueue` |
-//! | above | draw packets; those of the arrival's flow are dropped, and the arrival with them | `Choke::drop_matches` |
+//! | up to `min_th` | enqueue | `SampledQueue::enqueue` |
+//! | above | draw packets; those of the arrival's flow are dropped, and the arrival with them | `Choke::drops_early` |
 //! | above, no match | RED decides, see [`super::red`] | `RedCore::decide` |
 //!
 //! Basic: `draws` packets. Self-adjusting: with the average in the i-th of k equal regions between `min_th` and `max_th`,
@@ -31,6 +31,7 @@
 //! Not implemented: ECN; classes: the queue is one FIFO for all.
 
 use super::red_core::{RedCore, RedDecision};
+use super::sampled_queue::{SampledQueue, Sampler};
 use super::with_red::RedPartParams;
 use crate::contract::prelude::*;
 use crate::queue::random_access_fifo::RandomAccessFifo;
@@ -68,23 +69,26 @@ impl SchemeSpec for ChokeScheme {
     };
     const ORDERS_PACKETS: bool = true;
     type Params = ChokeParams;
-    type Discipline<P: Packet> = Choke<P>;
+    type Discipline<P: Packet> = SampledQueue<P, Choke>;
 
     fn check(params: &Self::Params, buffer: &BufferParams, table: &Table<'_>) -> Result<(), ConfigError> {
         params.red.check(buffer.limit, table)
     }
 
-    fn build<P: Packet>(params: &Self::Params, port: &Port<'_>) -> Choke<P> {
-        Choke::new(params, port.buffer.limit, port.rate)
+    fn build<P: Packet>(params: &Self::Params, port: &Port<'_>) -> Self::Discipline<P> {
+        let sampler = Choke {
+            draws: params.draws,
+            regions: params.self_adjusting.then_some((params.regions, params.draws_beyond)),
+            share_per: params.share_per,
+            matches: 0,
+        };
+        SampledQueue::new(sampler, &params.red, port.buffer.limit, port.rate)
     }
 }
 
-/// CHOKe at one port, with its queue.
+/// CHOKe at one port.
 #[derive(Clone, Debug)]
-pub struct Choke<P> {
-    queue: RandomAccessFifo<P>,
-    limit: QueueLimit,
-    red: RedCore,
+pub struct Choke {
     draws: u32,
     /// k and the draws above max_th, for the self-adjusting variant.
     regions: Option<(u32, u32)>,
@@ -92,95 +96,47 @@ pub struct Choke<P> {
     matches: u64,
 }
 
-impl<P: Packet> Choke<P> {
-    /// An empty queue of `limit` at a link of rate `rate`.
-    #[must_use]
-    pub fn new(params: &ChokeParams, limit: QueueLimit, rate: BitRate) -> Self {
-        Self {
-            queue: RandomAccessFifo::default(),
-            limit,
-            red: RedCore::new(params.red.settings(limit), rate),
-            draws: params.draws,
-            regions: params.self_adjusting.then_some((params.regions, params.draws_beyond)),
-            share_per: params.share_per,
-            matches: 0,
-        }
-    }
-
+impl Choke {
     /// How many packets an arrival is compared with; the average is above `min_th`.
-    fn draws(&self) -> u32 {
+    fn draws(&self, red: &RedCore) -> u32 {
         let Some((regions, beyond)) = self.regions else { return self.draws };
-        if self.red.average() > self.red.max_th() {
+        if red.average() > red.max_th() {
             return beyond;
         }
         let k = f64::from(regions);
-        let above = (self.red.average() - self.red.min_th()) / (self.red.max_th() - self.red.min_th());
+        let above = (red.average() - red.min_th()) / (red.max_th() - red.min_th());
         2 * (k * above).ceil().clamp(1.0, k) as u32
-    }
-
-    /// Drops the drawn packets that are of the arrival's flow; whether there was one.
-    fn drop_matches(&mut self, arrival: &P, rng: &mut Rng, drops: &mut impl DropSink<P>) -> bool {
-        let flow = self.share_per.of(arrival);
-        let mut matched = false;
-        for _ in 0..self.draws() {
-            let Some(position) = self.queue.draw(rng) else { break };
-            if self.share_per.of(self.queue.at(position)) == flow {
-                let backlog = self.queue.backlog();
-                drops.dropped(&self.queue.remove(position), DropReason::Aqm, backlog);
-                self.matches += 1;
-                matched = true;
-            }
-        }
-        matched
     }
 }
 
-impl<P: Packet> QueueDiscipline<P> for Choke<P> {
-    fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
-        let backlog = self.queue.backlog();
-        self.red.arrival(backlog, packet.wire_bytes(), now);
-        if self.red.average() > self.red.min_th() && self.drop_matches(&packet, rng, drops) {
-            self.red.restart();
-            drops.dropped(&packet, DropReason::Aqm, backlog);
-        } else if self.red.decide(backlog, packet.wire_bytes(), rng) != RedDecision::Pass {
-            drops.dropped(&packet, DropReason::Aqm, backlog);
-        } else if !backlog.has_room_for(packet.wire_bytes(), self.limit) {
-            self.red.overflowed();
-            drops.dropped(&packet, DropReason::Overlimit, backlog);
-        } else {
-            packet.set_enqueued_at(now);
-            self.queue.push(packet);
+impl Sampler for Choke {
+    /// Drops the drawn packets that are of the arrival's flow.
+    fn drops_early<P: Packet>(
+        &mut self,
+        (packet, _): (&P, Time),
+        queue: &mut RandomAccessFifo<P>,
+        red: &mut RedCore,
+        rng: &mut Rng,
+        drops: &mut impl DropSink<P>,
+    ) -> bool {
+        let (found, flow, matches_before) = (queue.backlog(), self.share_per.of(packet), self.matches);
+        let draws = if red.average() > red.min_th() { self.draws(red) } else { 0 };
+        for _ in 0..draws {
+            let Some(position) = queue.draw(rng) else { break };
+            if self.share_per.of(queue.at(position)) == flow {
+                let backlog = queue.backlog();
+                drops.dropped(&queue.remove(position), DropReason::Aqm, backlog);
+                self.matches += 1;
+            }
         }
-    }
-
-    fn dequeue(&mut self, now: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
-        let packet = self.queue.pop();
-        if packet.is_none() {
-            self.red.idle(now);
+        if self.matches > matches_before {
+            red.restart();
+            return true;
         }
-        packet
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.queue.backlog()
-    }
-
-    fn set_link_rate(&mut self, rate: BitRate) {
-        self.red.set_link_rate(rate);
-    }
-
-    /// That of RED; a match depends on the draw.
-    fn drop_probability(&self) -> Option<f64> {
-        Some(self.red.probability())
-    }
-
-    fn state_size(&self) -> StateSize {
-        let fixed = size_of_val(self) - size_of_val(&self.queue) - size_of_val(&self.red);
-        StateSize { records: 0, bytes: fixed + self.red.bytes() }
+        red.decide(found, packet.wire_bytes(), rng) != RedDecision::Pass
     }
 
     fn report(&self, report: Report<'_>) {
-        report("average_queue", self.red.average());
         report("matches", self.matches as f64);
     }
 }
@@ -188,25 +144,17 @@ impl<P: Packet> QueueDiscipline<P> for Choke<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fairqueue::testing::{build, drain, offer};
     use crate::testing::{Drops, TestPacket, readings};
 
-    const RATE: BitRate = BitRate(5_000_000);
+    fn port(params: &ChokeParams) -> SampledQueue<TestPacket, Choke> {
+        build::<ChokeScheme>(params, QueueLimit::Packets(24), &Weights::equal()).0
+    }
 
     /// Thresholds 4 and 12 packets, limit 24, the average being the queue itself, RED all but silent.
-    fn choke(own: ChokeParams) -> Choke<TestPacket> {
+    fn choke(own: ChokeParams) -> SampledQueue<TestPacket, Choke> {
         let red = RedPartParams { weight: 1.0, max_p: 1e-6, ..Default::default() };
-        Choke::new(&ChokeParams { red, ..own }, QueueLimit::Packets(24), RATE)
-    }
-
-    fn offer(queue: &mut Choke<TestPacket>, flow: u32, rng: &mut Rng) -> Drops {
-        let mut drops = Drops::default();
-        queue.enqueue(TestPacket { flow, ..Default::default() }, Time::ZERO, rng, &mut drops);
-        drops
-    }
-
-    fn waiting(queue: &mut Choke<TestPacket>, rng: &mut Rng) -> Vec<u32> {
-        let mut drops = Drops::default();
-        std::iter::from_fn(|| queue.dequeue(Time::ZERO, rng, &mut drops)).map(|packet| packet.flow).collect()
+        port(&ChokeParams { red, ..own })
     }
 
     #[test]
@@ -214,22 +162,22 @@ mod tests {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut queue = choke(ChokeParams::default());
         // The fifth packet of the flow finds 4 waiting, an average of 4: not above min_th.
-        (0..5).for_each(|_| assert!(offer(&mut queue, 1, &mut rng).0.is_empty()));
-        assert_eq!(waiting(&mut queue, &mut rng), [1; 5]);
+        (0..5).for_each(|_| assert!(offer(&mut queue, &mut rng, 1, &[1500]).0.is_empty()));
+        assert_eq!(drain(&mut queue, &mut rng), [(1, 1500); 5]);
     }
 
     #[test]
     fn a_match_drops_both() {
         let mut rng = Rng::stream(1, 0, "test", 0);
         let mut queue = choke(ChokeParams::default());
-        (0..5).for_each(|_| _ = offer(&mut queue, 1, &mut rng));
+        (0..5).for_each(|_| _ = offer(&mut queue, &mut rng, 1, &[1500]));
         let dropped = |drops: Drops| drops.0.iter().map(|drop| (drop.0.flow, drop.1)).collect::<Vec<_>>();
         // The sixth finds five of its own flow: whichever is drawn, both go.
-        assert_eq!(dropped(offer(&mut queue, 1, &mut rng)), [(1, DropReason::Aqm); 2]);
+        assert_eq!(dropped(offer(&mut queue, &mut rng, 1, &[1500])), [(1, DropReason::Aqm); 2]);
         assert_eq!(queue.backlog().packets, 4);
         // Four wait: no draw. Then five of flow 1 wait: no packet drawn is of flow 2.
-        assert_eq!(dropped(offer(&mut queue, 1, &mut rng)), []);
-        assert_eq!(dropped(offer(&mut queue, 2, &mut rng)), []);
+        assert_eq!(dropped(offer(&mut queue, &mut rng, 1, &[1500])), []);
+        assert_eq!(dropped(offer(&mut queue, &mut rng, 2, &[1500])), []);
         assert_eq!(readings(|report| queue.report(report))[1], ("matches", 1.0));
     }
 
@@ -245,7 +193,7 @@ mod tests {
         let matched = (0..tries)
             .filter(|_| {
                 let mut copy = queue.clone();
-                !offer(&mut copy, 7, &mut rng).0.is_empty()
+                !offer(&mut copy, &mut rng, 7, &[1500]).0.is_empty()
             })
             .count();
         // Binomial(10000, 3/10): standard deviation 45.8; five of them.
@@ -257,7 +205,7 @@ mod tests {
         let mut queue = choke(ChokeParams { self_adjusting: true, ..Default::default() });
         let mut draws_at = |average: u32| {
             queue.red.arrival(Backlog { packets: average, bytes: 0 }, 1500, Time::ZERO);
-            queue.draws()
+            queue.sampler.draws(&queue.red)
         };
         // Regions of one packet from 4 to 12: ceil(avg - 4), twice; above max_th one.
         assert_eq!([5, 6, 9, 12, 13, 23].map(&mut draws_at), [2, 4, 10, 16, 1, 1]);
@@ -265,18 +213,18 @@ mod tests {
         let own = ChokeParams { self_adjusting: true, draws_beyond: 16, ..Default::default() };
         let mut beyond = choke(own);
         beyond.red.arrival(Backlog { packets: 13, bytes: 0 }, 1500, Time::ZERO);
-        assert_eq!(beyond.draws(), 16);
+        assert_eq!(beyond.sampler.draws(&beyond.red), 16);
         let mut basic = choke(ChokeParams { draws: 3, ..Default::default() });
         basic.red.arrival(Backlog { packets: 20, bytes: 0 }, 1500, Time::ZERO);
-        assert_eq!(basic.draws(), 3);
+        assert_eq!(basic.sampler.draws(&basic.red), 3);
     }
 
     #[test]
     fn every_match_among_several_draws_is_dropped_once() {
         let mut rng = Rng::stream(3, 0, "test", 0);
         let mut queue = choke(ChokeParams { draws: 100, ..Default::default() });
-        (0..5).for_each(|_| _ = offer(&mut queue, 1, &mut rng));
-        let drops = offer(&mut queue, 1, &mut rng);
+        (0..5).for_each(|_| _ = offer(&mut queue, &mut rng, 1, &[1500]));
+        let drops = offer(&mut queue, &mut rng, 1, &[1500]);
         // 100 draws empty a queue of one flow; no packet is dropped twice, the arrival comes last.
         assert_eq!(drops.0.len(), 6);
         assert_eq!(drops.0.iter().map(|drop| drop.2.packets).collect::<Vec<_>>(), [5, 4, 3, 2, 1, 5]);
@@ -286,17 +234,17 @@ mod tests {
     #[test]
     fn what_does_not_match_is_left_to_red_and_to_the_limit() {
         let mut rng = Rng::stream(1, 0, "test", 0);
-        let with = |red| Choke::new(&ChokeParams { red, ..Default::default() }, QueueLimit::Packets(24), RATE);
+        let with = |red| port(&ChokeParams { red, ..Default::default() });
         let mut queue = with(RedPartParams { weight: 1.0, gentle: false, ..Default::default() });
-        let drops: Vec<_> = (0..100).flat_map(|flow| offer(&mut queue, flow, &mut rng).0).collect();
+        let drops: Vec<_> = (0..100).flat_map(|flow| offer(&mut queue, &mut rng, flow, &[1500]).0).collect();
         // Without the gentle line RED drops everything from max_th = 12 on.
         assert!(drops.iter().all(|drop| drop.1 == DropReason::Aqm) && queue.backlog().packets <= 12);
         assert_eq!(queue.drop_probability(), Some(1.0));
         let mut queue = with(RedPartParams { weight: 1e-9, ..Default::default() });
-        let drops: Vec<_> = (0..30).flat_map(|flow| offer(&mut queue, flow, &mut rng).0).collect();
+        let drops: Vec<_> = (0..30).flat_map(|flow| offer(&mut queue, &mut rng, flow, &[1500]).0).collect();
         assert_eq!(drops.iter().map(|drop| drop.1).collect::<Vec<_>>(), [DropReason::Overlimit; 6]);
         let state = queue.state_size();
-        assert_eq!(waiting(&mut queue, &mut rng), (0..24).collect::<Vec<_>>());
+        assert_eq!(drain(&mut queue, &mut rng), (0..24).map(|flow| (flow, 1500)).collect::<Vec<_>>());
         assert_eq!((state, state.records), (queue.state_size(), 0)); // the same whatever waits
     }
 
@@ -309,10 +257,10 @@ mod tests {
             ..Default::default()
         };
         let params = ChokeParams { draws: 100, red, ..Default::default() };
-        let mut queue = Choke::new(&params, QueueLimit::Packets(24), RATE);
+        let mut queue = port(&params);
         let mut rng = Rng::stream(1, 0, "test", 0);
         // 4 packets of 1500 bytes are 6000: the sixth packet finds more than that.
-        let drops: Vec<usize> = (0..6).map(|_| offer(&mut queue, 1, &mut rng).0.len()).collect();
+        let drops: Vec<usize> = (0..6).map(|_| offer(&mut queue, &mut rng, 1, &[1500]).0.len()).collect();
         assert_eq!(drops, [0, 0, 0, 0, 0, 6]);
     }
 }

@@ -1,7 +1,7 @@
 //! Active queue management without labels: what a port can do that sees packets, and perhaps flows, but no edge.
 //!
 //! Below the schemes: [`red_core`], [`pie_core`] and [`cobalt_core`], what several share; [`with_red`],
-//! RED as a part of another scheme; `virtual_queue`, the last packets, of which BLACK and AFC take shares.
+//! RED as a part of another scheme; [`sampled_queue`], from which BLACK and CHOKe draw packets; `virtual_queue`, the last packets, of which BLACK and AFC take shares.
 
 pub mod afc;
 pub mod afd;
@@ -25,6 +25,7 @@ pub mod pie_core;
 pub mod red;
 pub mod red_core;
 pub mod red_pd;
+mod sampled_queue;
 pub mod sfb;
 mod virtual_queue;
 pub mod with_red;

@@ -1,0 +1,98 @@
+//! FIFO from which arrivals sample waiting packets before RED decides on them: what BLACK and CHOKe have in common.
+
+use super::red_core::RedCore;
+use super::with_red::RedPartParams;
+use crate::contract::prelude::*;
+use crate::queue::random_access_fifo::RandomAccessFifo;
+use std::fmt::Debug;
+
+/// The part of such a scheme that samples.
+pub trait Sampler: Clone + Debug {
+    /// Whether to drop an arrival before the queue is full. RED's average includes it; waiting packets may be dropped.
+    fn drops_early<P: Packet>(
+        &mut self,
+        arrival: (&P, Time),
+        queue: &mut RandomAccessFifo<P>,
+        red: &mut RedCore,
+        rng: &mut Rng,
+        drops: &mut impl DropSink<P>,
+    ) -> bool;
+    /// Drop probability of the last decision; that of RED if the rest depends on the draw.
+    fn drop_probability(&self, red: &RedCore) -> f64 {
+        red.probability()
+    }
+    /// Records, and bytes on the heap.
+    fn state_size(&self) -> StateSize {
+        StateSize::default()
+    }
+    /// Reports the readings of the scheme.
+    fn report(&self, report: Report<'_>);
+}
+
+/// The queue of one port, with RED.
+#[derive(Clone, Debug)]
+pub struct SampledQueue<P, S> {
+    /// Waiting packets.
+    pub queue: RandomAccessFifo<P>,
+    limit: QueueLimit,
+    /// Decides on what the sampler spares.
+    pub red: RedCore,
+    /// The part that samples.
+    pub sampler: S,
+}
+
+impl<P: Packet, S> SampledQueue<P, S> {
+    /// An empty queue of `limit` at a link of rate `rate`.
+    #[must_use]
+    pub fn new(sampler: S, red: &RedPartParams, limit: QueueLimit, rate: BitRate) -> Self {
+        Self { queue: RandomAccessFifo::default(), limit, red: RedCore::new(red.settings(limit), rate), sampler }
+    }
+}
+
+impl<P: Packet, S: Sampler> QueueDiscipline<P> for SampledQueue<P, S> {
+    fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
+        let Self { queue, limit, red, sampler } = self;
+        let backlog = queue.backlog();
+        red.arrival(backlog, packet.wire_bytes(), now);
+        if sampler.drops_early((&packet, now), queue, red, rng, drops) {
+            drops.dropped(&packet, DropReason::Aqm, backlog);
+        } else if !backlog.has_room_for(packet.wire_bytes(), *limit) {
+            red.overflowed();
+            drops.dropped(&packet, DropReason::Overlimit, backlog);
+        } else {
+            packet.set_enqueued_at(now);
+            queue.push(packet);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, _: &mut Rng, _: &mut impl DropSink<P>) -> Option<P> {
+        let packet = self.queue.pop();
+        if packet.is_none() {
+            self.red.idle(now);
+        }
+        packet
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn set_link_rate(&mut self, rate: BitRate) {
+        self.red.set_link_rate(rate);
+    }
+
+    fn drop_probability(&self) -> Option<f64> {
+        Some(self.sampler.drop_probability(&self.red))
+    }
+
+    fn state_size(&self) -> StateSize {
+        let fixed = size_of_val(self) - size_of_val(&self.queue) - size_of_val(&self.red);
+        let StateSize { records, bytes } = self.sampler.state_size();
+        StateSize { records, bytes: fixed + self.red.bytes() + bytes }
+    }
+
+    fn report(&self, report: Report<'_>) {
+        report("average_queue", self.red.average());
+        self.sampler.report(report);
+    }
+}
