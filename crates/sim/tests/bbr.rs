@@ -1,10 +1,8 @@
 //! BBR in whole runs: a link that is in use, flows that share it, and what is left to CUBIC.
 
-use fairlane_sim::engine;
+use crate::common;
 use fairlane_sim::measure::run_record::RunRecord;
-use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
-use std::sync::atomic::AtomicBool;
 
 /// Flows with these congestion controls at 10 Mbit/s and 40.2 ms, of which the bandwidth-delay product is 33.5 packets, with a
 /// buffer of `limit` packets.
@@ -14,15 +12,13 @@ fn run(controls: &[&str], limit: u32, seconds: u32) -> RunRecord {
         json!({"name": format!("flow {number}"), "start_until": "1 s", "sources": [source]})
     };
     let groups: Vec<Json> = controls.iter().enumerate().map(group).collect();
-    let document = json!({
+    common::run(&json!({
         "run": {"warmup": "10 s", "measure": format!("{seconds} s")},
         "topology": {"bottleneck_delay": "20 ms", "access_limit": "1000 packets"},
         "queue": {"scheme": "droptail", "limit": format!("{limit} packets")},
         "tcp": {"profile": "linux"},
         "groups": groups,
-    });
-    let scenario = Scenario::read(&document).unwrap_or_else(|error| panic!("{error}"));
-    engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels")
+    }))
 }
 
 fn shares(record: &RunRecord) -> Vec<f64> {
@@ -79,8 +75,7 @@ fn the_start_of_the_cycle_differs_by_seed_and_not_otherwise() {
             "tcp": {"profile": "linux", "congestion_control": "bbr1"},
             "groups": [{"name": "flow", "start_until": "0 s", "sources": [{"kind": "tcp"}]}],
         });
-        let scenario = Scenario::read(&document).unwrap_or_else(|error| panic!("{error}"));
-        engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels").links[0].queue.mean_bytes
+        common::run(&document).links[0].queue.mean_bytes
     };
     let means: Vec<f64> = (1..=5).map(rate).collect();
     assert_eq!(means, (1..=5).map(rate).collect::<Vec<f64>>());

@@ -1,10 +1,8 @@
 //! Congestion controls over a whole network: each fills a link alone, two share it, and each does what it is for.
 
-use fairlane_sim::engine;
+use crate::common::run;
 use fairlane_sim::measure::run_record::RunRecord;
-use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
-use std::sync::atomic::AtomicBool;
 
 /// The link of a case, and how long it is measured.
 struct Case {
@@ -44,8 +42,7 @@ impl Case {
             "queue": self.queue,
             "groups": controls.iter().enumerate().map(group).collect::<Vec<_>>(),
         });
-        let scenario = Scenario::read(&scenario).expect("a scenario");
-        engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels")
+        run(&scenario)
     }
 }
 
@@ -108,8 +105,7 @@ fn copa_alone(profile: &str, rate_mbps: u32, packets: u32) -> (f64, f64) {
         "queue": droptail(packets),
         "groups": [{"name": "flow", "start_until": "0 s", "sources": [source]}],
     });
-    let scenario = Scenario::read(&scenario).expect("a scenario");
-    let record = engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
+    let record = run(&scenario);
     (record.links[0].utilisation, record.groups[0].path.lost_share.expect("packets"))
 }
 

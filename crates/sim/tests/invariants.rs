@@ -1,5 +1,6 @@
 //! Properties that hold for every scenario, checked on random ones.
 
+use crate::common::{network, read, replicate};
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_sim::engine;
@@ -15,15 +16,6 @@ use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-
-fn read(scenario: &Json) -> Scenario {
-    Scenario::read(scenario).unwrap_or_else(|error| panic!("{error} in {scenario}"))
-}
-
-fn run(scenario: &Json, replication: u32) -> RunRecord {
-    let record = engine::run(&read(scenario), replication, &AtomicBool::new(false)).expect("nobody cancels");
-    RunRecord { cpu_seconds: None, ..record }
-}
 
 /// ABC, limits in packets or bytes, thresholds in all three measures.
 fn abc_queue() -> impl Strategy<Value = Json> {
@@ -261,7 +253,7 @@ fn run_event_by_event(scenario: &Scenario) -> RunRecord {
 }
 
 fn check_against_event_by_event(scenario: &Json) -> Result<(), TestCaseError> {
-    prop_assert_eq!(run(scenario, 0), run_event_by_event(&read(scenario)), "{}", scenario);
+    prop_assert_eq!(replicate(scenario, 0), run_event_by_event(&read(scenario)), "{}", scenario);
     Ok(())
 }
 
@@ -298,14 +290,13 @@ fn events_come_in_order_though_a_probe_is_overdue() {
     let flood = json!({"kind": "cbr", "rate": "18211 kbit/s", "jitter": 1.735_250_269_267_428_3});
     let second = json!({"users": 3, "ingresses": 1, "start_until": "0.9 s", "sources": [sender("dctcp", 1), flood]});
     let gaps = "1 9 4 1 10 0 8 8 4 7 0 4 1 9 8 10 5 0 5 6 8 2 6 0 11 0 9 8 0 4 0 10 11 6 6 11 5 1";
-    let scenario = read(&json!({
+    network(&json!({
         "run": {"warmup": "0 s", "measure": "1 s", "seed": 535},
         "topology": {"bottleneck_trace": {"file": "drawn", "gaps": gaps}, "bottleneck_delay": "16 ms"},
         "queue": {"scheme": "packs", "limit": "39800 B"}, "marker": {},
         "groups": [first, second],
         "probes": {"series_interval": "100 ms", "detail": "group"},
     }));
-    engine::simulate(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
 }
 
 proptest! {
@@ -313,8 +304,7 @@ proptest! {
 
     #[test]
     fn every_packet_is_accounted_for_at_every_node(scenario in scenario()) {
-        let scenario = read(&scenario);
-        let (network, _) = engine::simulate(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
+        let network = network(&scenario);
         for link in &network.links {
             let account = link.accounting();
             prop_assert_eq!(account.arrived, account.departed + account.dropped + u64::from(link.backlog().packets));
@@ -348,7 +338,7 @@ proptest! {
 
     #[test]
     fn a_record_is_sound(scenario in scenario()) {
-        let record = run(&scenario, 0);
+        let record = replicate(&scenario, 0);
         let link = &record.links[0];
         prop_assert_eq!(link.user_dropped_packets.iter().sum::<u64>(), link.drops.iter().map(|drops| drops.packets).sum::<u64>());
         prop_assert!((0.0..=1.0).contains(&link.utilisation), "{}", link.utilisation);
@@ -409,7 +399,7 @@ proptest! {
     fn canonical_form_reads_back_and_means_the_same(scenario in scenario()) {
         let canonical = read(&scenario).write();
         prop_assert_eq!(read(&canonical).write(), canonical.clone());
-        prop_assert_eq!(run(&canonical, 1), run(&scenario, 1));
+        prop_assert_eq!(replicate(&canonical, 1), replicate(&scenario, 1));
     }
 
     #[test]
@@ -450,7 +440,7 @@ proptest! {
         }
         // The average activity, which is a reading, moves by the logarithm.
         let decided = |scenario: &Scenario| {
-            let mut record = run(&scenario.write(), 0);
+            let mut record = replicate(&scenario.write(), 0);
             record.links[0].readings.clear();
             record
         };
@@ -510,7 +500,7 @@ fn slowed_control(control: CongestionControl, k: u32) -> Json {
 }
 
 fn mean_ratio(scenario: &Json) -> f64 {
-    (0..6).map(|replication| run(scenario, replication).throughput_ratio.unwrap()).sum::<f64>() / 6.0
+    (0..6).map(|replication| replicate(scenario, replication).throughput_ratio.unwrap()).sum::<f64>() / 6.0
 }
 
 #[test]
@@ -559,7 +549,7 @@ fn equal_users_get_equal_shares() {
             "queue": {"scheme": "abc"},
             "groups": [{"users": users, "sources": [source]}],
         });
-        let record = run(&scenario, 0);
+        let record = replicate(&scenario, 0);
         let fair = 10e6 / f64::from(users);
         for throughput in &record.groups[0].user_throughput_bps {
             // Activities differ by noise alone, but the threshold acts on it: who is ahead changes with the meters'
@@ -577,7 +567,7 @@ fn an_idle_link_delays_a_packet_by_its_transmission_and_drops_nothing() {
         "queue": {"scheme": "abc"},
         "groups": [{"sources": [{"kind": "cbr", "rate": "1 Mbit/s"}], "start_until": "0 s"}],
     });
-    let record = run(&scenario, 0);
+    let record = replicate(&scenario, 0);
     let link = &record.links[0];
     // 12 000 bit every 12 ms: a tenth of the link, never two packets at once.
     assert!((link.utilisation - 0.1).abs() < 1e-4, "{}", link.utilisation);
@@ -596,7 +586,7 @@ fn a_poisson_queue_is_as_long_as_theory_says() {
         "groups": [{"sources": [{"kind": "poisson", "rate": "8 Mbit/s"}]}],
         "topology": {"access_rate": "1 Tbit/s"},
     });
-    let record = run(&scenario, 0);
+    let record = replicate(&scenario, 0);
     assert!((record.links[0].queue.mean_packets / 1.6 - 1.0).abs() < 0.04, "{}", record.links[0].queue.mean_packets);
     // Little: mean wait = 1.6 packets / 666.7 per second = 2.4 ms.
     assert!((record.links[0].delay[0].mean_s / 0.0024 - 1.0).abs() < 0.04);
@@ -613,7 +603,7 @@ fn a_lone_flow_has_one_mean_queue_under_drop_tail_and_under_a_codel_that_drops_n
             "queue": queue,
             "groups": [{"start_until": "0 s", "sources": [{"kind": "tcp", "profile": "linux", "congestion_control": "bbr1"}]}],
         });
-        run(&scenario, 0).links[0].queue.mean_packets
+        replicate(&scenario, 0).links[0].queue.mean_packets
     };
     let drop_tail = mean(json!({"scheme": "droptail", "limit": "1000 packets"}));
     assert!(drop_tail > 1.0, "{drop_tail}");
@@ -630,7 +620,7 @@ fn a_rate_schedule_moves_capacity_and_thresholds_in_time_follow_it() {
         "groups": [{"users": 4, "sources": [{"kind": "tcp", "flows": 2}]}],
         "probes": {"series_interval": "10 s"},
     });
-    let record = run(&scenario, 0);
+    let record = replicate(&scenario, 0);
     // 50 s at 10 Mbit/s and 50 s at 2 Mbit/s.
     assert!((record.links[0].throughput_bps / 6e6 - 1.0).abs() < 0.02, "{}", record.links[0].throughput_bps);
     let queue = &record.series.unwrap().queue_packets;
@@ -646,7 +636,7 @@ fn memory_of_probes_is_bounded_by_the_queue_not_by_time() {
             "queue": {"scheme": "droptail"},
             "groups": [{"users": 2, "start_until": "1 s", "sources": [{"kind": "tcp", "flows": 3}]}],
         });
-        let record = run(&scenario, 0);
+        let record = replicate(&scenario, 0);
         // One entry for each length from empty to full, 0 to 24 packets, however long the run; drops find it full.
         assert_eq!(record.links[0].queue.distribution.len(), 25, "{seconds} s");
         assert_eq!(record.links[0].drops[1].queue_histogram.len(), 25, "{seconds} s");
@@ -658,7 +648,7 @@ fn memory_of_probes_is_bounded_by_the_queue_not_by_time() {
 fn the_first_replication_of_the_default_scenario_is_pinned() {
     // Not derived: the bytes themselves. They may change only with a change of what is simulated, which belongs in
     // the changelog; they must not change with machine, compiler or number of threads.
-    let record = run(&slowed("abc", 1), 0);
+    let record = replicate(&slowed("abc", 1), 0);
     let account = record.links[0].accounting;
     assert_eq!((account.arrived, account.departed, account.dropped), PINNED);
     assert_eq!(Time::from_secs_f64(record.window_s[1]), Time::from_secs(80));

@@ -1,11 +1,9 @@
 //! What schemes with labels promise, with constant-rate sources on one link: the published small cases.
 
+use crate::common::{self, read, refusal};
 use fairlane_schemes::contract::marker::MarkerScheme;
 use fairlane_schemes::registry::schemes::Scheme;
-use fairlane_sim::engine;
-use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
-use std::sync::atomic::AtomicBool;
 
 /// User i sends `rates[i]` Mbit/s in packets of 1000 B, as in afpft Table II, and is measured for `seconds`.
 fn scenario(queue: &Json, link_mbps: u32, rates: &[f64], seconds: u32) -> Json {
@@ -23,9 +21,7 @@ fn scenario(queue: &Json, link_mbps: u32, rates: &[f64], seconds: u32) -> Json {
 
 /// Throughput in Mbit/s of each user.
 fn run(scenario: &Json) -> Vec<f64> {
-    let scenario = Scenario::read(scenario).unwrap_or_else(|error| panic!("{error}"));
-    let record = engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
-    record.groups.iter().map(|group| group.throughput_bps / 1e6).collect()
+    common::run(scenario).groups.iter().map(|group| group.throughput_bps / 1e6).collect()
 }
 
 fn throughput(queue: &Json, link_mbps: u32, rates: &[f64], seconds: u32) -> Vec<f64> {
@@ -141,14 +137,14 @@ fn who_forges_labels_gets_all_he_asks_for_where_the_port_believes_them() {
 fn labels_are_forged_only_where_there_are_some() {
     let mut scenario = scenario(&json!({"scheme": "abc", "limit": "50 kB"}), 10, &[8.0, 8.0], 50);
     scenario["groups"][1]["forged_labels"] = true.into();
-    let forged = Scenario::read(&scenario).expect("abc has labels");
+    let forged = read(&scenario);
     let kept = |scheme: Scheme| forged.with_queue(scheme).groups.iter().any(|group| group.params.forged_labels);
     for &scheme in Scheme::ALL {
         assert_eq!(kept(scheme), scheme.marker() != MarkerScheme::NONE, "{}", scheme.name());
     }
     scenario["queue"]["scheme"] = "red".into();
     assert_eq!(
-        Scenario::read(&scenario).expect_err("red has none").to_string(),
+        refusal(&scenario),
         "groups[1].forged_labels: true has no effect with marker \"none\", which writes no labels: use a scheme with a \
          marker, such as abc"
     );

@@ -2,6 +2,7 @@
 
 mod batch;
 mod bbr;
+mod common;
 mod config;
 mod congestion_controls;
 mod external_controls;

@@ -1,5 +1,6 @@
 //! One run on several threads: the same bytes as on one, for any number of threads and any way to cut the network.
 
+use crate::common::read;
 use fairlane_sim::engine::partition::{Partition, WhyWhole};
 use fairlane_sim::engine::{self, Stop, run_by};
 use fairlane_sim::measure::run_record::RunRecord;
@@ -10,10 +11,6 @@ use serde_json::{Value as Json, json};
 use std::sync::atomic::AtomicBool;
 
 const NUMBERS_OF_THREADS: [usize; 4] = [1, 2, 3, 8];
-
-fn read(scenario: &Json) -> Scenario {
-    Scenario::read(scenario).unwrap_or_else(|error| panic!("{error} in {scenario}"))
-}
 
 fn bytes(record: &RunRecord) -> String {
     serde_json::to_string(&RunRecord { cpu_seconds: None, ..record.clone() }).expect("a record has JSON")

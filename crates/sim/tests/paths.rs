@@ -1,29 +1,9 @@
 //! Paths as users know them: loss, jitter, detours, recorded traces, sources that stop, round-trip times.
 
+use crate::common::{network, read, refusal, run};
 use fairlane_schemes::base::units::Time;
-use fairlane_sim::engine;
-use fairlane_sim::measure::run_record::RunRecord;
-use fairlane_sim::network::Network;
 use fairlane_sim::scenario::{Scenario, gaps_of_trace};
 use serde_json::{Value as Json, json};
-use std::sync::atomic::AtomicBool;
-
-fn read(scenario: &Json) -> Scenario {
-    Scenario::read(scenario).unwrap_or_else(|error| panic!("{error} in {scenario}"))
-}
-
-fn run(scenario: &Json) -> RunRecord {
-    let record = engine::run(&read(scenario), 0, &AtomicBool::new(false)).expect("nobody cancels");
-    RunRecord { cpu_seconds: None, ..record }
-}
-
-fn network(scenario: &Json) -> Network {
-    engine::simulate(&read(scenario), 0, &AtomicBool::new(false)).expect("nobody cancels").0
-}
-
-fn refusal(scenario: &Json) -> String {
-    Scenario::read(scenario).expect_err("it is refused").to_string()
-}
 
 /// One group on one bottleneck with a queue that is never full.
 fn scenario(topology: &Json, group: &Json, run: &Json) -> Json {

@@ -1,10 +1,8 @@
 //! Tests of responsiveness: probes beside load.
 
-use fairlane_sim::engine;
+use crate::common::{self, refusal};
 use fairlane_sim::measure::run_record::ResponsivenessRecord;
-use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
-use std::sync::atomic::AtomicBool;
 
 /// One user on 20 Mbit/s with 40 ms there and back; a queue of `limit` packets.
 fn scenario(limit: u32, source: Json) -> Json {
@@ -18,9 +16,7 @@ fn scenario(limit: u32, source: Json) -> Json {
 }
 
 fn run(scenario: &Json) -> ResponsivenessRecord {
-    let scenario = Scenario::read(scenario).unwrap_or_else(|error| panic!("{error} in {scenario}"));
-    let record = engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
-    record.groups[0].responsiveness.expect("there is a test")
+    common::run(scenario).groups[0].responsiveness.expect("there is a test")
 }
 
 #[test]
@@ -64,7 +60,7 @@ fn senseless_tests_are_one_line() {
             "interval: \"1 ms\" is out of range, it must be from 10 ms to 1 h",
         ),
     ] {
-        let error = Scenario::read(&scenario(10, source)).expect_err("it has a mistake").to_string();
+        let error = refusal(&scenario(10, source));
         assert_eq!(error, format!("groups[0].sources[0].{problem}"));
     }
 }

@@ -3,10 +3,8 @@
 //! Events at equal times are handled in the order of host numbers. With one round-trip time for all, packets of many users
 //! come at equal times again and again, and the number decides who finds room (docs/engine.md).
 
-use fairlane_sim::engine;
-use fairlane_sim::scenario::Scenario;
+use crate::common::replicate;
 use serde_json::{Value as Json, json};
-use std::sync::atomic::AtomicBool;
 
 const SITES: usize = 4;
 const USERS: usize = 200;
@@ -32,9 +30,7 @@ const LIMIT: f64 = 4.0;
 
 /// Throughput of each user.
 fn throughputs(scenario: &Json, replication: u32) -> Vec<f64> {
-    let scenario = Scenario::read(scenario).unwrap_or_else(|error| panic!("{error} in {scenario}"));
-    let record = engine::run(&scenario, replication, &AtomicBool::new(false)).expect("nobody cancels");
-    record.groups[0].user_throughput_bps.clone()
+    replicate(scenario, replication).groups[0].user_throughput_bps.clone()
 }
 
 /// The place of each value among all, from 0 up; of equal ones the mean.

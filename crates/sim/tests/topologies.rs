@@ -1,25 +1,10 @@
 //! Topologies beyond the one-sided dumbbell: conservation at every node, determinism, and closed forms.
 
-use fairlane_sim::engine;
+use crate::common::{network, read, refusal, run};
 use fairlane_sim::measure::run_record::{LinkRecord, RunRecord};
 use fairlane_sim::network::Network;
-use fairlane_sim::scenario::Scenario;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use std::sync::atomic::AtomicBool;
-
-fn read(scenario: &Json) -> Scenario {
-    Scenario::read(scenario).unwrap_or_else(|error| panic!("{error} in {scenario}"))
-}
-
-fn run(scenario: &Json) -> RunRecord {
-    let record = engine::run(&read(scenario), 0, &AtomicBool::new(false)).expect("nobody cancels");
-    RunRecord { cpu_seconds: None, ..record }
-}
-
-fn error(scenario: &Json) -> String {
-    Scenario::read(scenario).expect_err("it has a mistake").to_string()
-}
 
 fn link<'a>(record: &'a RunRecord, name: &str) -> &'a LinkRecord {
     record.links.iter().find(|link| link.name == name).expect("the link exists")
@@ -87,8 +72,7 @@ proptest! {
 
     #[test]
     fn every_packet_is_accounted_for_at_every_node_of_any_graph(scenario in scenario()) {
-        let scenario = read(&scenario);
-        let (network, _) = engine::simulate(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
+        let network = network(&scenario);
         let (mut entered, mut left) = (0, 0);
         for link in &network.links {
             let account = link.accounting();
@@ -252,15 +236,15 @@ fn a_fast_link_with_a_large_buffer_is_full() {
 fn places_of_flows_are_as_many_as_were_ever_open_at_once() {
     // 25 transfers a second over an idle link: by Little, 25 times a fraction of a second are open, however long it runs.
     let scenario = |seconds: u32| {
-        read(&json!({
+        json!({
             "run": {"warmup": "0 s", "measure": format!("{seconds} s")},
             "topology": {"bottleneck_rate": "100 Mbit/s", "access_rate": "1 Gbit/s"},
             "queue": {"scheme": "droptail", "limit": "1000 packets"},
             "groups": [{"start_until": "0 s", "sources": [{"kind": "web", "interval": "40 ms", "distribution": "exponential"}]}],
-        }))
+        })
     };
     for seconds in [50, 500] {
-        let (network, _) = engine::simulate(&scenario(seconds), 0, &AtomicBool::new(false)).expect("nobody cancels");
+        let network = network(&scenario(seconds));
         let probe = network.transfers[0].as_ref().expect("a web source");
         let started = f64::from(seconds) * 25.0;
         assert!((probe.started as f64 - started).abs() < 5.0 * started.sqrt());
@@ -287,36 +271,36 @@ fn mistakes_are_named() {
     let graph =
         json!({"kind": "graph", "links": [{"name": "a", "rate": "1 Mbit/s"}, {"name": "b", "rate": "1 Mbit/s"}]});
     assert_eq!(
-        error(&base(graph.clone(), tcp.clone())),
+        refusal(&base(graph.clone(), tcp.clone())),
         "groups[0].route: missing, must be a list of links in order, of a, b"
     );
     assert_eq!(
-        error(&base(graph.clone(), with("route", json!(["a", "x"])))),
+        refusal(&base(graph.clone(), with("route", json!(["a", "x"])))),
         "groups[0].route[1]: \"x\" is not a link, there are a, b"
     );
     assert_eq!(
-        error(&base(graph, with("route", json!(["a", "a"])))),
+        refusal(&base(graph, with("route", json!(["a", "a"])))),
         "groups[0].route[1]: \"a\" comes twice, a route has no loop"
     );
     assert_eq!(
-        error(&base(json!({"kind": "graph", "links": []}), tcp.clone())),
+        refusal(&base(json!({"kind": "graph", "links": []}), tcp.clone())),
         "topology.links: 0 tables, a graph needs 1 to 1000 [[topology.links]]"
     );
     assert_eq!(
-        error(&base(json!({}), with("receiver_delay", "5 ms".into()))),
+        refusal(&base(json!({}), with("receiver_delay", "5 ms".into()))),
         "groups[0].receiver_delay: the one_sided_dumbbell has no access links of receivers, set topology.kind to two_sided_dumbbell"
     );
     assert_eq!(
-        error(&base(json!({"kind": "two_sided_dumbbell", "receiver_rate": "1 Mbit/s"}), tcp.clone())),
+        refusal(&base(json!({"kind": "two_sided_dumbbell", "receiver_rate": "1 Mbit/s"}), tcp.clone())),
         "topology.receiver_rate: \"1 Mbit/s\" is out of range, it must be at least the rate of bottleneck, 10 Mbit/s"
     );
     let own = json!({"kind": "graph", "links": [{"name": "a", "rate": "1 Mbit/s", "queue": {"scheme": "abc"}}]});
     assert_eq!(
-        error(&base(own, with("route", json!(["a"])))),
+        refusal(&base(own, with("route", json!(["a"])))),
         "marker.scheme: \"none\" is not what topology.links[0].queue.scheme \"abc\" needs: \"abc\""
     );
     let web = json!({"sources": [{"kind": "web"}]});
-    assert!(error(&base(json!({}), web)).starts_with("groups[0].sources[0].interval: missing"));
+    assert!(refusal(&base(json!({}), web)).starts_with("groups[0].sources[0].interval: missing"));
     let repeat = json!({"sources": [{"kind": "tcp", "repeat": 3}]});
-    assert!(error(&base(json!({}), repeat)).starts_with("groups[0].sources[0].repeat: 3 needs a transfer"));
+    assert!(refusal(&base(json!({}), repeat)).starts_with("groups[0].sources[0].repeat: 3 needs a transfer"));
 }

@@ -1,15 +1,7 @@
 //! Transfers of a distribution of sizes, at a load.
 
-use fairlane_sim::engine;
-use fairlane_sim::measure::run_record::RunRecord;
-use fairlane_sim::scenario::Scenario;
+use crate::common::{refusal, run};
 use serde_json::{Value as Json, json};
-use std::sync::atomic::AtomicBool;
-
-fn run(scenario: &Json) -> RunRecord {
-    let scenario = Scenario::read(scenario).unwrap_or_else(|error| panic!("{error} in {scenario}"));
-    engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels")
-}
 
 /// Ten users with one source each on a link of 100 Mbit/s.
 fn scenario(source: Json) -> Json {
@@ -101,7 +93,6 @@ fn the_fair_share_of_a_group_counts_each_of_its_sources_once() {
 
 #[test]
 fn what_is_missing_or_given_twice_is_one_line() {
-    let error = |source: Json| Scenario::read(&scenario(source)).expect_err("it has a mistake").to_string();
     let cdf = json!({"file": "mine.txt", "points": "0:0 100:1"});
     for (source, problem) in [
         (
@@ -137,6 +128,6 @@ fn what_is_missing_or_given_twice_is_one_line() {
             "cdf.points: share 0.4 is out of range, it must be at least the one before, 0.5: a CDF never falls",
         ),
     ] {
-        assert_eq!(error(source), format!("groups[0].sources[0].{problem}"));
+        assert_eq!(refusal(&scenario(source)), format!("groups[0].sources[0].{problem}"));
     }
 }

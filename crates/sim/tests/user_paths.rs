@@ -1,16 +1,9 @@
 //! What packets meet from host to receiver, against numbers that follow from rates, lengths and delays.
 
-use fairlane_sim::engine;
+use crate::common::run;
 use fairlane_sim::measure::run_record::{PathRecord, RunRecord};
 use fairlane_sim::measure::times_record::TimesRecord;
-use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
-use std::sync::atomic::AtomicBool;
-
-fn run(scenario: &Json) -> RunRecord {
-    let scenario = Scenario::read(scenario).expect("a valid scenario");
-    engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels")
-}
 
 /// Access links of 100 Mbit/s and 1 ms, a bottleneck of 10 Mbit/s and 5 ms.
 fn topology() -> Json {

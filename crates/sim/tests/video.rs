@@ -1,10 +1,8 @@
 //! Videos over a link: bitrate, stalls, switches, start.
 
-use fairlane_sim::engine;
+use crate::common::{refusal, run};
 use fairlane_sim::measure::run_record::{RunRecord, VideoRecord};
-use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
-use std::sync::atomic::AtomicBool;
 
 /// A player of a small buffer on a link of `rate`, alone: 1, 2 and 4 Mbit/s in chunks of 2 s.
 fn scenario(rate: &str, profile: &str) -> Json {
@@ -17,11 +15,6 @@ fn scenario(rate: &str, profile: &str) -> Json {
             "ladder": ["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"], "chunk": "2 s", "buffer": "30 s",
             "reservoir": "8 s", "cushion": "16 s"}]}],
     })
-}
-
-fn run(scenario: &Json) -> RunRecord {
-    let scenario = Scenario::read(scenario).unwrap_or_else(|error| panic!("{error} in {scenario}"));
-    engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels")
 }
 
 fn video(record: &RunRecord) -> &VideoRecord {
@@ -104,7 +97,7 @@ fn senseless_videos_are_one_line() {
     let with = |key: &str, value: Json| {
         let mut scenario = scenario("10 Mbit/s", "linux");
         scenario["groups"][0]["sources"][0][key] = value;
-        Scenario::read(&scenario).expect_err("it has a mistake").to_string()
+        refusal(&scenario)
     };
     let source = "groups[0].sources[0]";
     for (key, value, problem) in [

@@ -1,12 +1,11 @@
 //! Telephone calls over a link: delay, jitter, loss and opinion.
 
+use crate::common::{self, refusal};
 use fairlane_schemes::base::units::Time;
-use fairlane_sim::engine;
 use fairlane_sim::measure::e_model::{opinion, rating};
 use fairlane_sim::measure::run_record::VoipRecord;
-use fairlane_sim::scenario::{Codec, Scenario};
+use fairlane_sim::scenario::Codec;
 use serde_json::{Value as Json, json};
-use std::sync::atomic::AtomicBool;
 
 fn scenario(source: Json) -> Json {
     json!({
@@ -18,9 +17,7 @@ fn scenario(source: Json) -> Json {
 }
 
 fn run(scenario: &Json) -> VoipRecord {
-    let scenario = Scenario::read(scenario).unwrap_or_else(|error| panic!("{error} in {scenario}"));
-    let record = engine::run(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
-    record.groups[0].voip.clone().expect("there are calls")
+    common::run(scenario).groups[0].voip.clone().expect("there are calls")
 }
 
 #[test]
@@ -102,7 +99,7 @@ fn senseless_calls_are_one_line() {
         (json!({"kind": "voip", "buffer": "11 s"}), "buffer: \"11 s\" is out of range, it must be from 0 s to 10 s"),
         (json!({"kind": "voip", "rate": "64 kbit/s"}), "rate: unknown key"),
     ] {
-        let error = Scenario::read(&scenario(source)).expect_err("it has a mistake").to_string();
+        let error = refusal(&scenario(source));
         assert!(error.starts_with(&format!("groups[0].sources[0].{problem}")), "{error}");
     }
 }

@@ -1,25 +1,19 @@
 //! Weights of users, and meters of flows that come and go.
 
-use fairlane_sim::engine;
-use fairlane_sim::scenario::Scenario;
+use crate::common::{network, run};
 use serde_json::{Value as Json, json};
-use std::sync::atomic::AtomicBool;
-
-fn read(json: &Json) -> Scenario {
-    Scenario::read(json).expect("a scenario")
-}
 
 /// Two users who ask for more than there is, of weights 1 and 3.
-fn weighted(queue: &Json) -> Scenario {
+fn weighted(queue: &Json) -> Json {
     let source = json!({"kind": "poisson", "rate": "12 Mbit/s"});
-    read(&json!({
+    json!({
         "run": {"warmup": "5 s", "measure": "20 s"},
         "queue": queue,
         "groups": [
             {"name": "light", "start_until": "0 s", "sources": [source]},
             {"name": "heavy", "weight": 3.0, "start_until": "0 s", "sources": [source]},
         ],
-    }))
+    })
 }
 
 #[test]
@@ -32,7 +26,7 @@ fn schemes_of_every_kind_share_by_weight() {
         (json!({"scheme": "csfq"}), 0.1),
     ];
     for (queue, tolerance) in cases {
-        let record = engine::run(&weighted(&queue), 0, &AtomicBool::new(false)).expect("nobody cancels");
+        let record = run(&weighted(&queue));
         for (group, share) in record.groups.iter().zip([2.5e6, 7.5e6]) {
             assert!((group.max_min_share_bps / share - 1.0).abs() < 1e-12, "{queue}");
             let error = group.throughput_bps / share - 1.0;
@@ -49,9 +43,9 @@ fn a_weight_multiplies_the_reference_rate_of_abc() {
         heavy.as_object_mut().expect("a table").extend(group.as_object().expect("a table").clone());
         let light = json!({"name": "light", "start_until": "0 s", "sources": [{"kind": "tcp", "flows": 2}]});
         let run = json!({"warmup": "2 s", "measure": "8 s"});
-        read(&json!({"run": run, "queue": {"scheme": "abc"}, "groups": [heavy, light]}))
+        json!({"run": run, "queue": {"scheme": "abc"}, "groups": [heavy, light]})
     };
-    let groups = |group| engine::run(&scenario(group), 0, &AtomicBool::new(false)).expect("nobody cancels").groups;
+    let groups = |group| run(&scenario(group)).groups;
     let weighted = groups(json!({"weight": 4.0}));
     assert_eq!(weighted, groups(json!({"reference_rate": "40 kbit/s"})));
     assert!((weighted[0].max_min_share_bps - 8e6).abs() < 1e-3);
@@ -61,7 +55,7 @@ fn a_weight_multiplies_the_reference_rate_of_abc() {
 #[test]
 fn meters_of_flows_that_have_ended_are_forgotten() {
     // 25 transfers a second for 100 s, a handful open at once; the two lasting flows of the other users have one each.
-    let scenario = read(&json!({
+    let network = network(&json!({
         "run": {"warmup": "0 s", "measure": "100 s"},
         "topology": {"bottleneck_rate": "100 Mbit/s", "access_rate": "1 Gbit/s"},
         "queue": {"scheme": "hcsfq", "limit": "1000 packets"},
@@ -70,7 +64,6 @@ fn meters_of_flows_that_have_ended_are_forgotten() {
             {"users": 2, "start_until": "0 s", "sources": [{"kind": "cbr", "rate": "1 Mbit/s"}]},
         ],
     }));
-    let (network, _) = engine::simulate(&scenario, 0, &AtomicBool::new(false)).expect("nobody cancels");
     let started = network.transfers[0].as_ref().expect("a web source").started;
     assert!(started > 2000);
     let records = network.meters.state_size().records;
