@@ -6,7 +6,7 @@
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | `C < 0`: the class cannot send; else `T < 0`: it may borrow; else it can send (`htb_class_mode`) | `Bucket::mode_at` |
-//! | (2) | a class that can send and has something to send is in the row of its level; one that may borrow is in the feed of its parent, which so has something to send (`htb_activate_prios`) | `Htb::connect`, `Htb::disconnect` |
+//! | (2) | a class that can send and has something to send is in the row of its level; one that may borrow is in the feed of its parent, which so has something to send (`htb_activate_prios`) | `Htb::connect` |
 //! | (3) | the row of the lowest level is served, in it the classes of the first priority (`htb_dequeue`) | `Htb::next_row` |
 //! | (4) | classes of a row or feed take turns; a leaf's turn at a level is worth `quantum` bytes (`htb_lookup_leaf`, `htb_dequeue_tree`) | `Htb::next_leaf`, `Htb::take_turn` |
 //! | (5) | a packet of L bytes sent by a class at level l costs each class from the leaf to the root `L / ceil` of C, and those from level l on `L / rate` of T (`htb_charge_class`) | `Htb::charge`, `Bucket::spend` |
@@ -314,47 +314,23 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Rule (2): a class has something to send at these priorities, or its mode has become another.
-    fn connect(&mut self, mut class: u32, mut mask: u8) {
+    /// Rule (2): a class has something to send at these priorities or no longer has, or its mode has become another.
+    fn connect(&mut self, mut class: u32, mut mask: u8, is_on: bool) {
         while mask != 0 {
             let Class { mode, parent, level, .. } = self.classes[class as usize];
             match mode {
                 Mode::CannotSend => return,
                 Mode::CanSend => {
-                    priorities(mask).for_each(|priority| self.rows[usize::from(level)][priority].insert(class));
+                    priorities(mask).for_each(|priority| _ = self.rows[usize::from(level)][priority].set(class, is_on));
                     return;
                 }
                 Mode::MayBorrow => {
                     let above = &mut self.classes[parent as usize];
                     let feeds = above.feeds();
-                    let fresh = priorities(mask).filter(|&priority| feeds[priority].is_empty());
-                    let fresh = fresh.fold(0, |fresh, priority| fresh | 1 << priority);
-                    priorities(mask).for_each(|priority| feeds[priority].insert(class));
-                    above.active |= fresh;
-                    (class, mask) = (parent, fresh);
-                }
-            }
-        }
-    }
-
-    /// The reverse.
-    fn disconnect(&mut self, mut class: u32, mut mask: u8) {
-        while mask != 0 {
-            let Class { mode, parent, level, .. } = self.classes[class as usize];
-            match mode {
-                Mode::CannotSend => return,
-                Mode::CanSend => {
-                    priorities(mask).for_each(|priority| self.rows[usize::from(level)][priority].remove(class));
-                    return;
-                }
-                Mode::MayBorrow => {
-                    let above = &mut self.classes[parent as usize];
-                    let feeds = above.feeds();
-                    priorities(mask).for_each(|priority| feeds[priority].remove(class));
-                    let emptied = priorities(mask).filter(|&priority| feeds[priority].is_empty());
-                    let emptied = emptied.fold(0, |emptied, priority| emptied | 1 << priority);
-                    above.active &= !emptied;
-                    (class, mask) = (parent, emptied);
+                    let changed = priorities(mask).filter(|&priority| feeds[priority].set(class, is_on));
+                    let changed = changed.fold(0, |changed, priority| changed | 1 << priority);
+                    above.active = if is_on { above.active | changed } else { above.active & !changed };
+                    (class, mask) = (parent, changed);
                 }
             }
         }
@@ -368,9 +344,9 @@ impl<P: Packet> Htb<P> {
         let active = state.active;
         if mode != state.mode {
             self.work.mode_changes += 1;
-            self.disconnect(class, active);
+            self.connect(class, active, false);
             self.classes[class as usize].mode = mode;
-            self.connect(class, active);
+            self.connect(class, active, true);
         }
         if mode == Mode::CanSend {
             self.waiting.remove(class);
@@ -472,7 +448,7 @@ impl<P: Packet> Htb<P> {
     /// A leaf has nothing to send.
     fn rest(&mut self, leaf: u32) {
         let active = self.classes[leaf as usize].active;
-        self.disconnect(leaf, active);
+        self.connect(leaf, active, false);
         self.classes[leaf as usize].active = 0;
         self.idle.push_back(&mut self.classes, leaf);
     }
@@ -492,7 +468,7 @@ impl<P: Packet> QueueDiscipline<P> for Box<Htb<P>> {
         if after.packets > 0 && self.classes[leaf as usize].active == 0 {
             self.idle.remove(&mut self.classes, leaf);
             self.classes[leaf as usize].active = 1 << priority;
-            self.connect(leaf, 1 << priority);
+            self.connect(leaf, 1 << priority, true);
         }
     }
 

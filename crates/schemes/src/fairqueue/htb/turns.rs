@@ -19,12 +19,15 @@ impl Turns {
         self.members.is_empty()
     }
 
-    pub(super) fn insert(&mut self, class: u32) {
-        self.members.insert(class);
-    }
-
-    pub(super) fn remove(&mut self, class: u32) {
-        self.members.remove(&class);
+    /// Whether the first class came or the last one went.
+    pub(super) fn set(&mut self, class: u32, is_member: bool) -> bool {
+        let was_empty = self.is_empty();
+        if is_member {
+            self.members.insert(class)
+        } else {
+            self.members.remove(&class)
+        };
+        was_empty != self.is_empty()
     }
 
     /// Whose turn it is; `None` after the last.
