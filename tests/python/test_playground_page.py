@@ -6,8 +6,6 @@ The screenshots are kept, for people to look at: in $FAIRLANE_SCREENSHOTS, or el
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,9 +20,6 @@ from playground import built
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytest.importorskip("playwright", reason="no playwright: pip install -r requirements/optional.txt")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium")
 
 MOST_MS = 300
 SCHEMES = [scheme["name"] for scheme in fairlane.schemes()]
@@ -36,19 +31,6 @@ LOOKS: dict[str, dict[str, Any]] = {
     "phone-dark": {"color_scheme": "dark", "viewport": {"width": 375, "height": 812}, "device_scale_factor": 2},
 }
 Open = Callable[..., "Page"]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A browser without a window."""
-    from playwright.sync_api import sync_playwright
-
-    built()
-    with sync_playwright() as playwright:
-        # The sandbox needs rights that a container does not give; the page is our own.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -74,14 +56,6 @@ def open_page(browser: Browser) -> Iterator[Open]:
     for context in contexts:
         context.close()
     assert troubles == []
-
-
-@pytest.fixture(scope="module")
-def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the screenshots go."""
-    folder = Path(os.environ.get("FAIRLANE_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def after(page: Page, act: Callable[[], Any]) -> float:

@@ -5,11 +5,8 @@ The screenshots are kept, for people to look at: in $FAIRLANE_SCREENSHOTS, or el
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import tomllib
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,9 +19,6 @@ from conftest import SETTINGS, SHORT_SCENARIO, THREE_GROUPS
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytest.importorskip("playwright", reason="no playwright: pip install -r requirements/optional.txt")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium")
 
 PAGES = [
     "index",
@@ -62,26 +56,6 @@ def pages(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = {"compare": compared, "settings": SETTINGS, "replications": 2, "store": reproduced}
     fairlane.report("abc2018.default", "abc2018.fig4a", "abc2018.fig5a", *own, out=folder / "pages", **options)
     return folder / "pages"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A browser without a window."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # The sandbox needs rights that a container does not give; the pages are our own.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the screenshots go."""
-    folder = Path(os.environ.get("FAIRLANE_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 @pytest.mark.parametrize("look", LOOKS)

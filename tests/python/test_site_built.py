@@ -6,9 +6,7 @@ The screenshots are kept, for people to look at: in $FAIRLANE_SCREENSHOTS, or el
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,7 +26,6 @@ for needed in ("sphinx", "myst_parser", "furo", "sphinx_copybutton"):
 
 pytestmark = pytest.mark.long
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SCHEMES = [scheme["name"] for scheme in fairlane.schemes()]
 DOCS = ROOT / "docs"
 LOOKS: dict[str, dict[str, Any]] = {
@@ -99,19 +96,6 @@ def test_every_chapter_has_a_live_example_of_its_scheme(site: Path) -> None:
             assert re.search(
                 rf'<iframe[^>]*src="\.\./\.\./playground\.html\?example#schemes=droptail,{scheme}["&]', text
             )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A browser without a window."""
-    api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install -r requirements/optional.txt")
-    if CHROMIUM is None:
-        pytest.skip("no chromium: apt install chromium")
-    with api.sync_playwright() as playwright:
-        # The sandbox needs rights that a container does not give; the pages are our own.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -228,14 +212,6 @@ def test_the_claims_of_all_papers_filter_by_verdict(open_page: Open) -> None:
         whole.locator("select").select_option(verdict)
         sums += int(whole.locator("output").inner_text().split()[0])
     assert sums == total
-
-
-@pytest.fixture(scope="module")
-def screenshots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the screenshots go."""
-    folder = Path(os.environ.get("FAIRLANE_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 def test_no_page_is_wider_than_a_phone(open_page: Open, site: Path) -> None:
