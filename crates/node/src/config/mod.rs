@@ -290,7 +290,7 @@ fn read_marker(root: &mut Table<'_>) -> Result<(NodeScheme, AbcMarkerParams, Csf
 }
 
 /// The table `name`, which may be absent.
-fn section<P: ParamSet>(root: &mut Table<'_>, name: &'static str) -> Result<P, ConfigError> {
+pub(crate) fn section<P: ParamSet>(root: &mut Table<'_>, name: &'static str) -> Result<P, ConfigError> {
     let Some(mut table) = root.table(name)? else { return Ok(P::default()) };
     let params = P::read(&mut table)?;
     table.finish()?;

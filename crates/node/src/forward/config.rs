@@ -3,7 +3,7 @@
 //! `examples/node/forward.toml` lists every key.
 
 use super::ingress::IngressParams;
-use crate::config::{ClassRule, LoadError, Prefix, TomlFile, check_name, refuse_renamed};
+use crate::config::{ClassRule, LoadError, Prefix, TomlFile, check_name, refuse_renamed, section};
 use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
 use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 use fairlane_schemes::contract::marker::MeterSpec;
@@ -252,13 +252,6 @@ fn check_io(forward: &ForwardParams) -> Result<(), ConfigError> {
         return Err(ConfigError::new("forward.frame_size", problem));
     }
     Ok(())
-}
-
-fn section<P: ParamSet>(root: &mut Table<'_>, name: &'static str) -> Result<P, ConfigError> {
-    let Some(mut table) = root.table(name)? else { return Ok(P::default()) };
-    let params = P::read(&mut table)?;
-    table.finish()?;
-    Ok(params)
 }
 
 fn read_user(table: &mut Table<'_>) -> Result<User, ConfigError> {
