@@ -2,8 +2,9 @@
 
 A list, docs/clauses/rfcNNNN.toml, has each clause in our words. Code that follows one says so in a comment,
 `//= RFC 8033 4.2-1: text of the list`, code that departs from one in `//= RFC 8033 4.2-1, deviation: text`, code that
-does either as a parameter says in `//= RFC 8033 4.2-1, by PARAMETER: text`; the head of its module tells why. A clause
-that no code speaks of is `unclaimed` for a reason. `--json` prints all of it as JSON.
+does either as a parameter says in `//= RFC 8033 4.2-1, by PARAMETER: text`; the head of its module tells why. A long
+text goes on in lines that begin with `//=`. A clause that no code speaks of is `unclaimed` for a reason. `--json`
+prints all of it as JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-_ANNOTATION = re.compile(r"//= RFC (\d+) (\S+?)(?:, (deviation|by) ?(\w*))?: (.*)")
+_ANNOTATION = re.compile(r"//= RFC (\d+) (\S+?)(?:, (deviation|by) ?(\w*))?: (.*(?:\n *//= (?!RFC \d).*)*)")
 
 TITLES = {
     "unclaimed": "Unclaimed, and why",
@@ -57,9 +58,10 @@ class Rfc:
 
 
 def heads(path: Path) -> str:
-    """The heads of the modules in a folder and of those around it."""
+    """The heads of the modules in a folder and of those around it, each in one line."""
     files = [*path.parent.glob("*.rs"), *(folder / "mod.rs" for folder in path.parents if (folder / "mod.rs").exists())]
-    return "\n".join(re.findall(r"^//!.*", "\n".join(file.read_text(encoding="utf-8") for file in files), re.MULTILINE))
+    lines = re.findall(r"^//!(.*)", "\n".join(file.read_text(encoding="utf-8") for file in files), re.MULTILINE)
+    return " ".join(line.strip() for line in lines)
 
 
 def compare(root: Path) -> tuple[dict[str, Rfc], list[str]]:
@@ -71,7 +73,8 @@ def compare(root: Path) -> tuple[dict[str, Rfc], list[str]]:
         rfcs[file.stem.removeprefix("rfc")] = Rfc(table["title"], table["read"], clauses)
     for path in sorted((root / "crates").rglob("*.rs")):
         place = str(path.relative_to(root))
-        for number, key, how, parameter, text in _ANNOTATION.findall(path.read_text(encoding="utf-8")):
+        for number, key, how, parameter, lines in _ANNOTATION.findall(path.read_text(encoding="utf-8")):
+            text = re.sub(r"\s+//=", "", lines)
             clause = rfcs[number].clauses.get(key) if number in rfcs else None
             if clause is None or clause.text != text:
                 problems.append(f"{place}: RFC {number} {key} is not in its list with these words")
@@ -79,7 +82,7 @@ def compare(root: Path) -> tuple[dict[str, Rfc], list[str]]:
             files = {"": clause.claimed, "deviation": clause.deviations, "by": clause.by}[how]
             entry = f"{place}: {parameter}" if parameter else place
             files.extend([entry] * (entry not in files))
-            if how and not re.search(rf"Deviations(?:.|\n)*RFC {number}", heads(path)):
+            if how and not re.search(rf"Deviations.*RFC {number}", heads(path)):
                 problems.append(f"{place}: no deviation of the head names RFC {number} ({key})")
     for number, rfc in rfcs.items():
         for key, clause in rfc.clauses.items():

@@ -35,6 +35,7 @@ def test_a_clause_that_no_code_claims_is_found(tmp_path: Path) -> None:
 
 def test_other_words_and_clauses_that_the_list_lacks_are_found(tmp_path: Path) -> None:
     assert problems(tmp_path, "//= RFC 1 1-1: Half of it goes.") == []
+    assert problems(tmp_path, "    //= RFC 1 1-1: Half of\n    //= it goes.\n    // Not this.") == []
     (wrong, unclaimed) = problems(tmp_path, "//= RFC 1 1-1: A third of it goes.")
     assert "crates/a.rs" in wrong
     assert "1-1" in unclaimed
@@ -47,5 +48,6 @@ def test_a_deviation_that_the_head_of_the_module_hides_is_found(tmp_path: Path) 
     assert len(problems(tmp_path, code)) == 1
     assert len(problems(tmp_path, code.replace("deviation", "by share"))) == 1
     head = "//! Deviations:\n//! 1. A third goes, not half (RFC 1 section 1).\n"
+    assert problems(tmp_path, head.replace("RFC 1", "RFC\n//!    1") + code) == []
     assert problems(tmp_path, head + code) == problems(tmp_path, head + code.replace("deviation", "by share")) == []
     assert clauses.compare(tmp_path)[0]["1"].clauses["1-1"].by == ["crates/a.rs: share"]

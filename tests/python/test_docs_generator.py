@@ -153,9 +153,9 @@ def test_a_chapter_takes_its_rules_and_deviations_from_the_head_of_the_module(tm
     assert pages.write(tmp_path / "docs") == 0
     written = chapter.read_text()
     for part in (
-        "Toy: drops\nevery packet.\n\nSource: none.\n\nCode: `crates/schemes/src/aqm/toy.rs`.\n",
+        "Toy: drops every packet.\n\nSource: none.\n\nCode: `crates/schemes/src/aqm/toy.rs`.\n",
         "| (1) | drop, as `Toy::admit` |\n\nSee [toy](toy.md).\n",
-        "## Cost\n\nNone. State: none.\n\n## Deviations\n\n1. Packets without length\n   are dropped, too.\n2. So",
+        "## Cost\n\nNone. State: none.\n\n## Deviations\n\n1. Packets without length are dropped, too.\n2. So",
         "## Not implemented\n\nA queue.\n",
     ):
         assert part in written

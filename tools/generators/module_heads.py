@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from textwrap import wrap
 from typing import NamedTuple
 
 _PARAGRAPH = r"(?:(?!\n\n).)+"
@@ -11,6 +12,8 @@ _FORM = re.compile(
     rf"(?:\n\nDeviations:\n(?P<deviations>{_ITEM}(?:\n{_ITEM})*))?(?:\n\nNot implemented: (?P<missing>{_PARAGRAPH}))?",
     re.DOTALL,
 )
+_MARKER = re.compile(r" *(?:[-*]|\d+\.) +")
+WIDTH = 120
 _LINK = re.compile(r"\[`(?:\w+::)*?((?:[A-Z]\w*::)?\w+)`\](?!\()")
 
 
@@ -39,13 +42,40 @@ def module(name: str, crates: Path) -> Path:
     return found[0]
 
 
+def filled(text: str) -> str:
+    """Markdown with each paragraph and item of a list wrapped at the same width, however its lines were broken."""
+    lines: list[str] = []
+    is_code = is_open = False
+    for line in text.split("\n"):
+        is_fence = line.startswith("```")
+        is_text = bool(line) and not (is_code or is_fence or line.startswith(("|", "#")))
+        if is_text and is_open and not _MARKER.match(line):
+            lines[-1] += f" {line.strip()}"
+        else:
+            lines.append(line)
+        is_open = is_text
+        is_code ^= is_fence
+    return "\n".join(_wrapped(line) if len(line) > WIDTH and not line.startswith("|") else line for line in lines)
+
+
+def _wrapped(line: str) -> str:
+    """Wraps a paragraph or an item, whose further lines hang. No line begins with what Markdown takes for a marker."""
+    marker = _MARKER.match(line)
+    indent = " " * len(marker[0] if marker else "")
+    # A break before such a word would begin a list, a heading or a quotation.
+    glued = re.sub(r" (?=(?:[-*+>]|#+|\d+[.)])(?: |$))", "\0", line[len(indent) :])
+    rows = wrap(glued, WIDTH - len(indent), break_long_words=False, break_on_hyphens=False)
+    return (line[: len(indent)] + f"\n{indent}".join(rows)).replace("\0", " ")
+
+
 def text(file: Path, chapters: Path) -> str:
     """The head of a module; links to schemes lead to their chapters, others have become code."""
     lines = file.read_text(encoding="utf-8").splitlines()
     head = "\n".join(line[4:] for line in lines if line.startswith("//!"))
-    return _LINK.sub(
+    linked = _LINK.sub(
         lambda link: f"[{link[1]}]({link[1]}.md)" if (chapters / f"{link[1]}.md").exists() else f"`{link[1]}`", head
     )
+    return filled(linked)
 
 
 def head(file: Path, chapters: Path) -> Head:
