@@ -38,9 +38,9 @@ class EdgeTag : public ns3::Tag
     double m_offeredAt{0};
 };
 
-/// A device queue with a limit on all packets, which are served in the order of arrival plus an offset, that of EF being
-/// zero: MEDF. No offset is a FIFO, an endless one strict priority. As any device's queue it leaves out the packet in
-/// transmission.
+/// A device queue with a limit on all packets, which are served in the order of arrival plus an offset, that of EF
+/// being zero: MEDF. No offset is a FIFO, an endless one strict priority. As any device's queue it leaves out the
+/// packet in transmission.
 class ClassQueue : public ns3::Queue<ns3::Packet>
 {
   public:

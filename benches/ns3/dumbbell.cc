@@ -119,7 +119,9 @@ void ReadOptions(Options& options, int argc, char** argv)
     CommandLine line;
     line.Usage("One replication of the one-sided dumbbell of abc2018; prints a JSON object.");
     line.AddValue("policy", "droptail, abc or disc, at the bottleneck", options.policy);
-    line.AddValue("disc", "queue disc of ns-3 for the policy disc, such as ns3::RedQueueDisc[MinTh=5|MaxTh=15]", options.disc);
+    line.AddValue("disc",
+                  "queue disc of ns-3 for the policy disc, such as ns3::RedQueueDisc[MinTh=5|MaxTh=15]",
+                  options.disc);
     line.AddValue("limit", "limit of the bottleneck's queue, such as 24p", options.limit);
     line.AddValue("qMin", "Q_min in packets", options.abc.qMin);
     line.AddValue("qBase", "Q_base in packets", options.abc.qBase);
@@ -128,7 +130,9 @@ void ReadOptions(Options& options, int argc, char** argv)
     line.AddValue("meterMemory", "M_AM in seconds", options.meterMemory);
     line.AddValue("accountingBe", "a_BE", options.accountingBe);
     line.AddValue("accountingEf", "a_EF", options.accountingEf);
-    line.AddValue("beOffset", "offset of BE in seconds for droptail and abc; 0 is FIFO, inf is strict priority", options.beOffset);
+    line.AddValue("beOffset",
+                  "offset of BE in seconds for droptail and abc; 0 is FIFO, inf is strict priority",
+                  options.beOffset);
     line.AddValue("accessRate", "rate of an access link", options.accessRate);
     line.AddValue("accessDelay", "delay of an access link", options.accessDelay);
     line.AddValue("accessLimit", "limit of an access link's queue", options.accessLimit);
@@ -136,7 +140,8 @@ void ReadOptions(Options& options, int argc, char** argv)
     line.AddValue("delay", "delay of the bottleneck", options.delay);
     line.AddValue("groups",
                   "groups, separated by ';', of key=value, separated by ',': users, flows (TCP, per user), poisson "
-                  "(bit/s, per user), reference (bit/s), ef (1 for traffic class EF), from, until (window of the starts in seconds), "
+                  "(bit/s, per user), reference (bit/s), ef (1 for traffic class EF), from, until (window of "
+                  "the starts in seconds), "
                   "control (as tcp), delayedAck, access (delay in seconds)",
                   options.groups);
     line.AddValue("warmup", "seconds before the measurement", options.warmup);
@@ -156,7 +161,9 @@ void ReadOptions(Options& options, int argc, char** argv)
     line.AddValue("minRto", "least retransmission timeout", options.minRto);
     line.AddValue("synTimeout", "timeout of the first SYN", options.synTimeout);
     line.AddValue("socketBuffer", "send and receive buffer in bytes", options.socketBuffer);
-    line.AddValue("timestamps", "time stamps, by which RTTs are known to a millisecond; without, exactly", options.timestamps);
+    line.AddValue("timestamps",
+                  "time stamps, by which RTTs are known to a millisecond; without, exactly",
+                  options.timestamps);
     line.AddValue("ecn", "whether TCP uses ECN", options.ecn);
     line.AddValue("mended", "congestion controls without the faults of mended.h", options.mended);
     line.AddValue("rttGain", "weight of a new RTT in the one that is smoothed", options.rttGain);
@@ -210,7 +217,8 @@ std::vector<Group> ReadGroups(const std::string& text)
     return groups;
 }
 
-/// The class of a congestion control or of a recovery: that of ns-3, or the mended one if there is one and it is asked for.
+/// The class of a congestion control or of a recovery: that of ns-3, or the mended one if there is one and it is asked
+/// for.
 TypeId MendedType(const Options& options, const std::string& name)
 {
     TypeId type;
@@ -264,7 +272,8 @@ class TcpSink
         listener->Bind(InetSocketAddress(Ipv4Address::GetAny(), port));
         listener->Listen();
         listener->ShutdownSend();
-        listener->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address&>(), MakeCallback(&TcpSink::Accept));
+        listener->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address&>(),
+                                    MakeCallback(&TcpSink::Accept));
     }
 
   private:

@@ -20,10 +20,11 @@ namespace fairlane
 
 /// BBR, after draft-cardwell-iccrg-bbr-congestion-control-00.
 /// 1. When recovery ends, TcpSocketBase::ProcessAck sets cwnd = ssthresh for every control. TcpBbr leaves ssthresh at
-///    its first value, 4 GiB, until Startup is over, and then at one bandwidth-delay product. Here ssthresh is the window
-///    before recovery, to which section 4.2.3.4 returns.
+///    its first value, 4 GiB, until Startup is over, and then at one bandwidth-delay product. Here ssthresh is the
+///    window before recovery, to which section 4.2.3.4 returns.
 /// 2. TcpRateLinux::SkbDelivered takes the ACK phase of a rate sample from the segment delivered before, so that the
-///    interval is longer by the time between two ACKs (mended in ns-3 by 3.44). Here it is that of the sample's segment.
+///    interval is longer by the time between two ACKs (mended in ns-3 by 3.44). Here it is that of the sample's
+///    segment.
 /// 3. TcpBbr::SetSendQuantum takes a segment at any rate. Here the quantum, of which windows hold three more than the
 ///    bandwidth-delay product, is that of section 4.2.2. What leaves at once stays a segment.
 /// 4. TcpSocketBase::ReceivedAck gives as newly lost by how much the count of lost segments has changed, in either
@@ -59,14 +60,15 @@ class MendedBbr : public ns3::TcpBbr
 
 /// DCTCP, after RFC 8257.
 /// 1. When a packet's mark differs from that of the one before, and an ACK is delayed, the receiver acknowledges first
-///    what came before (section 3.2). TcpDctcp::CeState1to0 acknowledges up to where that packet began instead, which is
-///    acknowledged already, so that the sender ignores the echo: a mark alone is lost if its ACK was delayed.
+///    what came before (section 3.2). TcpDctcp::CeState1to0 acknowledges up to where that packet began instead, which
+///    is acknowledged already, so that the sender ignores the echo: a mark alone is lost if its ACK was delayed.
 /// 2. A loss halves the window (section 3.5); TcpDctcp::GetSsThresh takes from it what a mark does.
 /// 3. An observation window ends with an ACK beyond DCTCP.WindowEnd, SND.NXT as it began (section 3.3); in
-///    TcpDctcp::PktsAcked with that of WindowEnd itself. The first one ends with the first ACK, as WindowEnd is SND.UNA at
-///    first; TcpDctcp takes a window more. What that leaves of alpha is FirstAlpha.
-/// 4. TcpLinuxReno, of which TcpDctcp is, follows Linux, but keeps what it has counted towards the next segment of growth over
-///    a reduction, where Linux begins anew (tcp_input.c tcp_init_cwnd_reduction): half a segment more after each mark.
+///    TcpDctcp::PktsAcked with that of WindowEnd itself. The first one ends with the first ACK, as WindowEnd is SND.UNA
+///    at first; TcpDctcp takes a window more. What that leaves of alpha is FirstAlpha.
+/// 4. TcpLinuxReno, of which TcpDctcp is, follows Linux, but keeps what it has counted towards the next segment of
+///    growth over a reduction, where Linux begins anew (tcp_input.c tcp_init_cwnd_reduction): half a segment more after
+///    each mark.
 class MendedDctcp : public ns3::TcpDctcp
 {
   public:
@@ -87,9 +89,10 @@ class MendedDctcp : public ns3::TcpDctcp
 };
 
 /// New Reno with ECN, after RFC 3168. Section 6.1.3: once CWR has come, ACKs of unmarked packets carry no echo.
-/// TcpSocketBase::DoForwardUp ends the echo unless the state is that of a mark just received, to which the mark of an earlier
-/// packet, whose ACK is delayed, leads as well as that of the one with CWR: such an echo goes on, and the sender, which has
-/// reduced its window, reduces it again. Here an unmarked packet leaves the state of an echo that CWR ends.
+/// TcpSocketBase::DoForwardUp ends the echo unless the state is that of a mark just received, to which the mark of an
+/// earlier packet, whose ACK is delayed, leads as well as that of the one with CWR: such an echo goes on, and the
+/// sender, which has reduced its window, reduces it again. Here an unmarked packet leaves the state of an echo that CWR
+/// ends.
 class MendedNewReno : public ns3::TcpNewReno
 {
   public:
@@ -109,10 +112,10 @@ class MendedVegas : public ns3::TcpVegas
 };
 
 /// LEDBAT, after RFC 6817.
-/// 1. TcpLedbat::CongestionAvoidance bounds cwnd by what was outstanding, without ALLOWED_INCREASE (section 2.4.2): once slow
-///    start is over, the window can shrink only. Here it is a segment, the default of section 2.5.
-/// 2. It rounds the window down to whole bytes after each ACK, where section 2.4.2 adds MSS^2 / cwnd times what may be far
-///    below one: with 834 segments the window stops growing at 71 % of TARGET. Here it has sixteenths of a byte.
+/// 1. TcpLedbat::CongestionAvoidance bounds cwnd by what was outstanding, without ALLOWED_INCREASE (section 2.4.2):
+///    once slow start is over, the window can shrink only. Here it is a segment, the default of section 2.5.
+/// 2. It rounds the window down to whole bytes after each ACK, where section 2.4.2 adds MSS^2 / cwnd times what may be
+///    far below one: with 834 segments the window stops growing at 71 % of TARGET. Here it has sixteenths of a byte.
 class MendedLedbat : public ns3::TcpLedbat
 {
   public:
@@ -128,15 +131,16 @@ class MendedLedbat : public ns3::TcpLedbat
 };
 
 /// Proportional rate reduction, after RFC 9937, which replaces the RFC 6937 that TcpPrrRecovery follows.
-/// 1. TcpPrrRecovery::DoRecovery multiplies prr_delivered by ssthresh in 32 bits, which wraps once their product is 4 GiB, at
-///    windows of 64 KiB and more: nothing is then sent until what is in flight has fallen to ssthresh. Here it is exact.
-/// 2. TcpSocketBase calls it twice for one ACK: for the one that enters CWR, and for a partial ACK with news in SACK blocks.
-///    DeliveredData is what one ACK delivers; here it counts once.
-/// 3. RecoverFS lacks what the ACK that enters CWR acknowledges, though prr_delivered has it (RFC 9937 6.1 adds it): with
-///    windows below 40 segments nothing is reduced before the round trip is over.
+/// 1. TcpPrrRecovery::DoRecovery multiplies prr_delivered by ssthresh in 32 bits, which wraps once their product is
+///    4 GiB, at windows of 64 KiB and more: nothing is then sent until what is in flight has fallen to ssthresh. Here
+///    it is exact.
+/// 2. TcpSocketBase calls it twice for one ACK: for the one that enters CWR, and for a partial ACK with news in SACK
+///    blocks. DeliveredData is what one ACK delivers; here it counts once.
+/// 3. RecoverFS lacks what the ACK that enters CWR acknowledges, though prr_delivered has it (RFC 9937 6.1 adds it):
+///    with windows below 40 segments nothing is reduced before the round trip is over.
 /// 4. Up to ssthresh TcpPrrRecovery sends what an ACK delivers, where RFC 6937 has
-///    max(prr_delivered - prr_out, DeliveredData) + MSS; here the segment is added as by RFC 9937, if the ACK is a SafeACK:
-///    if it acknowledges a copy, as ns-3 tells progress, or nothing is lost.
+///    max(prr_delivered - prr_out, DeliveredData) + MSS; here the segment is added as by RFC 9937, if the ACK is a
+///    SafeACK: if it acknowledges a copy, as ns-3 tells progress, or nothing is lost.
 class MendedPrrRecovery : public ns3::TcpPrrRecovery
 {
   public:
@@ -155,9 +159,9 @@ class MendedPrrRecovery : public ns3::TcpPrrRecovery
 };
 
 /// A sender that counts what is in flight after RFC 6675. TcpTxBuffer::BytesInFlight adds all that was sent again, and
-/// Update leaves a copy that is SACKed among it until its number is acknowledged, where SetPipe (section 4) counts nothing
-/// that is SACKed. While the copy of another segment is lost, those behind it that have arrived fill the window in this way,
-/// and nothing is sent until the timeout.
+/// Update leaves a copy that is SACKed among it until its number is acknowledged, where SetPipe (section 4) counts
+/// nothing that is SACKed. While the copy of another segment is lost, those behind it that have arrived fill the window
+/// in this way, and nothing is sent until the timeout.
 class MendedSocket : public ns3::TcpSocketBase
 {
   public:

@@ -27,7 +27,10 @@ class PortProbe
     /// Mean number of waiting packets over time; the one in transmission does not wait.
     double MeanQueue() const;
     /// Mean time in the queue of the packets of a class in seconds, and how many there were.
-    double MeanWait(bool expedited) const { return m_waitSeconds[expedited] / static_cast<double>(m_served[expedited]); }
+    double MeanWait(bool expedited) const
+    {
+        return m_waitSeconds[expedited] / static_cast<double>(m_served[expedited]);
+    }
     uint64_t Served(bool expedited) const { return m_served[expedited]; }
     double Seconds() const { return m_seconds; }
     uint64_t Arrivals() const { return m_arrivals; }

@@ -90,7 +90,8 @@ static int dequeue(void *state, uint64_t now_ps, fairlane_on_drop on_drop, void 
 }
 
 static const fairlane_parameter parameters[] = {
-	{.name = "most", .kind = "count", .least = "1", .most = "1000000", .doc = "Packets that may wait, if less than the limit."},
+	{.name = "most", .kind = "count", .least = "1", .most = "1000000",
+	 .doc = "Packets that may wait, if less than the limit."},
 };
 
 static const fairlane_scheme fifo = {

@@ -57,7 +57,9 @@ static __always_inline int has_room(struct __sk_buff *skb)
 
 /* ---- the 802.1ad tag ---- */
 
-/* Whether the outermost tag is one that labels use: apart from the data as on reception, or within, as hosts write it. */
+/*
+ * Whether the outermost tag is one that labels use: apart from the data as on reception, or within, as hosts write it.
+ */
 static __always_inline int has_tag(const struct __sk_buff *skb)
 {
 	__u32 ethertype = skb->protocol;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
 /*
- * Control traffic, as control.rs of crates/node declares it. It passes the AQM up to a rate, beyond which it is judged like
- * other packets without a label.
+ * Control traffic, as control.rs of crates/node declares it. It passes the AQM up to a rate, beyond which it is judged
+ * like other packets without a label.
  *
  * A packet with a label is never control traffic, whatever its DSCP: hosts behind ports that meter cannot send any.
  */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
 /*
- * Whether the neighbour at the other end of a link takes labels off. A tag or shim that nobody takes off is a lost packet,
- * so the egress program asks first: while it has packets for a neighbour (by destination MAC address), it sends that
- * address a frame of its own every ASK_EVERY_NS. The ingress program of a node that reads labels of this carrier returns
- * the frame. Labels are written until READ_FOR_NS after the last frame that came back was sent. A neighbour that is no
- * node drops the frame: its ethertype is unknown.
+ * Whether the neighbour at the other end of a link takes labels off. A tag or shim that nobody takes off is a lost
+ * packet, so the egress program asks first: while it has packets for a neighbour (by destination MAC address), it sends
+ * that address a frame of its own every ASK_EVERY_NS. The ingress program of a node that reads labels of this carrier
+ * returns the frame. Labels are written until READ_FOR_NS after the last frame that came back was sent. A neighbour
+ * that is no node drops the frame: its ethertype is unknown.
  *
  * A switch floods frames to an address that it does not know. Hence a node answers for its own address only, and for
  * others if something on top of the interface takes their frames: a bridge, macvlan.
  *
- * All of this happens within the programs, so that no process has to run. A reader that goes away stops answering first,
- * and then waits for longer than READ_FOR_NS.
+ * All of this happens within the programs, so that no process has to run. A reader that goes away stops answering
+ * first, and then waits for longer than READ_FOR_NS.
  */
 #ifndef FAIRLANE_FAR_END_H
 #define FAIRLANE_FAR_END_H
@@ -78,7 +78,9 @@ struct {
 	__type(value, struct link_state);
 } link_states SEC(".maps");
 
-/* The neighbour of a port that a processor found to read labels, and in which tick of the kernel: it holds no longer. */
+/*
+ * The neighbour of a port that a processor found to read labels, and in which tick of the kernel: it holds no longer.
+ */
 struct known {
 	__u64 word;
 	__u64 tick;
@@ -174,7 +176,8 @@ __noinline int write_ask(struct __sk_buff *skb)
 	return TC_ACT_UNSPEC;
 }
 
-static __always_inline struct neighbour *new_neighbour(const struct neighbour_key *key, struct link_state *link, __u64 now)
+static __always_inline struct neighbour *new_neighbour(const struct neighbour_key *key, struct link_state *link,
+						     __u64 now)
 {
 	struct neighbour new = { .until_ns = now, .nonce = bpf_get_prandom_u32() };
 

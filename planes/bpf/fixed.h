@@ -316,8 +316,8 @@ FAIR_INLINE void fair_csfq_observe(struct fair_csfq *port, const struct fair_csf
 }
 
 /*
- * Whether a packet is dropped: eq. (3); the label that it leaves with otherwise, eq. (4), goes to `label`. One without a
- * label counts in A and F, is never dropped early, and says nothing about the largest label.
+ * Whether a packet is dropped: eq. (3); the label that it leaves with otherwise, eq. (4), goes to `label`. One without
+ * a label counts in A and F, is never dropped early, and says nothing about the largest label.
  */
 FAIR_INLINE int fair_csfq_admit(struct fair_csfq *port, const struct fair_csfq_params *params, int is_labelled,
 				__s32 *label, __u32 bytes, int spares, int is_short, __u32 random, __u64 age_ns)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
 /*
- * A lock of one word that nobody waits for. That of the kernel (bpf_spin_lock) is two calls which switch interrupts off and
- * on, and costs more than what it guards here.
+ * A lock of one word that nobody waits for. That of the kernel (bpf_spin_lock) is two calls which switch interrupts off
+ * and on, and costs more than what it guards here.
  *
  * A packet that finds a record locked works on a copy of it, and leaves what it adds in fields of the record that are
- * changed by atomic additions only, `late`. The next packet that takes the lock adds them. So each count is exact, a record
- * has one writer at a time, and a processor that is taken from a virtual machine while it has the lock stops nobody.
+ * changed by atomic additions only, `late`. The next packet that takes the lock adds them. So each count is exact, a
+ * record has one writer at a time, and a processor that is taken from a virtual machine while it has the lock stops
+ * nobody.
  *
  * Worst case: the copy is made while the holder writes, and has one word of before and one of after. The label or the
  * decision of that packet is wrong, no state is.
@@ -13,9 +14,9 @@
  * Why interrupts can stay on: whoever holds it runs with bottom halves off (tc, BPF_PROG_TEST_RUN), so that no other
  * packet comes in between on the same processor, and no interrupt takes it.
  *
- * The word is 1, or since when packets have found the record locked, in units of 2^20 ns. The tool writes records with the
- * word at zero. A word that is older than a second was written by somebody else, or its holder stands still so long: the
- * lock is taken over.
+ * The word is 1, or since when packets have found the record locked, in units of 2^20 ns. The tool writes records with
+ * the word at zero. A word that is older than a second was written by somebody else, or its holder stands still so
+ * long: the lock is taken over.
  */
 #ifndef FAIRLANE_LOCK_H
 #define FAIRLANE_LOCK_H

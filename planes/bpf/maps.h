@@ -75,7 +75,9 @@ struct {
 	__type(value, __u32);
 } addresses SEC(".maps");
 
-/* Places that addresses had; first in, first out, so that one is used again as late as can be. The tool sets the size. */
+/*
+ * Places that addresses had; first in, first out, so that one is used again as late as can be. The tool sets the size.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, 65536);

@@ -80,9 +80,9 @@ static __noinline __u32 place_of_unknown(const struct user_key *key, const struc
 }
 
 /*
- * What a packet is metered by: by the rule given, which its mark or tunnel has, or else by what its headers say. An entry
- * for `recent` addresses is written if the address alone decides; that of one without a meter of its own which should
- * have one is not known yet.
+ * What a packet is metered by: by the rule given, which its mark or tunnel has, or else by what its headers say. An
+ * entry for `recent` addresses is written if the address alone decides; that of one without a meter of its own which
+ * should have one is not known yet.
  */
 __noinline int look_up(const struct source *source, const struct rule *rule, __u32 port_place, __u32 is_recent,
 		       struct terms *terms)
@@ -176,11 +176,11 @@ static __always_inline __u32 wire_bytes(struct __sk_buff *skb, const struct sour
 }
 
 /*
- * Counts packets into the meter of a user: S of ABC is what comes back, or log2 of the sum of CSFQ. Without the lock the
- * meter stays as it is.
+ * Counts packets into the meter of a user: S of ABC is what comes back, or log2 of the sum of CSFQ. Without the lock
+ * the meter stays as it is.
  */
-static __always_inline __u64 count_amount(struct user *user, const struct node_config *node, __u64 amount, __u32 is_held,
-					  __u64 age)
+static __always_inline __u64 count_amount(struct user *user, const struct node_config *node, __u64 amount,
+					  __u32 is_held, __u64 age)
 {
 	struct fair_meter meter = user->meter;
 	__u64 pending = user->pending, value;

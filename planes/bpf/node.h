@@ -21,21 +21,21 @@ enum { CLASS_BE, CLASS_EF, CLASSES };
 #define MARK_ACTIVITY 0x003fffffU
 
 /*
- * On a link it is an 802.1ad tag: PCP and VID are the upper 15 bits of the biased activity, DEI is class EF. The lower 7
- * are lost; what comes out is the middle of the activities with these upper bits, which is wrong by 2^-10 at most.
+ * On a link it is an 802.1ad tag: PCP and VID are the upper 15 bits of the biased activity, DEI is class EF. The lower
+ * 7 are lost; what comes out is the middle of the activities with these upper bits, which is wrong by 2^-10 at most.
  */
 #define TAG_ETHERTYPE 0x88a8
 /*
- * Tags of others stay where they are: a node puts its own around them. What has a tag of that kind but no label gets one
- * around it that says so; the highest activity is a unit less for it.
+ * Tags of others stay where they are: a node puts its own around them. What has a tag of that kind but no label gets
+ * one around it that says so; the highest activity is a unit less for it.
  */
 #define TAG_NONE 0x7fff
 #define TAG_DEI 0x1000
 #define TAG_LOST_BITS (FAIR_ACTIVITY_BITS - 15)
 
 /*
- * Or an option in the hop-by-hop header of IPv6: type 0x1e (for experiments, RFC 4727; nodes that do not know it pass it
- * over, RFC 8200 4.2), 4 bytes that are the label in network byte order. It comes first in its header.
+ * Or an option in the hop-by-hop header of IPv6: type 0x1e (for experiments, RFC 4727; nodes that do not know it pass
+ * it over, RFC 8200 4.2), 4 bytes that are the label in network byte order. It comes first in its header.
  */
 #define OPTION_TYPE 0x1e
 #define OPTION_PADN 1

@@ -135,8 +135,8 @@ struct slice {
 };
 
 /*
- * Takes its place from an address. Its drops go to the user whose address it was, so that those of all users remain those
- * of all ports. What the queue does not take back now is tried again when its turn comes.
+ * Takes its place from an address. Its drops go to the user whose address it was, so that those of all users remain
+ * those of all ports. What the queue does not take back now is tried again when its turn comes.
  */
 static __always_inline void forget(struct slice *slice, struct user *user, __u32 place)
 {

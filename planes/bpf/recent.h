@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
 /*
- * Addresses that came lately, and where they led: in place of a prefix table and a hash table one entry of an array, which
- * an address has to itself until another one falls on it.
+ * Addresses that came lately, and where they led: in place of a prefix table and a hash table one entry of an array,
+ * which an address has to itself until another one falls on it.
  *
- * Each processor has its own. An entry holds as long as the rules do: the tool raises `generation` of the node after each
- * change of them. An address may lose its own meter meanwhile; the meter says whose it is.
+ * Each processor has its own. An entry holds as long as the rules do: the tool raises `generation` of the node after
+ * each change of them. An address may lose its own meter meanwhile; the meter says whose it is.
  */
 #ifndef FAIRLANE_RECENT_H
 #define FAIRLANE_RECENT_H

@@ -32,8 +32,8 @@ extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 #define TCP_LENGTH_AT 12
 
 /*
- * How many packets an aggregated one is, above the bytes of the headers that each of them has, from the Ethernet header on:
- * as qdisc_pkt_len_init of net/core/dev.c computes them.
+ * How many packets an aggregated one is, above the bytes of the headers that each of them has, from the Ethernet header
+ * on: as qdisc_pkt_len_init of net/core/dev.c computes them.
  */
 __noinline __u64 aggregated(struct __sk_buff *skb)
 {

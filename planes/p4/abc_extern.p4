@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * ABC as p4abc section 5 has it: floating point in externs, the queue as the egress last saw it. To compare with
- * abc.p4, which needs neither; tables, roles and control plane are the same, so that `fairlane p4 commands` serves both.
+ * abc.p4, which needs neither; tables, roles and control plane are the same, so that `fairlane p4 commands` serves
+ * both.
  *
  * - Meter, and AQM with averager, are functions of C++ (p4/extern/fairlane_extern.cpp), which call the reference
  *   implementation. simple_switch loads them at its start: -- --load-modules=fairlane_extern.so.
  * - State is in registers, as bit strings of doubles. Externs cannot reach registers: state is copied to locals, given
  *   to the extern, and copied back.
  * - The egress copies the length of its queue to a register whenever a packet leaves; the ingress adds one for each
- *   packet that it accepts (p4abc 5.1). -DQUEUE_COPY=enq_qdepth takes the length that the packet met when it came instead of
- *   the one that it leaves behind: the paper does not say which.
+ *   packet that it accepts (p4abc 5.1). -DQUEUE_COPY=enq_qdepth takes the length that the packet met when it came
+ *   instead of the one that it leaves behind: the paper does not say which.
  *
  * Deviations: 1. A packet is dropped if Q >= T_drop, as abc2018 has it; p4abc 3.3 says Q > T_drop. 2. Users are
  * prefixes. Not implemented: labels on links, as in the paper; virtual queues.

@@ -4,9 +4,9 @@
  * what a library of schemes of your own offers to Fairlane, at the end; that links with nothing.
  *
  * Every function that can fail returns a status, FAIRLANE_OK or why not; results go through pointers and are written
- * on success only. Times are ns on a clock of the caller, below 17280000000000000 (200 days); a clock that runs backwards
- * counts as standing still. Lengths are bytes at the IP layer. Nothing here locks: one thread at a time for each
- * handle or state. No call ends the process or unwinds into the caller.
+ * on success only. Times are ns on a clock of the caller, below 17280000000000000 (200 days); a clock that runs
+ * backwards counts as standing still. Lengths are bytes at the IP layer. Nothing here locks: one thread at a time for
+ * each handle or state. No call ends the process or unwinds into the caller.
  */
 #ifndef FAIRLANE_H
 #define FAIRLANE_H
@@ -70,7 +70,9 @@ typedef struct fairlane_abc_averager_state {
 
 fairlane_status fairlane_abc_averager_reset(fairlane_abc_averager_state *state);
 
-/* Counts a packet that was accepted and stored; memory_ns is M, 1 ms to 1 h; the paper: 0.3 s. activity is -128 to 128. */
+/*
+ * Counts a packet that was accepted and stored; memory_ns is M, 1 ms to 1 h; the paper: 0.3 s. activity is -128 to 128.
+ */
 fairlane_status fairlane_abc_averager_accept(uint64_t memory_ns, fairlane_abc_averager_state *state, double activity,
 					     uint64_t now_ns);
 
@@ -243,9 +245,9 @@ typedef struct fairlane_congestion_control {
 } fairlane_congestion_control;
 
 /*
- * Runs a replication (from 0) of a scenario, given as the text of its file (TOML, or JSON if it begins with a brace). Its
- * senders may have one of count controls. *record is JSON, to be freed. A mistake in the text or in a table, and a control
- * that fails, is FAIRLANE_CONFIG with a line in message, as for queues.
+ * Runs a replication (from 0) of a scenario, given as the text of its file (TOML, or JSON if it begins with a brace).
+ * Its senders may have one of count controls. *record is JSON, to be freed. A mistake in the text or in a table, and a
+ * control that fails, is FAIRLANE_CONFIG with a line in message, as for queues.
  */
 fairlane_status fairlane_simulate(const char *scenario, uint32_t replication,
 				  const fairlane_congestion_control *const *controls, size_t count, char **record,
@@ -258,8 +260,8 @@ void fairlane_record_free(char *record);
 #define FAIRLANE_SCHEME_VERSION 1
 
 /*
- * A parameter of a scheme: a key of [queue]. Texts are UTF-8; values stand as a scenario has them ("5 ms", "0.5"), without
- * quotes. Those that are null are absent.
+ * A parameter of a scheme: a key of [queue]. Texts are UTF-8; values stand as a scenario has them ("5 ms", "0.5"),
+ * without quotes. Those that are null are absent.
  */
 typedef struct fairlane_parameter {
 	const char *name;
@@ -271,7 +273,8 @@ typedef struct fairlane_parameter {
 } fairlane_parameter;
 
 typedef struct fairlane_value {
-	double number;    /* in s, bit/s, bytes, packets or without a unit; 0 or 1 of a flag, the place of a choice; else NaN */
+	/* in s, bit/s, bytes, packets or without a unit; 0 or 1 of a flag, the place of a choice; else NaN */
+	double number;
 	const char *text; /* as a scenario has it, with every digit; null if it is absent */
 } fairlane_value;
 
@@ -293,13 +296,14 @@ typedef void (*fairlane_on_reading)(void *context, const char *name, double valu
 
 /*
  * A scheme: functions that are called with the state of a port. A function that gives an int gives 0, or else ends the
- * run with a line that has the message. Times are ps on the simulator's clock, which never runs backwards: a scheme gets what
- * one that is built in gets. The packets stay with the host; a scheme copies what it needs and gives their id back. Each
- * packet that was offered is given by dequeue or handed to on_drop once, and none twice: the host checks that.
+ * run with a line that has the message. Times are ps on the simulator's clock, which never runs backwards: a scheme
+ * gets what one that is built in gets. The packets stay with the host; a scheme copies what it needs and gives their id
+ * back. Each packet that was offered is given by dequeue or handed to on_drop once, and none twice: the host checks
+ * that.
  *
- * States are used by one thread each at a time; create, and functions of different states, may run at once. Nothing may unwind
- * or jump out of a function: an exception that leaves one ends the process, and so does abort(). No clock, no random
- * numbers but those that follow from the seed: then the same scenario and seed give the same results.
+ * States are used by one thread each at a time; create, and functions of different states, may run at once. Nothing may
+ * unwind or jump out of a function: an exception that leaves one ends the process, and so does abort(). No clock, no
+ * random numbers but those that follow from the seed: then the same scenario and seed give the same results.
  */
 typedef struct fairlane_scheme {
 	size_t size;         /* sizeof(fairlane_scheme) */
@@ -335,7 +339,10 @@ typedef struct fairlane_scheme_library {
 	size_t scheme_count;
 } fairlane_scheme_library;
 
-/* The one function that a library defines: its table, which stays, for a host that has this version; null if it has none. */
+/*
+ * The one function that a library defines: its table, which stays, for a host that has this version; null if it has
+ * none.
+ */
 const fairlane_scheme_library *fairlane_schemes(uint32_t host_version);
 
 #ifdef __cplusplus

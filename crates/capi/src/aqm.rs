@@ -77,8 +77,8 @@ pub unsafe extern "C" fn fairlane_abc_averager_reset(state: *mut AveragerState) 
     })
 }
 
-/// Counts the activity of a packet that was accepted at `now_ns`, in an averager of `memory_ns` (M, 1 ms to 1 h): eq. (6)
-/// to (9).
+/// Counts the activity of a packet that was accepted at `now_ns`, in an averager of `memory_ns` (M, 1 ms to 1 h):
+/// eq. (6) to (9).
 ///
 /// # Safety
 /// `state` is null or points to an `AveragerState` that nobody else uses during the call.

@@ -120,7 +120,8 @@ impl ControlTable {
     /// The control of the host's table `place`, counted from 0; a mistake is told with that.
     ///
     /// # Safety
-    /// `table` is null or points to a table whose functions, name and context stay valid as long as the control is used.
+    /// `table` is null or points to a table whose functions, name and context stay valid as long as the control is
+    /// used.
     pub(crate) unsafe fn named(table: *const Self, place: usize, message: Message) -> Result<NamedControl, Status> {
         let wrong = |what: String| message.write(&format!("controls[{place}].{what}"));
         // SAFETY: guaranteed by the caller; the version stands first and is read before the rest.

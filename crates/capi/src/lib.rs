@@ -2,16 +2,16 @@
 //!
 //! Four parts:
 //!
-//! - [`meter`] and [`aqm`]: ABC as functions over plain structs, for hosts that keep state themselves (registers of a P4
-//!   switch). They are the `f64` reference of [`fairlane_schemes::label::abc`], called, not rewritten.
+//! - [`meter`] and [`aqm`]: ABC as functions over plain structs, for hosts that keep state themselves (registers of a
+//!   P4 switch). They are the `f64` reference of [`fairlane_schemes::label::abc`], called, not rewritten.
 //! - [`queue`]: any scheme of the list as an opaque queue discipline, made from the text of a `[queue]` table.
 //! - [`marker`]: any marker, made from the text of a `[marker]` table.
 //! - [`simulation`]: a run of a scenario, with congestion controls of the host's own ([`control`]).
 //!
 //! Conventions: every function that can fail returns a [`Status`]; what it computes goes through pointers. Times are
 //! nanoseconds on a clock of the caller, below 200 days; a clock that runs backwards counts as standing
-//! still, where this can be detected. A null pointer, a number out of range or a panic becomes a status, never a crash. A
-//! handle may be used by one thread at a time.
+//! still, where this can be detected. A null pointer, a number out of range or a panic becomes a status, never a crash.
+//! A handle may be used by one thread at a time.
 
 #![allow(unsafe_code, reason = "pointers of callers in C: checked for null, each use with its reason")]
 
@@ -82,8 +82,8 @@ unsafe fn destroy<T>(handle: *mut T) {
 /// Largest sum in a state of the caller; no link brings so many bits or packets.
 const LARGEST_SUM: f64 = 1e30;
 
-/// Times of the caller are before this. Schemes add intervals to them, of a day at most, and count in picoseconds, of which 64
-/// bits hold 213 days.
+/// Times of the caller are before this. Schemes add intervals to them, of a day at most, and count in picoseconds, of
+/// which 64 bits hold 213 days.
 const END_OF_TIME: Time = Time::from_secs(200 * 24 * 3600);
 
 /// A time of the caller.

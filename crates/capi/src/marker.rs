@@ -41,8 +41,9 @@ impl UserSpec {
     }
 }
 
-/// Creates a marker from the text of a `[marker]` table such as `scheme = "abc"`, with a meter for each of `count` users (1 to
-/// 2^20), numbered in their order, which start to measure at `start_ns`. Otherwise as `fairlane_queue_create`.
+/// Creates a marker from the text of a `[marker]` table such as `scheme = "abc"`, with a meter for each of `count`
+/// users (1 to 2^20), numbered in their order, which start to measure at `start_ns`. Otherwise as
+/// `fairlane_queue_create`.
 ///
 /// # Safety
 /// As for `fairlane_queue_create`; `users` is null or points to `count` users.

@@ -1,4 +1,5 @@
-//! The activity meter of ABC, its state in the caller's hands: abc2018 eq. (1) to (5), see [`fairlane_schemes::label::abc`].
+//! The activity meter of ABC, its state in the caller's hands: abc2018 eq. (1) to (5), see
+//! [`fairlane_schemes::label::abc`].
 
 use crate::{LARGEST_SUM, Status, guard, read, time, write};
 use fairlane_plugin::packet::{CPacket, CheckedPacket};
@@ -57,7 +58,8 @@ impl MeterConfig {
 
 impl MeterState {
     fn rate(&self) -> Result<RateState, Status> {
-        // T/M of eq. (2) is 0 at the start; after 1 ns of the longest memory, 1 h, it is 2.8e-13. A rate is their quotient.
+        // T/M of eq. (2) is 0 at the start; after 1 ns of the longest memory, 1 h, it is 2.8e-13. A rate is their
+        // quotient.
         let is_measured = self.measured == 0.0 || (1e-15..=1.0).contains(&self.measured);
         if !(0.0..=LARGEST_SUM).contains(&self.weighted_sum_bits) || !is_measured {
             return Err(Status::OutOfRange);
@@ -84,7 +86,8 @@ pub unsafe extern "C" fn fairlane_abc_meter_reset(state: *mut MeterState, start_
 /// Counts a packet of `bytes` at `now_ns` and gives its activity, at least -32: eq. (1) to (5).
 ///
 /// # Safety
-/// Each pointer is null or points to a value of its type; `state` and `activity` are used by nobody else during the call.
+/// Each pointer is null or points to a value of its type; `state` and `activity` are used by nobody else during the
+/// call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_abc_meter_label(
     config: *const MeterConfig,

@@ -77,12 +77,13 @@ impl DropSink<CheckedPacket> for Sink<'_> {
 }
 
 /// Creates a queue from the text of a `[queue]` table (TOML, or JSON if it begins with a brace) such as
-/// `scheme = "abc"`, at a link of `rate_bps` (1 bit/s to 1 Tbit/s). `seed` chooses its random numbers. A mistake in the text is
-/// reported in one line in `message`, cut to `message_size` bytes, a zero at the end included; `message` may be null.
+/// `scheme = "abc"`, at a link of `rate_bps` (1 bit/s to 1 Tbit/s). `seed` chooses its random numbers. A mistake in the
+/// text is reported in one line in `message`, cut to `message_size` bytes, a zero at the end included; `message` may be
+/// null.
 ///
 /// # Safety
-/// `description` is null or ends with a zero; `queue` is null or points to room for a pointer; `message` is null or points to
-/// `message_size` bytes.
+/// `description` is null or ends with a zero; `queue` is null or points to room for a pointer; `message` is null or
+/// points to `message_size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_queue_create(
     description: *const c_char,
@@ -125,8 +126,8 @@ pub unsafe extern "C" fn fairlane_queue_destroy(queue: *mut Queue) {
 /// Offers a packet at `now_ns`. It is stored, or `on_drop` (may be null) is called.
 ///
 /// # Safety
-/// `queue` is null or a queue that nobody else uses during the call, `packet` is null or points to a packet, `on_drop` is null or
-/// can be called with `context`.
+/// `queue` is null or a queue that nobody else uses during the call, `packet` is null or points to a packet, `on_drop`
+/// is null or can be called with `context`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_queue_enqueue(
     queue: *mut Queue,
@@ -193,7 +194,8 @@ pub unsafe extern "C" fn fairlane_queue_set_rate(queue: *mut Queue, rate_bps: u6
 /// What the queue has done so far.
 ///
 /// # Safety
-/// `queue` is null or a queue that nobody else uses during the call, `stats` is null or points to room for a `QueueStats`.
+/// `queue` is null or a queue that nobody else uses during the call, `stats` is null or points to room for a
+/// `QueueStats`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_queue_stats(queue: *const Queue, stats: *mut QueueStats) -> Status {
     guard(|| {

@@ -13,8 +13,8 @@ use std::sync::atomic::AtomicBool;
 /// `controls`, and gives its record as JSON, which `fairlane_record_free` frees.
 ///
 /// # Safety
-/// As for `fairlane_queue_create`; `controls` is null or points to `count` pointers to tables, and `record` is null or points
-/// to a pointer that nobody else uses during the call.
+/// As for `fairlane_queue_create`; `controls` is null or points to `count` pointers to tables, and `record` is null or
+/// points to a pointer that nobody else uses during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fairlane_simulate(
     scenario: *const c_char,

@@ -1,5 +1,6 @@
-// Drives the externs of planes/p4/abc_extern.p4 as the program does: state in registers, copied in and out as bit strings.
-// In: a line of parameters, then "now_ns bytes class queue is_labelled" a packet; out: activity and threshold's mean as bits, verdict.
+// Drives the externs of planes/p4/abc_extern.p4 as the program does: state in registers, copied in and out as bit
+// strings. In: a line of parameters, then "now_ns bytes class queue is_labelled" a packet; out: activity and
+// threshold's mean as bits, verdict.
 #include <cinttypes>
 #include <cstdio>
 

@@ -1,7 +1,8 @@
-//! The module of externs for BMv2 (`planes/p4/extern`) decides as the `f64` reference does, bit for bit, on a train of packets.
+//! The module of externs for BMv2 (`planes/p4/extern`) decides as the `f64` reference does, bit for bit, on a train of
+//! packets.
 //!
-//! The switch's classes are stood in for (`tests/stub`): what is tested is that parameters of `abc.p4`'s tables, state as
-//! bit strings and the calls of the C interface give back the reference.
+//! The switch's classes are stood in for (`tests/stub`): what is tested is that parameters of `abc.p4`'s tables, state
+//! as bit strings and the calls of the C interface give back the reference.
 
 use crate::support::{compiler, with_host};
 use fairlane_schemes::base::rng::Rng;

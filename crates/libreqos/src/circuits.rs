@@ -1,25 +1,25 @@
 //! `ShapedDevices.csv` of LibreQoS 1.4 to 2.2: a row for each device of a circuit, with its parent and its rates.
 //!
-//! Source: LibreQoS 2.2, src/rust/lqos_config/src/shaped_devices/, src/rust/lqos_topology/src/shaping_inputs.rs, src/LibreQoS.py,
-//! docs/v2.0/configuration-advanced.md; LibreQoS 1.4, src/LibreQoS.py.
+//! Source: LibreQoS 2.2, src/rust/lqos_config/src/shaped_devices/, src/rust/lqos_topology/src/shaping_inputs.rs,
+//! src/LibreQoS.py, docs/v2.0/configuration-advanced.md; LibreQoS 1.4, src/LibreQoS.py.
 //!
-//! Columns are found by their names, whatever their order, capitals and spaces. Rows with the same `Circuit ID` are devices of one
-//! circuit. Its node is that of `Anchor Node ID`, else of `Parent Node ID`, else of `Parent Node`. Columns that the caller does not
-//! use are named in a note if they are not empty.
+//! Columns are found by their names, whatever their order, capitals and spaces. Rows with the same `Circuit ID` are
+//! devices of one circuit. Its node is that of `Anchor Node ID`, else of `Parent Node ID`, else of `Parent Node`.
+//! Columns that the caller does not use are named in a note if they are not empty.
 //!
 //! Cost: once; each byte is looked at twice, and a circuit is found by its identifier in a hash table.
 //!
 //! Deviations:
-//! 1. A row has as many cells as the header, and a column that is needed has a name there. LibreQoS takes what then stands in a
-//!    column, or the column at its usual place, and lets a row end early.
-//! 2. All devices of a circuit have the same parent, rates and, where it is used, name. LibreQoS takes those of the first, but for
-//!    the parent.
-//! 3. A parent that is named is in `network.json`, unless that has no nodes. LibreQoS warns, and attaches the circuit to a node of
-//!    its own making.
+//! 1. A row has as many cells as the header, and a column that is needed has a name there. LibreQoS takes what then
+//!    stands in a column, or the column at its usual place, and lets a row end early.
+//! 2. All devices of a circuit have the same parent, rates and, where it is used, name. LibreQoS takes those of the
+//!    first, but for the parent.
+//! 3. A parent that is named is in `network.json`, unless that has no nodes. LibreQoS warns, and attaches the circuit
+//!    to a node of its own making.
 //! 4. A node that is not virtual has both rates. LibreQoS takes those of its parent for what is missing or 0.
 //! 5. An identifier has no `#`. LibreQoS's documentation says so, its code does not look.
-//! 6. A file that neither is UTF-8 nor begins with a byte order mark is Windows-1252, of which Latin-1 is a part; a note says so.
-//!    LibreQoS tries that first, too, where it always succeeds.
+//! 6. A file that neither is UTF-8 nor begins with a byte order mark is Windows-1252, of which Latin-1 is a part; a
+//!    note says so. LibreQoS tries that first, too, where it always succeeds.
 
 use crate::{A_RATE, Network, Table, bps, decode, quoted, shown};
 use std::collections::HashMap;
@@ -73,8 +73,8 @@ pub enum Column {
     UploadMin,
 }
 
-/// Names of the columns in the order of [`Column`], and as `ShapedDevice::csv_layout` compares them: letters and digits only,
-/// in lower case, which also is how LibreQoS itself writes them (`circuit_id`).
+/// Names of the columns in the order of [`Column`], and as `ShapedDevice::csv_layout` compares them: letters and digits
+/// only, in lower case, which also is how LibreQoS itself writes them (`circuit_id`).
 const COLUMNS: [(&str, [&str; 2]); 11] = [
     ("Circuit ID", ["circuitid", ""]),
     ("Circuit Name", ["circuitname", ""]),
@@ -109,7 +109,8 @@ impl Column {
 /// Columns that a reader of circuits uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Use<'a> {
-    /// Groups of which one column must be there; of a group of one, every row needs a cell. [`Column::CircuitId`] always is.
+    /// Groups of which one column must be there; of a group of one, every row needs a cell. [`Column::CircuitId`]
+    /// always is.
     pub required: &'a [&'a [Column]],
     /// Columns that may be there.
     pub optional: &'a [Column],
@@ -332,14 +333,14 @@ impl<'a> CircuitReader<'a> {
 mod tests {
     use super::*;
 
-    const NETWORK: &str = r#"{"Site_1": {"downloadBandwidthMbps": 1000, "uploadBandwidthMbps": 500, "id": "s1", "children": {
-        "AP_A": {"downloadBandwidthMbps": 250, "uploadBandwidthMbps": 50, "id": "a", "name": "Alpha"},
+    const NETWORK: &str = r#"{"Site_1": {"downloadBandwidthMbps": 1000, "uploadBandwidthMbps": 500, "id": "s1",
+        "children": {"AP_A": {"downloadBandwidthMbps": 250, "uploadBandwidthMbps": 50, "id": "a", "name": "Alpha"},
         "AP_B": {"downloadBandwidthMbps": 500, "uploadBandwidthMbps": 100, "id": "b"}}}}"#;
     /// Of LibreQoS 1.4, 2.0 and 2.1; 2.2 has two more columns, a list with overrides of queues one more.
     const HEAD: &str = "Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,MAC,IPv4,IPv6,Download Min Mbps,\
         Upload Min Mbps,Download Max Mbps,Upload Max Mbps,Comment";
-    const HEAD_22: &str = "Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,Parent Node ID,Anchor Node ID,MAC,IPv4,\
-        IPv6,Download Min Mbps,Upload Min Mbps,Download Max Mbps,Upload Max Mbps,Comment";
+    const HEAD_22: &str = "Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,Parent Node ID,\
+        Anchor Node ID,MAC,IPv4,IPv6,Download Min Mbps,Upload Min Mbps,Download Max Mbps,Upload Max Mbps,Comment";
 
     const ALL: Use<'_> = Use {
         required: &[&[Column::DownloadMax], &[Column::UploadMax]],
@@ -369,7 +370,8 @@ mod tests {
     fn devices_with_the_same_identifier_are_one_circuit() {
         let found = read(
             HEAD,
-            "1,\"1 First St., Town\",1,D1,AP_A,,\"100.64.0.1, 100.64.0.14\",fdd7::/56,25,5,155,20,\n2,,2,D2,none,,,,,0.5,2.5,1,\n\
+            "1,\"1 First St., Town\",1,D1,AP_A,,\"100.64.0.1, 100.64.0.14\",fdd7::/56,25,5,155,20,\n\
+             2,,2,D2,none,,,,,0.5,2.5,1,\n\
              1,\"1 First St., Town\",3,D3,AP_A,,100.64.0.3,,25,5,155,20,\n",
         )
         .unwrap();
@@ -482,8 +484,8 @@ mod tests {
         assert_eq!(other("1,Berta,,,AP_A,,,,25,5,155,20,"), format!("line 3: Circuit Name: {same}"));
         assert_eq!(
             read("Circuit ID,Download Max,Parent", "").unwrap_err(),
-            "line 1: there is no column \"Upload Max Mbps\", but \"Circuit ID\", \"Download Max\", \"Parent\"; commas separate \
-             columns"
+            "line 1: there is no column \"Upload Max Mbps\", but \"Circuit ID\", \"Download Max\", \"Parent\"; commas \
+             separate columns"
         );
     }
 }

@@ -3,8 +3,8 @@
 use crate::{Column, quoted};
 use csv::{Position, Reader, ReaderBuilder, StringRecord, Trim};
 
-/// A table, read row by row. Empty rows and comments (`#`) are skipped; a line that could be either a row or a comment is
-/// refused.
+/// A table, read row by row. Empty rows and comments (`#`) are skipped; a line that could be either a row or a comment
+/// is refused.
 pub struct Table<'a> {
     text: &'a str,
     reader: Reader<&'a [u8]>,
@@ -78,8 +78,8 @@ impl<'a> Table<'a> {
         let mut lines = (start.line()..).zip(passed_over(self.text, start)).filter(|(_, line)| may_be_row(line));
         match lines.next().filter(|_| self.may_begin_with_hash) {
             Some((line, _)) => Err(format!(
-                "line {line}: is a comment or a row: quote a first cell that begins with \"#\", or put a space behind the \
-                 \"#\" of a comment"
+                "line {line}: is a comment or a row: quote a first cell that begins with \"#\", or put a space behind \
+                 the \"#\" of a comment"
             )),
             None => Ok(()),
         }
@@ -108,8 +108,8 @@ fn passed_over<'a>(text: &'a str, start: &Position) -> impl Iterator<Item = &'a 
     text[start.byte() as usize..].lines().take_while(|line| line.is_empty() || line.starts_with('#'))
 }
 
-/// Refuses a quoted cell that has no end, or more behind its end: the `csv` crate would take the rows up to the next quote,
-/// or all that follow, for a part of the cell.
+/// Refuses a quoted cell that has no end, or more behind its end: the `csv` crate would take the rows up to the next
+/// quote, or all that follow, for a part of the cell.
 fn check_quotes(text: &str) -> Result<(), String> {
     #[derive(PartialEq)]
     enum State {
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn a_comment_that_may_be_a_row_is_refused() {
-        let problem = "is a comment or a row: quote a first cell that begins with \"#\", or put a space behind the \"#\" of \
-                       a comment";
+        let problem = "is a comment or a row: quote a first cell that begins with \"#\", or put a space behind the \
+                       \"#\" of a comment";
         for (text, line) in [("x,y\n#1,2\n", 2), ("x,y\n1,2\n\n# a\n#1,2\n3,4\n", 5), ("x,y\n1,2\n##,\n", 3)] {
             assert_eq!(rows(text).unwrap_err(), format!("line {line}: {problem}"), "{text}");
         }

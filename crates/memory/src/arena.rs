@@ -1,11 +1,11 @@
 //! Blocks below a large page, side by side in large pages.
 //!
-//! A stretch of addresses is reserved once; memory comes with the first use of each page. Blocks lie in the order in which
-//! they were asked for. A block that was given back serves the next one of its class. When none is left that is used, all
-//! memory goes back to the system.
+//! A stretch of addresses is reserved once; memory comes with the first use of each page. Blocks lie in the order in
+//! which they were asked for. A block that was given back serves the next one of its class. When none is left that is
+//! used, all memory goes back to the system.
 //!
-//! One thread at a time takes a block: who finds another at it goes to the system's allocator, so nobody ever waits, not even
-//! for a thread that a fork has left behind. To give back takes no turn.
+//! One thread at a time takes a block: who finds another at it goes to the system's allocator, so nobody ever waits,
+//! not even for a thread that a fork has left behind. To give back takes no turn.
 
 use crate::large_block::map;
 use crate::size_class::{CLASSES, LINE, SizeClass};
@@ -158,7 +158,8 @@ impl Arena {
                 head.store(ptr::null_mut(), Relaxed);
             }
             let start = ptr::with_exposed_provenance_mut(self.start.load(Relaxed));
-            // SAFETY: these pages are of the arena, and no block of them is used: they may be zero when they come again.
+            // SAFETY: these pages are of the arena, and no block of them is used: they may be zero when they come
+            // again.
             match unsafe { madvise(start, given, Advice::LinuxDontNeed) } {
                 Ok(()) => self.given.store(0, Relaxed),
                 // Their bytes stay, and what has no zeros must not be said to: no block of them comes again.

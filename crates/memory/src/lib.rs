@@ -1,13 +1,14 @@
 //! An allocator that puts what a big simulation holds into large pages.
 //!
-//! A run with ten thousands of users waits for memory, and for the places of pages as well: with pages of 4 kB the processor
-//! looks up one for nearly every line that it fetches. Linux has pages of 2 MB for memory that is asked for so (`madvise`);
-//! where `/sys/kernel/mm/transparent_hugepage/enabled` says `never`, all is as without, in pages of 4 kB.
+//! A run with ten thousands of users waits for memory, and for the places of pages as well: with pages of 4 kB the
+//! processor looks up one for nearly every line that it fetches. Linux has pages of 2 MB for memory that is asked for
+//! so (`madvise`); where `/sys/kernel/mm/transparent_hugepage/enabled` says `never`, all is as without, in pages of
+//! 4 kB.
 //!
-//! A program has it by `#[global_allocator] static MEMORY: LargePages = large_pages();`. Blocks of 2 MB and more have pages
-//! of their own. Smaller ones come from the system's allocator, as ever, until they are 4 MB together; what comes later, and
-//! has a cache line at least, lies in an [`arena`] in the order in which it was asked for, in whole lines. Small runs so have
-//! the memory that they had. Elsewhere than on 64-bit Linux this is the system's allocator.
+//! A program has it by `#[global_allocator] static MEMORY: LargePages = large_pages();`. Blocks of 2 MB and more have
+//! pages of their own. Smaller ones come from the system's allocator, as ever, until they are 4 MB together; what comes
+//! later, and has a cache line at least, lies in an [`arena`] in the order in which it was asked for, in whole lines.
+//! Small runs so have the memory that they had. Elsewhere than on 64-bit Linux this is the system's allocator.
 
 #![allow(unsafe_code, reason = "an allocator is unsafe: each use with its reason")]
 

@@ -1,4 +1,5 @@
-//! What a limit of addresses (`ulimit -v`) allows can be had. In a process of its own, since the limit is of the process.
+//! What a limit of addresses (`ulimit -v`) allows can be had. In a process of its own, since the limit is of the
+//! process.
 
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #![allow(unsafe_code, reason = "it calls an allocator by hand")]

@@ -5,8 +5,8 @@ use fairlane_node::io::index_of;
 use fairlane_node::kernel::Flood;
 use std::time::{Duration, Instant};
 
-/// Frames of one call: about a second. Between two calls nothing is sent for some tens of milliseconds, in which who receives
-/// them sleeps.
+/// Frames of one call: about a second. Between two calls nothing is sent for some tens of milliseconds, in which who
+/// receives them sleeps.
 const AT_A_TIME: u32 = 1 << 20;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,5 @@
-//! Writes the headers of the records for the kernel programs: `cargo run -p fairlane-node --example record_headers -- FOLDER`.
+//! Writes the headers of the records for the kernel programs: `cargo run -p fairlane-node --example record_headers --
+//! FOLDER`.
 
 use std::path::Path;
 use std::{env, fs, io};

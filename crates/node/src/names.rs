@@ -18,8 +18,8 @@ impl Names {
         Self { names: config.users.iter().flat_map(of).collect() }
     }
 
-    /// The name of the user with a meter, with `to ` in front if that is of what it receives; without a name, what it is
-    /// known by.
+    /// The name of the user with a meter, with `to ` in front if that is of what it receives; without a name, what it
+    /// is known by.
     #[must_use]
     pub fn get(&self, key: &UserKey) -> String {
         let name = self.names.get(&key.as_a(UserIs::Source));

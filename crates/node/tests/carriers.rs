@@ -1,4 +1,5 @@
-//! Labels on links: put on by the egress program, taken off by that of the next node, made void where a host wrote them.
+//! Labels on links: put on by the egress program, taken off by that of the next node, made void where a host wrote
+//! them.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, label_of, mark_of, replayed, replayed_later};

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 const TO: &str = "10.9.0.9:9000";
 
-/// What sink and forwarder counted once all of `sent` has arrived or been dropped, which `missing` reads from the forwarder.
+/// What sink and forwarder counted once all of `sent` has arrived or been dropped, which `missing` reads from the
+/// forwarder.
 fn arrived(sink: &mut Running, forwarder: &mut Running, sent: &Json, missing: fn(&Json) -> u64) -> (Json, Json) {
     let sent = sent["packets"].as_u64().unwrap();
     let [sink, forwarder] = until([sink, forwarder], |[sink, forwarder]| {
@@ -36,7 +37,8 @@ fn a_delay(io: &'static str) {
     let mut sink = testbed.sink(TO);
     let sent = testbed.send(&[TO, "--rate", "12 Mbit/s", "--payload", "1472", "--time", "1 s"]);
     let (stream, report) = arrived(&mut sink, &mut forwarder, &sent, none);
-    // 1500 B at 12 Mbit/s are 1000 a second; the phase, or a sender that waits for the processor at the end, costs some.
+    // 1500 B at 12 Mbit/s are 1000 a second; the phase, or a sender that waits for the processor at the end, costs
+    // some.
     let packets = sent["packets"].as_u64().unwrap();
     assert!((1..=1000).contains(&packets), "{sent}");
     assert_eq!(

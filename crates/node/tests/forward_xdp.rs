@@ -55,7 +55,12 @@ fn the_same_frames_meet_the_same_decisions_on_both() {
         interface = "p1"
         [ports.egress]
         rate = "100 kbit/s"
-        queue = { scheme = "abc", limit = "24 packets", q_min = "6 packets", q_base = "12 packets", gamma = "8 packets" }
+        [ports.egress.queue]
+        scheme = "abc"
+        limit = "24 packets"
+        q_min = "6 packets"
+        q_base = "12 packets"
+        gamma = "8 packets"
         "#;
     let run = |io| {
         let testbed = Testbed::on(io, false);

@@ -15,8 +15,8 @@ pub fn commands() -> Vec<(&'static str, &'static str)> {
     typed.map(|(who, command)| (if who == "edge" { "a" } else { "b" }, command)).collect()
 }
 
-/// Runs systemd-networkd with a file for `eth1` for a while, in a mount namespace of its own, and shows what it made of that.
-/// /sys is read-only as in a container, so that it waits for no udev.
+/// Runs systemd-networkd with a file for `eth1` for a while, in a mount namespace of its own, and shows what it made of
+/// that. /sys is read-only as in a container, so that it waits for no udev.
 const NETWORKD: &str = "mount --make-rprivate / && mount -t tmpfs tmpfs /run && mount -t sysfs -o ro sysfs /sys && \
     mkdir -p /run/systemd/netif /run/systemd/network && chown systemd-network: /run/systemd/netif && \
     printf '[Match]\\nName=eth1\\n\\n%s' \"$0\" > /run/systemd/network/eth1.network && \

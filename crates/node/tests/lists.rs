@@ -6,8 +6,8 @@ use crate::user_lists::Place;
 use fairlane_node::subscribers::Subscriber;
 use serde_json::json;
 
-const SHAPED: &str = "Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,MAC,IPv4,IPv6,Download Min Mbps,Upload Min Mbps,\
-    Download Max Mbps,Upload Max Mbps,Comment\n";
+const SHAPED: &str = "Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,MAC,IPv4,IPv6,\
+                      Download Min Mbps,Upload Min Mbps,Download Max Mbps,Upload Max Mbps,Comment\n";
 
 /// A device of a circuit.
 fn device(id: &str, name: &str, parent: &str, address: &str, plan: &str) -> String {
@@ -37,14 +37,14 @@ fn a_prefix_of_everybody_is_refused_with_its_line() {
     let import = |prefix: &str| {
         place.refused("import", &[&place.file("list.csv", &format!("name,prefix\na,10.0.0.1\nb,{prefix}\n"))])
     };
-    let all = "error: list.csv: line 3: user \"b\": prefix: \"0.0.0.0/0\" is everybody: [default_user] is whoever is no \
-               subscriber";
+    let all = "error: list.csv: line 3: user \"b\": prefix: \"0.0.0.0/0\" is everybody: [default_user] is whoever is \
+               no subscriber";
     assert_eq!(import("0.0.0.0/0"), all);
     assert_eq!(import("::ffff:0:0/96"), all);
     let ipv6 = |prefix: &str| {
         format!(
-            "error: list.csv: line 3: user \"b\": prefix: \"{prefix}\" has all IPv4 addresses in it, which a node keeps as \
-             ::ffff:0:0/96; \"2000::/3\" has all unicast addresses of IPv6"
+            "error: list.csv: line 3: user \"b\": prefix: \"{prefix}\" has all IPv4 addresses in it, which a node \
+             keeps as ::ffff:0:0/96; \"2000::/3\" has all unicast addresses of IPv6"
         )
     };
     assert_eq!(import("10.0.0.2;::/0"), ipv6("::/0"));
@@ -96,8 +96,8 @@ fn a_name_that_begins_with_a_hash_is_no_comment_without_a_word() {
     let list = place.file("list.csv", "name,prefix\na,10.0.0.1\n#2,10.0.0.2\n");
     assert_eq!(
         place.refused("import", &[&list, "--replace"]),
-        "error: list.csv: line 3: is a comment or a row: quote a first cell that begins with \"#\", or put a space behind the \
-         \"#\" of a comment"
+        "error: list.csv: line 3: is a comment or a row: quote a first cell that begins with \"#\", or put a space \
+         behind the \"#\" of a comment"
     );
     let list = place.file("list.csv", "name,prefix\na,10.0.0.1\n# b,10.0.0.3\n\"#2\",10.0.0.2\n");
     place.ok("import", &[&list, "--replace"]);

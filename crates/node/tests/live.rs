@@ -1,14 +1,11 @@
 //! The kernel data plane on packets of network namespaces: backlog, life cycle, carriers, classes.
 #![cfg(feature = "ebpf")]
 
-use crate::lab::{Lab, assert_same_labels, average_activity, port, user};
+use crate::lab::{Lab, TWO_PORTS, assert_same_labels, average_activity, port, user};
 use libbpf_rs::{MapCore, MapHandle, MapType};
 use serde_json::Value as Json;
 use std::path::Path;
 use std::process::Command;
-
-/// Meters what comes in at `in0` and manages what goes out at `out0`.
-const TWO_PORTS: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n[[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n";
 
 /// 28 packets one by one into a TBF that lets through the first only: what the AQM saw before each is what tc counted.
 ///
@@ -56,12 +53,13 @@ fn the_more_active_user_loses_at_a_full_queue() {
     lab.run("c", "ip addr add 10.1.0.3/24 dev c0");
     lab.run("n", "ip neigh add 10.1.0.3 lladdr 02:00:0a:01:00:02 dev in0 nud permanent");
     lab.run("n", "tc qdisc add dev out0 root handle 1: tbf rate 1kbit burst 1600 limit 100000");
-    let ports = "[default_user]\nmeter_of = \"address\"\n[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n[[ports]]\n\
+    let ports = "[default_user]\nmeter_of = \"address\"\n[[ports]]\ninterface = \"in0\"\n\
+                 arrivals = \"meter\"\n[[ports]]\n\
                  interface = \"out0\"\n[ports.queue]\nscheme = \"abc\"\nq_min = \"12 packets\"\n";
     let config = lab.config("n", ports);
     lab.node_ok("n", "attach", &config);
-    // From one address 60 packets, from the other one: the queue is at Q_min = 12 for the first, which is then above the
-    // average of its own packets only by a little, and surely below 20 + gamma for the second.
+    // From one address 60 packets, from the other one: the queue is at Q_min = 12 for the first, which is then above
+    // the average of its own packets only by a little, and surely below 20 + gamma for the second.
     lab.send("c", "10.2.0.2", 1400, 60, 0);
     let other = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.bind(('10.1.0.3',0))\n\
                  s.sendto(bytes(1400),('10.2.0.2',9))";
@@ -360,7 +358,8 @@ fn labels_travel_in_a_tag_and_forged_ones_are_none() {
         let frames = format!(
             "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
              tag=struct.pack('!HH',0x88a8,0)*{tags}\n\
-             ip=struct.pack('!BBHHHBBH4s4s',0x45,0,128,0,0,64,17,0,socket.inet_aton('10.1.0.2'),socket.inet_aton('10.2.0.2'))\n\
+             ip=struct.pack('!BBHHHBBH4s4s',0x45,0,128,0,0,64,17,0,socket.inet_aton('10.1.0.2'),\
+             socket.inet_aton('10.2.0.2'))\n\
              c=sum(struct.unpack('!10H',ip));c=(c&0xffff)+(c>>16);c=(c&0xffff)+(c>>16)\n\
              ip=ip[:10]+struct.pack('!H',~c&0xffff)+ip[12:]\n\
              eth=bytes.fromhex('02000a010001'+'02000a010002')\n\
@@ -377,7 +376,8 @@ fn labels_travel_in_a_tag_and_forged_ones_are_none() {
     assert!(average_activity(&at_b, "out1") > 2.0, "{at_b}");
     // A packet of no metered port, here of the edge itself, cannot bring a label to the core either.
     let own = "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('mid0',0))\n\
-               for _ in range(5): s.send(bytes.fromhex('02000a03000202000a030001')+struct.pack('!HHH',0x88a8,1,0x800)+bytes(60))";
+               for _ in range(5): \
+               s.send(bytes.fromhex('02000a03000202000a030001')+struct.pack('!HHH',0x88a8,1,0x800)+bytes(60))";
     lab.python("a", own);
     assert_eq!(lab.status("b", &core)["ingress"]["trusted"], 77);
     lab.node_ok("a", "detach", &edge);
@@ -432,8 +432,10 @@ fn counters_are_shown_by_status_top_and_export() {
     // A peer that says nothing, one that asks for something else, one that asks for the counters.
     let text = lab.python(
         "n",
-        "import socket,urllib.request,urllib.error\nsilent=socket.create_connection(('127.0.0.1',9550))\nsilent.close()\n\
-         try: urllib.request.urlopen('http://127.0.0.1:9550/')\nexcept urllib.error.HTTPError as e: assert e.code==404\n\
+        "import socket,urllib.request,urllib.error\n\
+         silent=socket.create_connection(('127.0.0.1',9550))\nsilent.close()\n\
+         try: urllib.request.urlopen('http://127.0.0.1:9550/')\n\
+         except urllib.error.HTTPError as e: assert e.code==404\n\
          print(urllib.request.urlopen('http://127.0.0.1:9550/metrics').read().decode())",
     );
     // `timeout` passes the signal on.

@@ -26,7 +26,8 @@ impl Domain {
             "a",
             &format!(
                 "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n\
-                 [[ports]]\ninterface = \"mid0\"\nqueue = {{ scheme = \"abc\" }}\ncarrier = \"{carrier}\"\nfar_end = \"reads\"\n"
+                 [[ports]]\ninterface = \"mid0\"\nqueue = {{ scheme = \"abc\" }}\ncarrier = \"{carrier}\"\n\
+                 far_end = \"reads\"\n"
             ),
         );
         let core = lab.config(
@@ -201,8 +202,8 @@ while told is None and time.monotonic() < end:
 print(told == errno.EMSGSIZE, s.getsockopt(level, mtu))
 ";
 
-/// The link has an MTU of 1500 and carries labels of 8 bytes: a route over it with `mtu 1492` makes the kernel of the router
-/// tell senders (RFC 1191, RFC 8201), so that nothing is dropped for want of room.
+/// The link has an MTU of 1500 and carries labels of 8 bytes: a route over it with `mtu 1492` makes the kernel of the
+/// router tell senders (RFC 1191, RFC 8201), so that nothing is dropped for want of room.
 #[test]
 fn routes_that_leave_room_for_labels_tell_senders_the_path_mtu() {
     skip_unless_live!();

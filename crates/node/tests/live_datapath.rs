@@ -1,11 +1,8 @@
 //! What the kernel data plane must not lose: control traffic, marks of other programs, drops in reports, bytes.
 #![cfg(feature = "ebpf")]
 
-use crate::lab::{Lab, port, user};
+use crate::lab::{Lab, TWO_PORTS, port, user};
 use serde_json::Value as Json;
-
-/// Meters who comes in at `in0`, manages `out0`.
-const TWO_PORTS: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n[[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n";
 
 /// UDP packets of class CS6, numbered, two milliseconds apart at least.
 fn send_control(lab: &Lab, from: &str, first: u32, count: u32) {
@@ -14,7 +11,8 @@ fn send_control(lab: &Lab, from: &str, first: u32, count: u32) {
         &format!(
             "import socket,time\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n\
              s.setsockopt(socket.IPPROTO_IP,socket.IP_TOS,0xc0)\n\
-             for i in range({first},{first}+{count}): s.sendto(i.to_bytes(4,'big')+bytes(96),('10.2.0.2',10)); time.sleep(.002)"
+             for i in range({first},{first}+{count}): s.sendto(i.to_bytes(4,'big')+bytes(96),('10.2.0.2',10)); \
+             time.sleep(.002)"
         ),
     );
 }
@@ -84,13 +82,14 @@ fn control_traffic_passes_up_to_its_rate_only() {
     lab.run("n", "tc qdisc add dev out0 root handle 1: tbf rate 1kbit burst 1600 limit 1000000");
     let with_rate = |rate: &str| {
         format!(
-            "[[ports]]\ninterface = \"out0\"\ncontrol_rate = \"{rate}\"\nqueue = {{ scheme = \"abc\", limit = \"24 packets\" }}\n"
+            "[[ports]]\ninterface = \"out0\"\ncontrol_rate = \"{rate}\"\n\
+             queue = {{ scheme = \"abc\", limit = \"24 packets\" }}\n"
         )
     };
     let config = lab.config("n", &with_rate("8 kbit/s"));
     lab.node_ok("n", "attach", &config);
-    // The node's own may use what comes in two seconds at once, 2000 bytes: 14 packets of 142 bytes, and some more for the
-    // time that this takes.
+    // The node's own may use what comes in two seconds at once, 2000 bytes: 14 packets of 142 bytes, and some more for
+    // the time that this takes.
     lab.send("n", "10.2.0.2", 100, 100, 0xc0);
     let status = lab.status("n", &config);
     let out = port(&status, "out0");
@@ -114,7 +113,8 @@ fn control_traffic_of_others_leaves_half_of_the_burst_to_the_node() {
     lab.run("n", "tc qdisc add dev out0 root handle 1: tbf rate 1kbit burst 1600 limit 1000000");
     let config = lab.config(
         "n",
-        "[[ports]]\ninterface = \"out0\"\ncontrol_rate = \"8 kbit/s\"\nqueue = { scheme = \"abc\", limit = \"24 packets\" }\n",
+        "[[ports]]\ninterface = \"out0\"\ncontrol_rate = \"8 kbit/s\"\n\
+         queue = { scheme = \"abc\", limit = \"24 packets\" }\n",
     );
     lab.node_ok("n", "attach", &config);
     let control = || port(&lab.status("n", &config), "out0")["control"].as_u64().unwrap();
@@ -173,7 +173,8 @@ fn every_drop_is_in_a_report_also_where_nobody_is_metered() {
     let lab = Lab::two_nodes();
     let edge = lab.config(
         "a",
-        "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n[[ports]]\ninterface = \"mid0\"\ncarrier = \"802.1ad\"\n",
+        "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n[[ports]]\ninterface = \"mid0\"\n\
+         carrier = \"802.1ad\"\n",
     );
     lab.run("b", "tc qdisc add dev out1 root handle 1: tbf rate 1kbit burst 1600 limit 1000000");
     for users in ["[default_user]\nmeter_of = \"address\"\n", "[[users]]\nprefix = \"10.1.0.0/24\"\n"] {
@@ -218,7 +219,8 @@ fn aggregated_packets_count_as_those_on_the_wire() {
             "s",
             &format!(
                 "import socket\nl=socket.create_server(('{to}',9),family=socket.{key})\nl.settimeout(18)\n\
-                 print('ready',flush=True)\nc=l.accept()[0]\nn=0\nwhile True:\n d=c.recv(1<<20)\n if not d: break\n n+=len(d)\n\
+                 print('ready',flush=True)\nc=l.accept()[0]\nn=0\nwhile True:\n d=c.recv(1<<20)\n if not d: break\n \
+                 n+=len(d)\n\
                  assert n=={BYTES}"
             ),
         );
@@ -239,8 +241,8 @@ fn aggregated_packets_count_as_those_on_the_wire() {
         let payload = bytes - packets * (ip + 32);
         assert!((BYTES + 8..BYTES + BYTES / 100).contains(&payload), "{payload} {status}");
         let out = port(&status, "out0");
-        // What the node itself sends, such as reports of multicast listeners, has no label. What ends at the node, neighbour
-        // discovery of the client, does not come out; the last acknowledgement may not have yet.
+        // What the node itself sends, such as reports of multicast listeners, has no label. What ends at the node,
+        // neighbour discovery of the client, does not come out; the last acknowledgement may not have yet.
         let own = of(out, "unlabelled");
         let (accepted, accepted_bytes) = (of(out, "accepted") - own, of(out, "accepted_bytes"));
         assert!(accepted <= packets && accepted + 8 >= packets, "{packets} {status}");

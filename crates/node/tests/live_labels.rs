@@ -1,4 +1,5 @@
-//! Whether a packet is lost to a label that nobody takes off: nodes that come and go in any order, commands that are killed.
+//! Whether a packet is lost to a label that nobody takes off: nodes that come and go in any order, commands that are
+//! killed.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, now_s, port};
@@ -10,7 +11,8 @@ use std::time::{Duration, Instant};
 
 const NODE: &str = env!("CARGO_BIN_EXE_fairlane-node");
 
-/// Sends a packet each 5 ms, which the server sends back, until standard input ends; then prints when lost ones were sent.
+/// Sends a packet each 5 ms, which the server sends back, until standard input ends; then prints when lost ones were
+/// sent.
 const CLIENT: &str = "
 import select, socket, struct, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -344,8 +346,8 @@ fn descendants(id: u32) -> Vec<u32> {
     children.flat_map(|id| [vec![id], descendants(id)].concat()).collect()
 }
 
-/// `apt remove`, as far as it concerns the node: the script of the package, with our configuration in /etc and our tool in
-/// /usr/sbin, and without systemd.
+/// `apt remove`, as far as it concerns the node: the script of the package, with our configuration in /etc and our tool
+/// in /usr/sbin, and without systemd.
 fn remove(lab: &Lab, router: &str, config: &Path) -> Command {
     let (etc, sbin) = (lab.folder(&format!("etc-{router}/fairlane")), lab.folder("sbin"));
     let _ = std::fs::copy(config, etc.join("node.toml"));

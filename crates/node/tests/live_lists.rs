@@ -96,8 +96,8 @@ fn check_warns_of_two_meters_of_a_host() {
     };
     let told = |whose: &str| {
         Some(format!(
-            "meter_of = \"address\" of {whose}: a host with an address of IPv4 and one of IPv6 has two meters and gets twice its \
-             share; make it a user that has all its prefixes"
+            "meter_of = \"address\" of {whose}: a host with an address of IPv4 and one of IPv6 has two meters and \
+             gets twice its share; make it a user that has all its prefixes"
         ))
     };
     assert_eq!(warning("[default_user]\nmeter_of = \"address\"\n"), told("[default_user]"));

@@ -7,8 +7,8 @@ use std::io::{BufRead, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Sends accounting requests and prints a line for each: the code of the answer, 0 without one in half a second, and whether
-/// its authenticator fits and it has the Proxy-State of the request.
+/// Sends accounting requests and prints a line for each: the code of the answer, 0 without one in half a second, and
+/// whether its authenticator fits and it has the Proxy-State of the request.
 const SERVER: &str = r#"
 import hashlib, json, socket, struct, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(.5)
@@ -142,8 +142,8 @@ fn sessions_of_radius_become_subscribers() {
     let names: Vec<&str> = listed.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
     assert_eq!(names, ["anna", "carl"], "{listed}");
     node.send_from(&[[10, 6, 0, 2], [10, 6, 0, 3], [10, 6, 0, 4]]);
-    // One of anna's two addresses is gone, and her meter goes on: two packets before, one now from the other. carl had sent
-    // nothing, and has the packet of the address that was bert's; the one that anna left is nobody's.
+    // One of anna's two addresses is gone, and her meter goes on: two packets before, one now from the other. carl had
+    // sent nothing, and has the packet of the address that was bert's; the one that anna left is nobody's.
     assert_eq!(["anna", "bert", "carl", "default"].map(|name| node.packets(name)), [3, 0, 1, 1]);
     // The access server starts anew (RFC 2866 4.1 and 5.1, Acct-Status-Type 7): it has no sessions.
     assert_eq!(ask(json!([[7, null, null]])), ["5"]);
@@ -212,7 +212,8 @@ fn sessions_of_users_that_cannot_be_metered_end_with_those_of_others() {
     };
     let kept = [
         json!({"put": {"name": "fixed", "sessions": addresses(&["10.6.0.5"])}}),
-        json!({"put": {"name": "eve", "user": {"reference_rate": "20 kbit/s"}, "sessions": addresses(&["10.6.0.1", "10.6.0.6"])}}),
+        json!({"put": {"name": "eve", "user": {"reference_rate": "20 kbit/s"}, "sessions": addresses(&["10.6.0.1",
+            "10.6.0.6"])}}),
     ];
     let file = node.folder.join("subscribers.jsonl");
     let before = std::fs::read_to_string(&file).unwrap();
@@ -271,8 +272,8 @@ fn answers_carry_the_state_of_proxies() {
     );
 }
 
-/// Sends the starts of `count` sessions from `first` on, up to 100 at once, those whose number `every` divides for an address
-/// of the configuration; prints how many were answered, and the seconds that it took.
+/// Sends the starts of `count` sessions from `first` on, up to 100 at once, those whose number `every` divides for an
+/// address of the configuration; prints how many were answered, and the seconds that it took.
 const FLOOD: &str = r#"
 import hashlib, json, socket, struct, sys, time
 first, count, every = json.loads(sys.argv[1])
@@ -281,7 +282,8 @@ def attribute(kind, value): return bytes([kind, len(value) + 2]) + value
 def request(i):
     address = bytes([10, 6, 0, 1]) if every and (i - first) % every == 0 else struct.pack("!I", 0x0a080000 + i)
     name = str(i).encode()
-    body = attribute(40, struct.pack("!I", 1)) + attribute(32, b"bng") + attribute(1, name) + attribute(44, name) + attribute(8, address)
+    body = attribute(40, struct.pack("!I", 1)) + attribute(32, b"bng")
+    body += attribute(1, name) + attribute(44, name) + attribute(8, address)
     head = struct.pack("!BBH", 4, i % 256, 20 + len(body))
     return head + hashlib.md5(head + bytes(16) + body + b"xyzzy").digest() + body
 requests = [request(first + i) for i in range(count)]

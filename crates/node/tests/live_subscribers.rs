@@ -49,7 +49,8 @@ fn packets_of_interfaces_without_ethernet_find_their_users() {
         "import fcntl,os,socket,struct,sys,time\nf=os.open('/dev/net/tun',os.O_RDWR)\n\
          fcntl.ioctl(f,0x400454ca,struct.pack('16sH',b'tun0',0x1001))\n\
          os.system('ip link set tun0 up; ip addr add 10.7.0.1/24 dev tun0')\nprint('ready',flush=True)\n\
-         ip=struct.pack('!BBHHHBBH4s4s',0x45,0,100,0,0,64,17,0,socket.inet_aton('10.7.0.2'),socket.inet_aton('10.2.0.2'))\n\
+         ip=struct.pack('!BBHHHBBH4s4s',0x45,0,100,0,0,64,17,0,socket.inet_aton('10.7.0.2'),\
+         socket.inet_aton('10.2.0.2'))\n\
          c=sum(struct.unpack('!10H',ip));c=(c&0xffff)+(c>>16)\nip=ip[:10]+struct.pack('!H',~c&0xffff)+ip[12:]\n\
          for _ in range(300):\n\x20time.sleep(0.05)\n\x20os.write(f,ip+bytes(80))",
     );
@@ -145,7 +146,8 @@ fn queues_of_mq_are_added_up() {
     }
     let config = lab.config(
         "n",
-        "[[ports]]\ninterface = \"out0\"\n[ports.queue]\nscheme = \"abc\"\nq_min = \"900 packets\"\nq_base = \"900 packets\"\n",
+        "[[ports]]\ninterface = \"out0\"\n[ports.queue]\nscheme = \"abc\"\nq_min = \"900 packets\"\n\
+         q_base = \"900 packets\"\n",
     );
     lab.node_ok("n", "attach", &config);
     // Frames of many flows, which the two queues share; a frame in each may pass, the others wait.
@@ -154,7 +156,8 @@ fn queues_of_mq_are_added_up() {
             "n",
             &format!(
                 "import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('out0',0))\n\
-                 for i in range({first},{first}+{count}): s.send(bytes([2,0,0,0,0,1,2,0,0,0,0,i])+b'\\x12\\x34'+bytes([i])*1400)"
+                 for i in range({first},{first}+{count}): \
+                 s.send(bytes([2,0,0,0,0,1,2,0,0,0,0,i])+b'\\x12\\x34'+bytes([i])*1400)"
             ),
         );
     };

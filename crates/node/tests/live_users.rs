@@ -80,7 +80,8 @@ impl Node {
         let list: Vec<String> = addresses.iter().map(|address| u32::from_be_bytes(*address).to_string()).collect();
         let frames = format!(
             "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
-             for a in [{}]: s.send(bytes.fromhex('02000a010001'+'02000a010002')+struct.pack('!HBBHHHBBH',0x800,0x45,0,40,0,0,9,17,0)\
+             for a in [{}]: \
+             s.send(bytes.fromhex('02000a010001'+'02000a010002')+struct.pack('!HBBHHHBBH',0x800,0x45,0,40,0,0,9,17,0)\
              +struct.pack('!II',a,0x0a020002)+bytes(20))",
             list.join(",")
         );
@@ -199,7 +200,8 @@ fn twenty_thousand_subscribers_change_a_thousand_times_a_second_and_no_packet_is
             format!("\"user\":{{\"prefix\":[\"10.20.{a}.{b}\"],\"reference_rate\":\"{} kbit/s\"}}", 20 + number % 7);
         let rate = 10 + number % 90;
         if number % 20 == 0 {
-            writeln!(text, "{{\"put\":{{\"name\":\"client\",\"user\":{{\"prefix\":[\"10.1.0.2\"],\"reference_rate\":\"{rate} kbit/s\"}}}}}}").unwrap();
+            let client = format!(r#"{{"prefix":["10.1.0.2"],"reference_rate":"{rate} kbit/s"}}"#);
+            writeln!(text, r#"{{"put":{{"name":"client","user":{client}}}}}"#).unwrap();
         }
         if number % 4 == 0 {
             writeln!(text, "{{\"remove\":\"Street {number} #{number}\"}}").unwrap();
@@ -209,11 +211,14 @@ fn twenty_thousand_subscribers_change_a_thousand_times_a_second_and_no_packet_is
     let total = text.lines().count();
     std::fs::write(&changes, text).unwrap();
     // Packets of a subscriber that changes, 500 a second, received and counted.
-    let receive = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.setsockopt(socket.SOL_SOCKET,socket.SO_RCVBUF,1<<22)\n\
-                   s.bind(('10.2.0.2',9))\ns.settimeout(3)\nn=0\nprint('ready',flush=True)\ntry:\n while True: s.recv(2000); n+=1\nexcept TimeoutError: print(n,flush=True)";
+    let receive = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n\
+                   s.setsockopt(socket.SOL_SOCKET,socket.SO_RCVBUF,1<<22)\n\
+                   s.bind(('10.2.0.2',9))\ns.settimeout(3)\nn=0\nprint('ready',flush=True)\n\
+                   try:\n while True: s.recv(2000); n+=1\nexcept TimeoutError: print(n,flush=True)";
     let mut sink = node.lab.start_python("s", receive);
     let send = "import socket,time\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\nprint('go',flush=True)\n\
-                end=time.time()+4\nn=0\nwhile time.time()<end:\n s.sendto(bytes(100),('10.2.0.2',9)); n+=1; time.sleep(.002)\nprint(n,flush=True)";
+                end=time.time()+4\nn=0\nwhile time.time()<end:\n s.sendto(bytes(100),('10.2.0.2',9)); n+=1; \
+                time.sleep(.002)\nprint(n,flush=True)";
     let mut source = node.lab.start_python("c", send);
     let began = Instant::now();
     // As a stream: a file is one change, in which the last line of a name counts.

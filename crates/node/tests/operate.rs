@@ -1,7 +1,7 @@
 //! What an operator meets: interfaces that come and go, places where pins do not stay, readers that go away.
 #![cfg(feature = "ebpf")]
 
-use crate::lab::Lab;
+use crate::lab::{Lab, TWO_PORTS};
 use fairlane_node::records::PortRecord;
 use serde_json::{Value as Json, json};
 use std::io::{BufRead, BufReader};
@@ -10,8 +10,6 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 const NODE: &str = env!("CARGO_BIN_EXE_fairlane-node");
-
-const TWO_PORTS: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n[[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n";
 
 fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
@@ -370,8 +368,8 @@ fn a_follower_keeps_its_pins_when_the_file_names_others() {
 fn marks_are_counted_where_people_look() {
     skip_unless_live!();
     let lab = Lab::one_node();
-    // A packet of 1000 bytes leaves in 8 ms. Of 60 at once those that find from 20 to 36 in the queue are marked, later ones
-    // are dropped: q_base and gamma of the default.
+    // A packet of 1000 bytes leaves in 8 ms. Of 60 at once those that find from 20 to 36 in the queue are marked, later
+    // ones are dropped: q_base and gamma of the default.
     lab.run("n", "tc qdisc add dev out0 root tbf rate 1mbit burst 1600 limit 100000");
     let config = lab.config("n", &TWO_PORTS.replace("\"abc\" }", "\"abc\", ecn = true }"));
     lab.node_ok("n", "attach", &config);
@@ -494,7 +492,8 @@ fn a_scrape_of_many_users_is_bounded_and_has_names() {
     let send = |addresses: &str| {
         let frames = format!(
             "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
-             for i in {addresses}: s.send(bytes.fromhex('02000a010001'+'02000a010002')+struct.pack('!HBBHHHBBH',0x800,0x45,0,40,0,0,9,17,0)\
+             for i in {addresses}: \
+             s.send(bytes.fromhex('02000a010001'+'02000a010002')+struct.pack('!HBBHHHBBH',0x800,0x45,0,40,0,0,9,17,0)\
              +struct.pack('!II',0x0a090000+i,0x0a020002)+bytes(20))"
         );
         lab.python("c", &frames);
@@ -554,8 +553,8 @@ fn systemd_takes_the_units() {
     assert!(output.status.success() && !of_ours, "{}", stderr(&output));
 }
 
-/// Opens peers that send nothing and one that sends a byte now and then; prints how long a scrape takes meanwhile, whether the
-/// slow one is dropped, and the answer to the name of another host.
+/// Opens peers that send nothing and one that sends a byte now and then; prints how long a scrape takes meanwhile,
+/// whether the slow one is dropped, and the answer to the name of another host.
 const SLOW_PEERS: &str = "\
 import http.client, socket, time
 def connect(): return socket.create_connection(('127.0.0.1', 9550))

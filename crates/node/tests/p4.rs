@@ -108,8 +108,9 @@ fn say_the_same(name: &str) {
 
 #[test]
 fn the_numbers_follow_from_the_configuration() {
-    // Q_min 12, Q_base 20, gamma 16, limit 24 packets in sixteenths, a queue that holds twice as many; accounting factor 3
-    // in Q20; 50 Mbit/s are 4166 full packets a second; a rate of 20 kbit/s is one octave, 2^31, below 10 kbit/s; 192.0.2.0/28 is a prefix of 96 + 28 bits.
+    // Q_min 12, Q_base 20, gamma 16, limit 24 packets in sixteenths, a queue that holds twice as many; accounting
+    // factor 3 in Q20; 50 Mbit/s are 4166 full packets a second; a rate of 20 kbit/s is one octave, 2^31, below
+    // 10 kbit/s; 192.0.2.0/28 is a prefix of 96 + 28 bits.
     let cli = std::fs::read_to_string(root().join("crates/node/tests/golden/switch.p4cli")).unwrap();
     let words = |start: &str| -> Vec<&str> {
         cli.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}")).split(' ').collect()
@@ -128,8 +129,8 @@ fn the_numbers_follow_from_the_configuration() {
 
 #[test]
 fn the_numbers_of_csfq_follow_from_the_configuration() {
-    // K_c 100 ms in ns; log2(C/10 kbit/s) = log2(5000) in Q31; S at C is C K_alpha/8 = 625 000 bytes in Q16; thresholds of
-    // 0 and 12 packets, a limit of 24, in sixteenths; one tick of 2^-19 or less of K.
+    // K_c 100 ms in ns; log2(C/10 kbit/s) = log2(5000) in Q31; S at C is C K_alpha/8 = 625 000 bytes in Q16; thresholds
+    // of 0 and 12 packets, a limit of 24, in sixteenths; one tick of 2^-19 or less of K.
     let cli = std::fs::read_to_string(root().join("crates/node/tests/golden/switch-csfq.p4cli")).unwrap();
     let words = |start: &str| -> Vec<i64> {
         let line = cli.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}"));
@@ -186,7 +187,8 @@ fn mistakes_are_one_line_with_file_key_and_value() {
     let folder = std::env::temp_dir().join(format!("fairlane-p4-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("bytes.toml");
-    let port = "[[ports]]\ninterface = \"eth0\"\n[ports.queue]\nscheme = \"abc\"\nq_min = \"18 kB\"\nq_base = \"30 kB\"\ngamma = \"24 kB\"\n";
+    let port = "[[ports]]\ninterface = \"eth0\"\n[ports.queue]\nscheme = \"abc\"\nq_min = \"18 kB\"\n\
+                q_base = \"30 kB\"\ngamma = \"24 kB\"\n";
     std::fs::write(&path, port).unwrap();
     let output = run(&path, &[]);
     let message = String::from_utf8(output.stderr).unwrap();

@@ -53,7 +53,8 @@ const UDP_PART: f64 = 1448.0 / 1490.0;
 const ABC: &str =
     "queue = { scheme = \"abc\", q_min = \"9 kB\", q_base = \"24 kB\", gamma = \"18 kB\", average_over = \"bytes\" }\n";
 /// A rate a little below that of the link: less is lost at the limit.
-const CSFQ: &str = "rate = \"49 Mbit/s\"\nqueue = { scheme = \"csfq\", q_min = \"0 B\", q_threshold = \"45 kB\", limit = \"90 kB\" }\n";
+const CSFQ: &str = "rate = \"49 Mbit/s\"\nqueue = { scheme = \"csfq\", q_min = \"0 B\", q_threshold = \"45 kB\", \
+                    limit = \"90 kB\" }\n";
 
 struct Pilot {
     lab: Lab,
@@ -207,7 +208,8 @@ struct Outcome {
     way: &'static str,
     tcp: Vec<f64>,
     udp: f64,
-    /// In each part of the time: a machine that stands still for a while looks like a queue in one of them, a queue in all.
+    /// In each part of the time: a machine that stands still for a while looks like a queue in one of them, a queue in
+    /// all.
     light_p99_ms: Vec<f64>,
     light_lost: u64,
 }
@@ -273,8 +275,8 @@ fn shares(pilot: &Pilot) -> [Outcome; 2] {
     })
 }
 
-/// 1,000 packets of CS6 of the node itself in each direction, while the subscriber with UDP sends and receives twice the rate
-/// of the link. Those that are lost.
+/// 1,000 packets of CS6 of the node itself in each direction, while the subscriber with UDP sends and receives twice
+/// the rate of the link. Those that are lost.
 fn control_lost_under_a_flood(pilot: &Pilot) -> [u64; 2] {
     let floods = [("h", "10.2.0.3:9000"), ("s", "10.1.0.19:9000")]
         .map(|(from, to)| pilot.send(from, to, 2.0 * RATE_MBPS, 1448, 18));

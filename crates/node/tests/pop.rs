@@ -1,4 +1,5 @@
-//! A point of presence: subscribers at sites of a tree, known by address, PPPoE session or tags, real TCP in both directions.
+//! A point of presence: subscribers at sites of a tree, known by address, PPPoE session or tags, real TCP in both
+//! directions.
 //!
 //! ```text
 //!                                          +-- n0 -- h0   site 0
@@ -6,9 +7,9 @@
 //!  server, BNG   edge      aggregation     +-- n2 -- h2   site 2
 //! ```
 //!
-//! `e`, `b` and `n` are nodes that bridge. What subscribers receive is labelled at `e`, what they send at their `n`; both
-//! labels travel in tags, also through `b`, which labels nothing. The link between `b` and each `n` is the bottleneck of
-//! the site, in each direction one. Users with one CUBIC or BBR flow meet users with four.
+//! `e`, `b` and `n` are nodes that bridge. What subscribers receive is labelled at `e`, what they send at their `n`;
+//! both labels travel in tags, also through `b`, which labels nothing. The link between `b` and each `n` is the
+//! bottleneck of the site, in each direction one. Users with one CUBIC or BBR flow meet users with four.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, port};
@@ -38,10 +39,11 @@ const GOLDEN_RATIO: f64 = 1.618_033_988_749_895;
 /// Rate of each bottleneck.
 const RATE_MBPS: f64 = 24.0;
 
-/// What waits in front of it follows from the flows that it is made for. A window below four packets is repaired by timeouts
-/// (three duplicate acknowledgements, RFC 5681 3.2), and BBR keeps four in any case: `q_base` holds that many for as many
-/// flows as there would be if all had those of the busiest. The path itself holds next to nothing here. `q_min` and `gamma`
-/// stand to it as in the P4 paper, 6 and 16 to 20. Bytes, not packets, for acknowledgements share the queue.
+/// What waits in front of it follows from the flows that it is made for. A window below four packets is repaired by
+/// timeouts (three duplicate acknowledgements, RFC 5681 3.2), and BBR keeps four in any case: `q_base` holds that many
+/// for as many flows as there would be if all had those of the busiest. The path itself holds next to nothing here.
+/// `q_min` and `gamma` stand to it as in the P4 paper, 6 and 16 to 20. Bytes, not packets, for acknowledgements share
+/// the queue.
 const FRAME_BYTES: usize = 1518;
 const WINDOW_PACKETS: usize = 4;
 const MOST_FLOWS: usize = 4;
@@ -56,8 +58,8 @@ fn queue() -> String {
     )
 }
 
-/// The threshold of a user with a quarter of the average, `q_base + 2 gamma`: at a lower one the qdisc would drop whom ABC
-/// does not.
+/// The threshold of a user with a quarter of the average, `q_base + 2 gamma`: at a lower one the qdisc would drop whom
+/// ABC does not.
 fn limit_bytes() -> usize {
     Q_BASE_BYTES + 2 * (Q_BASE_BYTES * 16 / 20)
 }
@@ -351,8 +353,8 @@ impl Pop {
         connections
     }
 
-    /// The same, each with the time at which it is made: spread over the first half of the settling time, by the golden ratio
-    /// so that neighbours are far apart. BBR loses more for long where all are made on an empty path
+    /// The same, each with the time at which it is made: spread over the first half of the settling time, by the golden
+    /// ratio so that neighbours are far apart. BBR loses more for long where all are made on an empty path
     /// ([figures](../../../docs/node.md#a-point-of-presence)).
     fn beginnings(&self, site: usize, ways: Ways, start: f64) -> Json {
         let spread = self.size.settle.as_secs_f64() / 2.0;
@@ -443,7 +445,8 @@ impl Pop {
         let ups = self.sites().map(|site| port(&self.status(SITE_NODES[site]), "uplink").clone());
         for port in ports.chain(ups) {
             assert!(port["accepted"].as_u64() > Some(1000) && port["dropped"].as_u64() > Some(0), "{port}");
-            // A way in that loses labels loses those of a user; what the kernels of the nodes say themselves are single frames.
+            // A way in that loses labels loses those of a user; what the kernels of the nodes say themselves are single
+            // frames.
             let (accepted, unlabelled) = (port["accepted"].as_u64(), port["unlabelled"].as_u64());
             assert!(unlabelled.map(|frames| 1000 * frames) < accepted, "{port}");
         }
@@ -463,8 +466,8 @@ impl Drop for Pop {
     }
 }
 
-/// Connections of a subscriber by its place among those with TCP at its site, and their congestion control: one for each of
-/// its addresses, or four.
+/// Connections of a subscriber by its place among those with TCP at its site, and their congestion control: one for
+/// each of its addresses, or four.
 fn sender(index: usize, subscriber: &Subscriber) -> (usize, &'static str) {
     let flows = if (index / 2).is_multiple_of(2) { subscriber.addresses().len() } else { MOST_FLOWS };
     (flows, CONTROLS[index / 4 % 2])
@@ -481,8 +484,9 @@ fn line_of(child: &mut Child) -> String {
 }
 
 /// The share of each at a bottleneck, in Mb/s of TCP payload: all who have TCP there want more than an equal part, and
-/// acknowledgements of the others less. Those are left out, so that the share is too high by what they take. A frame of 1518
-/// bytes with its label holds 1440 of a TCP segment, behind a session or tags, which plain ones have room for as well.
+/// acknowledgements of the others less. Those are left out, so that the share is too high by what they take. A frame of
+/// 1518 bytes with its label holds 1440 of a TCP segment, behind a session or tags, which plain ones have room for as
+/// well.
 fn share_mbps(active: usize) -> f64 {
     RATE_MBPS * 1440.0 / 1518.0 / active as f64
 }
@@ -501,15 +505,16 @@ fn shares(what: &str, pop: &Pop, ways: Ways) -> f64 {
     let squares: f64 = goodputs.iter().map(|goodput| goodput * goodput).sum();
     let jain = sum * sum / squares / goodputs.len() as f64;
     println!(
-        "{what}, {}: {} users, worst {worst:.2} and best {best:.2} of a share of {share:.2} Mb/s, Jain index {jain:.3}, {sum:.1} Mb/s",
+        "{what}, {}: {} users, worst {worst:.2} and best {best:.2} of a share of {share:.2} Mb/s, Jain index \
+         {jain:.3}, {sum:.1} Mb/s",
         ways.join(" and "),
         goodputs.len()
     );
     worst
 }
 
-/// What each kind of sender got, what it offered to its meter in the same time at the same pace, and what was dropped of it
-/// where its drops are known by name: at the node that metered it.
+/// What each kind of sender got, what it offered to its meter in the same time at the same pace, and what was dropped
+/// of it where its drops are known by name: at the node that metered it.
 fn print_kinds(pop: &Pop, ways: Ways, goodputs: &[f64], before: &HashMap<String, [u64; 3]>) {
     let after = pop.counted();
     let seconds = (pop.size.settle + pop.size.measure).as_secs_f64() + 1.0;
@@ -634,7 +639,8 @@ fn two_thousand_subscribers_of_a_tree_get_their_shares() {
         verdict(worst[1]),
         verdict(both)
     );
-    // Figures are in docs/node.md. What would be wrong is less: 0.5 with an average over packets, 0.17 to 0.24 without ABC.
+    // Figures are in docs/node.md. What would be wrong is less: 0.5 with an average over packets, 0.17 to 0.24 without
+    // ABC.
     assert!(worst.iter().chain([&both]).all(|worst| *worst >= 0.6), "{worst:?} {both}");
     assert!(worst.iter().zip(without).all(|(with, without)| *with > 2.0 * without), "{worst:?} {without:?}");
 }

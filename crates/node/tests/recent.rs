@@ -166,8 +166,8 @@ fn states(programs: &Programs) -> (UserState, PortState) {
 }
 
 /// Packets of one user through two nodes. One of them loses a processor that has taken both locks, as when a hypervisor
-/// takes it away, until `back_ns` later. `check` sees both outcomes of each packet meanwhile. Returns both nodes after a
-/// last packet, which finds the locks free.
+/// takes it away, until `back_ns` later. `check` sees both outcomes of each packet meanwhile. Returns both nodes after
+/// a last packet, which finds the locks free.
 fn with_and_without_a_holder(
     config: &NodeConfig,
     gap_ns: u64,
@@ -223,8 +223,8 @@ fn what_a_locked_meter_and_port_miss_is_added_by_the_next_packet() {
     let states = with_and_without_a_holder(&abc, 1, 200, |[free, held]| assert_eq!(free.0.mark, held.0.mark));
     is_whole(&states);
     assert_eq!(states[0].0.meter, states[1].0.meter);
-    // CSFQ adds the bytes of a gap as if they had come evenly: what came within 11 ms of K = 100 ms counts for that of one
-    // gap or of two.
+    // CSFQ adds the bytes of a gap as if they had come evenly: what came within 11 ms of K = 100 ms counts for that of
+    // one gap or of two.
     let states = with_and_without_a_holder(&csfq, 50_000, 10_000_000, |_| ());
     is_whole(&states);
     let rise = (states[1].0.meter.sum as f64 / states[0].0.meter.sum as f64).log2();

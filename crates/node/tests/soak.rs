@@ -1,5 +1,5 @@
-//! Mixed load for a while: reloads, kills, upgrades of the tool, changes of subscribers, a port that comes and goes, more users
-//! than there is room for. FAIRLANE_SOAK_SECONDS is how long, by default 8; 600 for the full test.
+//! Mixed load for a while: reloads, kills, upgrades of the tool, changes of subscribers, a port that comes and goes,
+//! more users than there is room for. FAIRLANE_SOAK_SECONDS is how long, by default 8; 600 for the full test.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::Lab;
@@ -47,7 +47,8 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
         lab.config(
             "n",
             &format!(
-                "state_path = \"{state}\"\n[marker]\nmemory = \"100 ms\"\n[users_table]\nlimit = {users}\ntimeout = \"1 s\"\n[default_user]\n\
+                "state_path = \"{state}\"\n[marker]\nmemory = \"100 ms\"\n[users_table]\nlimit = {users}\n\
+                 timeout = \"1 s\"\n[default_user]\n\
                  meter_of = \"address\"\nreference_rate = \"{rate}\"\n[[ports]]\ninterface = \"in0\"\n\
                  arrivals = \"meter\"\n[[ports]]\ninterface = \"out0\"\nqueue = {{ scheme = \"abc\" }}\n\
                  [[ports]]\ninterface = \"flap0\"\narrivals = \"meter\"\nqueue = {{ scheme = \"abc\" }}\n"

@@ -1,4 +1,5 @@
-//! Mistakes in lists and streams of subscribers: refused in a line that says where, with nothing changed. Nothing is attached.
+//! Mistakes in lists and streams of subscribers: refused in a line that says where, with nothing changed. Nothing is
+//! attached.
 #![cfg(feature = "ebpf")]
 
 use std::fs;
@@ -156,8 +157,8 @@ fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
     // Who would be left with sessions counts like those who would be removed, and is told apart.
     let more = place.file("more.csv", "name,prefix\na,10.0.0.9\nb,10.0.0.2\nc,10.0.0.5\nd,10.0.0.6\n");
     place.ok("import", &[&more]);
-    let told = "error: list.csv: --replace would remove 2 of 4 subscribers and leave 1 with their sessions, more than half \
-                together; if that is meant add --force";
+    let told = "error: list.csv: --replace would remove 2 of 4 subscribers and leave 1 with their sessions, more than \
+                half together; if that is meant add --force";
     assert_eq!(place.refused("import", &[&list, "--replace"]), told);
     let told = "0 new or changed, 2 removed, 1 left with their sessions";
     assert_eq!(replace(&["--force"]), format!("imported: {told}\n"));
@@ -172,7 +173,8 @@ fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
 #[test]
 fn the_list_before_an_import_can_be_brought_back() {
     let place = Place::new("");
-    let session = "{\"put\":{\"name\":\"r\",\"sessions\":{\"bng\":{\"s\":{\"addresses\":{\"framed_ip_address\":[\"10.1.0.3/32\"]}}}}}}\n";
+    let session = "{\"put\":{\"name\":\"r\",\"sessions\":{\"bng\":{\"s\":{\"addresses\":\
+                   {\"framed_ip_address\":[\"10.1.0.3/32\"]}}}}}}\n";
     place.ok("apply", &[&place.file("changes", session)]);
     place.ok("import", &[&place.file("list.csv", "name,prefix,site\na,10.0.0.1,s\nb,10.0.0.2,\n")]);
     let before = place.ok("list", &["--json"]);
@@ -215,7 +217,8 @@ fn a_mistake_in_a_list_is_told_with_file_and_line() {
         ),
         (
             "name,prefix\ndefault,10.0.0.1\n",
-            "line 2: user \"default\": name: \"default\" is what reports call a meter of nobody's, as are default, overflow, unparsed",
+            "line 2: user \"default\": name: \"default\" is what reports call a meter of nobody's, as are default, \
+             overflow, unparsed",
         ),
     ];
     for (text, problem) in cases {
@@ -227,8 +230,8 @@ fn a_mistake_in_a_list_is_told_with_file_and_line() {
     }
     assert_eq!(
         place.refused("add", &["x", "--prefix", "300.1.1.1"]),
-        "error: user \"x\": prefix: \"300.1.1.1\" is not a prefix such as \"10.0.1.0/24\": it has the octet 300, which must be \
-         from 0 to 255"
+        "error: user \"x\": prefix: \"300.1.1.1\" is not a prefix such as \"10.0.1.0/24\": it has the octet 300, \
+         which must be from 0 to 255"
     );
     for name in ["", "a\nb", "a\u{1b}[2J", &"a".repeat(5000)] {
         let told = place.refused("add", &[name, "--prefix", "10.0.0.1"]);
@@ -247,8 +250,8 @@ fn nothing_of_a_list_reaches_the_terminal_as_more_than_text() {
     ] {
         let list = |text: String| place.refused("import", &[&place.file("list.csv", &text)]);
         let told = format!(
-            "error: list.csv: line 3: user \"ü{shown}\": name: \"ü{shown}\" has {kind} character, U+{code} at place 2, which a name \
-             must not have"
+            "error: list.csv: line 3: user \"ü{shown}\": name: \"ü{shown}\" has {kind} character, U+{code} at place \
+             2, which a name must not have"
         );
         assert_eq!(list(format!("name,prefix\na,10.0.0.1\nü{escape},10.0.0.2\n")), told);
         for text in [
@@ -279,7 +282,8 @@ fn a_stream_says_which_lines_were_applied() {
     let two = put("a", "10.0.0.1") + &put("b", "10.0.0.2");
     assert_eq!(
         apply(&format!("{two}{{\"put\":1}}\n")),
-        "error: changes: line 3: column 8: invalid type: integer `1`, expected struct Subscriber; lines 1 to 3 were not applied"
+        "error: changes: line 3: column 8: invalid type: integer `1`, expected struct Subscriber; lines 1 to 3 were \
+         not applied"
     );
     assert_eq!(
         apply(&format!("{two}{{\"remove\":\"nobody\"}}\n{}", put("c", "10.0.0.3"))),

@@ -1,7 +1,7 @@
 //! A scheme in Rust as a library: the functions of [`SchemeTable`] over a [`SchemeSpec`].
 //!
-//! A panic ends the run with its message and place: it is caught before it would leave the library, unless the library is
-//! built with `panic = "abort"`, which ends the process.
+//! A panic ends the run with its message and place: it is caught before it would leave the library, unless the library
+//! is built with `panic = "abort"`, which ends the process.
 
 use crate::abi::{LibraryTable, MARKED, OnDrop, OnReading, Parameter, PortView, SchemeTable, VERSION};
 use crate::packet::{CPacket, CheckedPacket};
@@ -95,8 +95,8 @@ thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Has panics keep their words for [`SchemeTable::failure`] in place of printing them. The hook is the library's alone, which
-/// has a standard library of its own.
+/// Has panics keep their words for [`SchemeTable::failure`] in place of printing them. The hook is the library's alone,
+/// which has a standard library of its own.
 pub fn keep_panics() {
     std::panic::set_hook(Box::new(|info| {
         let payload = info.payload();

@@ -6,8 +6,8 @@
 //! - `host`, with the feature of that name: loads a library, and runs its schemes as
 //!   [external schemes](fairlane_schemes::registry::external)
 //!
-//! A library in Rust implements [`SchemeSpec`](prelude::SchemeSpec) as a scheme of the tree does, so that it moves there
-//! unchanged, and names it in [`export!`].
+//! A library in Rust implements [`SchemeSpec`](prelude::SchemeSpec) as a scheme of the tree does, so that it moves
+//! there unchanged, and names it in [`export!`].
 
 #![allow(unsafe_code, reason = "pointers across the C interface: checked for null, each use with its reason")]
 

@@ -31,8 +31,8 @@ pub fn register(name: &str, factory: Arc<dyn ControlFactory>) -> PyResult<()> {
     Ok(())
 }
 
-/// Makes a class, called with a connection, the congestion control `name` of scenarios. One that `grows` says how the window
-/// grows in congestion avoidance and what congestion leaves of it, any other sets it.
+/// Makes a class, called with a connection, the congestion control `name` of scenarios. One that `grows` says how the
+/// window grows in congestion avoidance and what congestion leaves of it, any other sets it.
 #[pyfunction]
 pub fn register_congestion_control(name: &str, class: Py<PyAny>, grows: bool, ecn: &str) -> PyResult<()> {
     let ecn = match ecn {

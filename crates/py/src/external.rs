@@ -1,4 +1,5 @@
-//! Schemes written in Python: registered by name, called under the interpreter's lock, while their packets stay outside.
+//! Schemes written in Python: registered by name, called under the interpreter's lock, while their packets stay
+//! outside.
 
 use crate::library;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
@@ -48,9 +49,9 @@ pub fn find(name: &str) -> Option<ExternalScheme> {
     Some(ExternalScheme::new(name, factory))
 }
 
-/// Does the work of a run's thread with one thread state of the interpreter, which each call of a scheme would otherwise
-/// make and destroy: that cost most of the time. Between calls the thread does not hold the interpreter's lock, so that
-/// other threads run and signals are handled.
+/// Does the work of a run's thread with one thread state of the interpreter, which each call of a scheme would
+/// otherwise make and destroy: that cost most of the time. Between calls the thread does not hold the interpreter's
+/// lock, so that other threads run and signals are handled.
 pub fn with_thread_state(work: &mut (dyn FnMut() + Send)) {
     Python::attach(|py| py.detach(work));
 }

@@ -341,7 +341,8 @@ impl WatchedRun {
     /// Checks the request and starts the run.
     #[new]
     #[pyo3(signature = (
-        scenario, replication, *, pcap=None, drops=false, snaplen=0, link=0, interval=None, qlog=None, qlog_sequential=false,
+        scenario, replication, *, pcap=None, drops=false, snaplen=0, link=0, interval=None, qlog=None,
+            qlog_sequential=false,
         qlog_flows=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "each has a name in Python")]

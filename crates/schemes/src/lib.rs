@@ -1,12 +1,14 @@
 //! Schemes that share a link fairly among its users with little or no state in the core of the network.
 //!
 //! Two roles: a [`Marker`](contract::marker::Marker) at the edge meters a user and labels its packets; a
-//! [`QueueDiscipline`](contract::discipline::QueueDiscipline) at every egress port owns the packets that wait and decides
-//! by label. A scheme reads no clock, socket, file or global: time, the link's rate and randomness come in as arguments,
-//! verdicts go out. Each scheme is one module whose head names its source, equations, cost, state and deviations.
+//! [`QueueDiscipline`](contract::discipline::QueueDiscipline) at every egress port owns the packets that wait and
+//! decides by label. A scheme reads no clock, socket, file or global: time, the link's rate and randomness come in as
+//! arguments, verdicts go out. Each scheme is one module whose head names its source, equations, cost, state and
+//! deviations.
 //!
 //! - [`contract`]: what a scheme is to its hosts
-//! - [`registry`]: the lists of all schemes and markers, with schemes of the host's own; builds them from a configuration
+//! - [`registry`]: the lists of all schemes and markers, with schemes of the host's own; builds them from a
+//!   configuration
 //! - [`label`]: schemes with labels
 //! - [`aqm`]: active queue management without labels
 //! - [`fairqueue`]: schedulers with a queue per flow, user or bucket

@@ -1,4 +1,5 @@
-//! The integer arithmetic in C (`planes/bpf/fixed.h`, for kernel programs) gives the results of the library, bit for bit.
+//! The integer arithmetic in C (`planes/bpf/fixed.h`, for kernel programs) gives the results of the library, bit for
+//! bit.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -60,7 +61,9 @@ int main(void)
 			params.log2_capacity = c;
 			params.log2_full = d;
 			break;
-		case 'r': result = fair_rate_count(&rate, &pending, &decay, params.log2_tick, (__u64)c << FAIR_METER_SUM_BITS, a); break;
+		case 'r':
+			result = fair_rate_count(&rate, &pending, &decay, params.log2_tick, (__u64)c << FAIR_METER_SUM_BITS, a);
+			break;
 		case 'q': /* random bits in b, then bits for the queue; whether there is a label in e, which one in d */
 			label = d;
 			result = fair_csfq_admit(&csfq, &params, e, &label, c, b >> 32 & 1, b >> 33 & 1, b, a);

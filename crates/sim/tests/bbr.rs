@@ -4,8 +4,8 @@ use crate::common;
 use fairlane_sim::measure::run_record::RunRecord;
 use serde_json::{Value as Json, json};
 
-/// Flows with these congestion controls at 10 Mbit/s and 40.2 ms, of which the bandwidth-delay product is 33.5 packets, with a
-/// buffer of `limit` packets.
+/// Flows with these congestion controls at 10 Mbit/s and 40.2 ms, of which the bandwidth-delay product is 33.5 packets,
+/// with a buffer of `limit` packets.
 fn run(controls: &[&str], limit: u32, seconds: u32) -> RunRecord {
     let group = |(number, control): (usize, &&str)| {
         let source = json!({"kind": "tcp", "congestion_control": control});
@@ -37,8 +37,8 @@ fn one_flow_fills_a_link_with_a_buffer_of_a_quarter_of_the_bandwidth_delay_produ
 
 #[test]
 fn the_queue_of_one_flow_is_a_fraction_of_the_bandwidth_delay_product_however_large_the_buffer() {
-    // CUBIC keeps 116 of 140 packets waiting; BBR probes with a quarter of 33.5 packets in excess, an eighth of the time,
-    // BBRv3 with as much as 1.25 BDP, less often.
+    // CUBIC keeps 116 of 140 packets waiting; BBR probes with a quarter of 33.5 packets in excess, an eighth of the
+    // time, BBRv3 with as much as 1.25 BDP, less often.
     for control in ["bbr1", "bbr3"] {
         let mean = run(&[control], 140, 60).links[0].queue.mean_packets;
         assert!(mean < 33.5 / 4.0, "{control}: {mean}");
@@ -57,8 +57,8 @@ fn two_flows_of_a_kind_share_equally() {
 
 #[test]
 fn bbr1_takes_most_of_a_shallow_buffer_from_cubic_and_bbr3_leaves_it_a_third_at_least() {
-    // Half a bandwidth-delay product: CUBIC backs off at losses that BBRv1 does not mind; BBRv3 does (draft-ietf-ccwg-bbr
-    // 5.3.3.8.1).
+    // Half a bandwidth-delay product: CUBIC backs off at losses that BBRv1 does not mind; BBRv3 does
+    // (draft-ietf-ccwg-bbr 5.3.3.8.1).
     assert!(shares(&run(&["bbr1", "cubic"], 17, 60))[0] > 0.8);
     for limit in [17, 140] {
         let cubic = shares(&run(&["bbr3", "cubic"], limit, 60))[1];

@@ -30,7 +30,8 @@ impl Case {
             let start = format!("{} s", gap_s * index);
             let ecn = ["dctcp", "prague"].contains(control);
             let source = json!({"kind": "tcp", "profile": "linux", "congestion_control": control, "ecn": ecn});
-            json!({"name": format!("{control} {index}"), "start_from": start, "start_until": start, "sources": [source]})
+            json!({"name": format!("{control} {index}"), "start_from": start, "start_until": start,
+                "sources": [source]})
         };
         let scenario = json!({
             "run": {"warmup": "10 s", "measure": format!("{} s", self.measure_s)},
@@ -112,8 +113,8 @@ fn copa_alone(profile: &str, rate_mbps: u32, packets: u32) -> (f64, f64) {
 #[test]
 fn copa_alone_fills_a_link_whose_buffer_is_a_tenth_of_the_bandwidth_delay_product() {
     // By the paper the queue swings between 0 and 2.5 / delta = 5 packets, which fit in a tenth of 167 packets
-    // and more: the link never idles for long, and nothing is lost once slow start is over. A tenth is left for velocities
-    // that overshoot; a loss of 5 % is half of what such a buffer holds, in each round trip.
+    // and more: the link never idles for long, and nothing is lost once slow start is over. A tenth is left for
+    // velocities that overshoot; a loss of 5 % is half of what such a buffer holds, in each round trip.
     for profile in ["linux", "quic"] {
         for (rate_mbps, packets) in [(50, 17), (200, 67), (500, 167)] {
             let (used, lost) = copa_alone(profile, rate_mbps, packets);
@@ -172,8 +173,8 @@ fn ledbat_keeps_the_queue_at_its_target() {
 
 #[test]
 fn vegas_keeps_alpha_to_beta_segments_of_each_flow_in_the_queue() {
-    // Diff, rounded down, from 2 to 4: from 2 to 5 segments. The one in transmission is not in the queue, and the base RTT
-    // has a transmission of its own.
+    // Diff, rounded down, from 2 to 4: from 2 to 5 segments. The one in transmission is not in the queue, and the base
+    // RTT has a transmission of its own.
     let alone = Case::deep(droptail(264)).run(&["vegas"]);
     let queue = alone.links[0].queue.mean_packets;
     assert!((1.0..5.0).contains(&queue), "{queue}");

@@ -69,7 +69,8 @@ fn run(scenario: &Json, made: Made) -> Result<RunRecord, Stop> {
     Ok(RunRecord { cpu_seconds: None, ..record })
 }
 
-/// RFC 5681 3.1 as `congestion/reno.rs` has it with byte counting, as the profiles `linux` and `quic` do; windows are counted in bytes.
+/// RFC 5681 3.1 as `congestion/reno.rs` has it with byte counting, as the profiles `linux` and `quic` do; windows are
+/// counted in bytes.
 #[derive(Debug)]
 struct Reno {
     mss: u32,
@@ -110,8 +111,8 @@ struct Log {
     windows: Vec<u32>,
 }
 
-/// A window by itself, in all phases: a segment more for each window delivered, half of it once a round trip with losses.
-/// Paced at twice the window in a round trip.
+/// A window by itself, in all phases: a segment more for each window delivered, half of it once a round trip with
+/// losses. Paced at twice the window in a round trip.
 #[derive(Debug)]
 struct Aimd {
     mss: u32,
@@ -183,7 +184,8 @@ fn a_control_of_everything_is_told_of_each_segment_and_its_window_is_obeyed() {
     assert_eq!(logs.len(), 2, "a control for each flow");
     for log in logs.iter().map(|log| log.lock().unwrap()) {
         assert!(log.lost > 0 && (0..=1).contains(&log.recoveries), "{} lost, {} recoveries", log.lost, log.recoveries);
-        // Both flows have 33 packets of path and 33 of buffer; a window that a flow alone grows to is at most these and one.
+        // Both flows have 33 packets of path and 33 of buffer; a window that a flow alone grows to is at most these and
+        // one.
         let most = log.windows.iter().max().unwrap() / 1448;
         assert!((10..=67).contains(&most), "{most}");
         // What is neither delivered nor lost is in flight: a window.
@@ -315,7 +317,8 @@ fn a_control_from_outside_needs_a_sender_with_records_and_its_name_must_be_known
     };
     assert_eq!(
         refused(&scenario("mine", &json!({"profile": "ns3"}))),
-        "tcp.congestion_control: \"mine\" needs loss_detection = \"rack\", as the profile linux has it, \"scoreboard\" or \"packet_threshold\""
+        "tcp.congestion_control: \"mine\" needs loss_detection = \"rack\", as the profile linux has it, \
+         \"scoreboard\" or \"packet_threshold\""
     );
     let unknown = refused(&scenario("nobody", &json!({})));
     assert!(unknown.starts_with("tcp.congestion_control: \"nobody\" is not one of reno, cubic"), "{unknown}");

@@ -26,13 +26,13 @@ fn abc_queue() -> impl Strategy<Value = Json> {
     ];
     let thresholds = prop_oneof![
         (0.001..2.0f64, 0.0..40.0f64, 0.0..40.0f64).prop_map(|(min, base, gamma)| json!({"scheme": "abc",
-            "q_min": format!("{min} packets"), "q_base": format!("{base} packets"), "gamma": format!("{gamma} packets")})),
+            "q_min": format!("{min} packets"), "q_base": format!("{base} packets"),
+            "gamma": format!("{gamma} packets")})),
         (1u32..3000, 0u32..60_000, 0u32..60_000).prop_map(|(min, base, gamma)| json!({"scheme": "abc",
             "q_min": format!("{min} B"), "q_base": format!("{base} B"), "gamma": format!("{gamma} B")})),
-        (1u32..20, 0u32..40, 0u32..40, prop_oneof![Just("link_rate"), Just("departures"), Just("sojourn")]).prop_map(
-            |(min, base, gamma, estimate)| json!({"scheme": "abc", "delay_estimate": estimate,
-                "q_min": format!("{min} ms"), "q_base": format!("{base} ms"), "gamma": format!("{gamma} ms")})
-        ),
+        (1u32..20, 0u32..40, 0u32..40, prop_oneof![Just("link_rate"), Just("departures"), Just("sojourn")])
+            .prop_map(|(min, base, gamma, estimate)| json!({"scheme": "abc", "delay_estimate": estimate,
+                "q_min": format!("{min} ms"), "q_base": format!("{base} ms"), "gamma": format!("{gamma} ms")})),
     ];
     (thresholds, limit, scheduler).prop_map(|(mut queue, limit, scheduler)| {
         queue["limit"] = limit.into();
@@ -91,20 +91,18 @@ fn other_source() -> impl Strategy<Value = Json> {
     let profile = prop_oneof![Just("ns3.26"), Just("ns3"), Just("ns2"), Just("linux")];
     prop_oneof![
         (1u32..6, 1u32..3).prop_map(|(flows, ack)| json!({"kind": "tcp", "flows": flows, "delayed_ack": ack})),
-        (1u32..6, profile, any::<bool>()).prop_map(
-            |(flows, profile, ecn)| json!({"kind": "tcp", "flows": flows, "profile": profile, "ecn": ecn})
-        ),
+        (1u32..6, profile, any::<bool>())
+            .prop_map(|(flows, profile, ecn)| json!({"kind": "tcp", "flows": flows, "profile": profile, "ecn": ecn})),
         (1u32..3, 1u64..400_000)
             .prop_map(|(flows, bytes)| json!({"kind": "tcp", "flows": flows, "transfer": format!("{bytes} B")})),
-        (50u64..30_000, 40u32..1500).prop_map(
-            |(rate, size)| json!({"kind": "poisson", "rate": format!("{rate} kbit/s"), "packet_size": format!("{size} B")})
-        ),
+        (50u64..30_000, 40u32..1500)
+            .prop_map(|(rate, size)| json!({"kind": "poisson", "rate": format!("{rate} kbit/s"),
+                "packet_size": format!("{size} B")})),
         (50u64..30_000, 0.0..2.0f64)
             .prop_map(|(rate, jitter)| json!({"kind": "cbr", "rate": format!("{rate} kbit/s"), "jitter": jitter})),
-        (50u64..30_000, 1u64..500, 0u64..500, prop_oneof![Just("exponential"), Just("pareto")]).prop_map(
-            |(rate, on, off, distribution)| json!({"kind": "on_off", "rate": format!("{rate} kbit/s"),
-                "on": format!("{on} ms"), "off": format!("{off} ms"), "distribution": distribution})
-        ),
+        (50u64..30_000, 1u64..500, 0u64..500, prop_oneof![Just("exponential"), Just("pareto")])
+            .prop_map(|(rate, on, off, distribution)| json!({"kind": "on_off", "rate": format!("{rate} kbit/s"),
+                "on": format!("{on} ms"), "off": format!("{off} ms"), "distribution": distribution})),
         (1u64..60_000, 2u32..50, 0u64..200).prop_map(|(bytes, repeat, pause)| json!({"kind": "tcp", "flows": 2,
             "transfer": format!("{bytes} B"), "repeat": repeat, "pause": format!("{pause} ms")})),
         (10u64..500, 1u32..4, 1u32..4, 1u32..20).prop_map(|(interval, pages, objects, limit)| json!({"kind": "web",
@@ -121,10 +119,9 @@ fn other_source() -> impl Strategy<Value = Json> {
             source["stop"] = "950 ms".into();
             source
         }),
-        (prop_oneof![Just("g711"), Just("g711_plc"), Just("g729a")], 1u32..13, 0u32..200).prop_map(
-            |(codec, frames, buffer)| json!({"kind": "voip", "codec": codec,
-                "packet_interval": format!("{} ms", 10 * frames), "buffer": format!("{buffer} ms")})
-        ),
+        (prop_oneof![Just("g711"), Just("g711_plc"), Just("g729a")], 1u32..13, 0u32..200)
+            .prop_map(|(codec, frames, buffer)| json!({"kind": "voip", "codec": codec,
+                "packet_interval": format!("{} ms", 10 * frames), "buffer": format!("{buffer} ms")})),
         (1u32..500, 1u32..8, 1u32..500, prop_oneof![Just("ns3.26"), Just("linux")]).prop_map(
             |(lowest, rungs, chunk, profile)| json!({"kind": "video", "profile": profile,
                 "ladder": (1..=rungs).map(|rung| format!("{} kbit/s", lowest * rung)).collect::<Vec<_>>(),
@@ -278,8 +275,8 @@ fn check_path(path: &PathRecord) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Found by `every_packet_is_accounted_for_at_every_node`: an ACK ended a series of probes whose next one, counted anew from the
-/// last packet, had been due 30 ms before.
+/// Found by `every_packet_is_accounted_for_at_every_node`: an ACK ended a series of probes whose next one, counted anew
+/// from the last packet, had been due 30 ms before.
 #[test]
 fn events_come_in_order_though_a_probe_is_overdue() {
     let sender = |control, ack: u32| {
@@ -340,7 +337,8 @@ proptest! {
     fn a_record_is_sound(scenario in scenario()) {
         let record = replicate(&scenario, 0);
         let link = &record.links[0];
-        prop_assert_eq!(link.user_dropped_packets.iter().sum::<u64>(), link.drops.iter().map(|drops| drops.packets).sum::<u64>());
+        prop_assert_eq!(link.user_dropped_packets.iter().sum::<u64>(),
+            link.drops.iter().map(|drops| drops.packets).sum::<u64>());
         prop_assert!((0.0..=1.0).contains(&link.utilisation), "{}", link.utilisation);
         let distribution: f64 = link.queue.distribution.iter().sum();
         prop_assert!((distribution - 1.0).abs() < 1e-9);
@@ -392,7 +390,8 @@ proptest! {
         }
         // What the users got is what the link carried.
         let users: f64 = record.groups.iter().flat_map(|group| &group.user_throughput_bps).sum();
-        prop_assert!((users - link.throughput_bps).abs() <= 1e-9 * link.throughput_bps, "{users} {}", link.throughput_bps);
+        prop_assert!((users - link.throughput_bps).abs() <= 1e-9 * link.throughput_bps, "{users} {}",
+            link.throughput_bps);
     }
 
     #[test]
@@ -406,7 +405,8 @@ proptest! {
     fn same_seed_gives_the_same_bytes_for_any_number_of_threads(scenario in scenario()) {
         let parsed = Arc::new(read(&scenario));
         let bytes_with = |threads| {
-            let batch = Batch::start((0..4).map(|replication| (parsed.clone(), replication)).collect(), threads).unwrap();
+            let batch = Batch::start((0..4).map(|replication| (parsed.clone(), replication)).collect(),
+                threads).unwrap();
             let mut texts = vec![String::new(); 4];
             while batch.remaining() > 0 {
                 let (index, outcome) = batch.next(Duration::from_secs(600)).expect("runs end");
@@ -458,14 +458,20 @@ fn slowed(scheme: &str, k: u32) -> Json {
             "access_rate": rate(100_000), "access_delay": time(100),
             "bottleneck_rate": rate(10_000), "bottleneck_delay": time(5_000),
         },
-        "queue": if scheme == "abc" { json!({"scheme": scheme, "averager_memory": time(300_000)}) } else { json!({"scheme": scheme}) },
+        "queue": if scheme == "abc" {
+            json!({"scheme": scheme, "averager_memory": time(300_000)})
+        } else {
+            json!({"scheme": scheme})
+        },
         "marker": if scheme == "abc" { json!({"memory": time(3_000_000)}) } else { json!({}) },
         "tcp": {
-            "profile": "ns3.26", "delayed_ack_timeout": time(200_000), "min_rto": time(1_000_000), "max_rto": time(60_000_000),
+            "profile": "ns3.26", "delayed_ack_timeout": time(200_000), "min_rto": time(1_000_000),
+            "max_rto": time(60_000_000),
             "initial_rto": time(1_001_000), "rto_granularity": time(1_000), "syn_timeout": time(3_000_000),
         },
         "groups": [
-            {"users": 1, "start_until": time(5_000_000), "reference_rate": rate(10), "sources": [{"kind": "tcp", "flows": 10}]},
+            {"users": 1, "start_until": time(5_000_000), "reference_rate": rate(10),
+                "sources": [{"kind": "tcp", "flows": 10}]},
             {"users": 10, "start_until": time(5_000_000), "reference_rate": rate(10), "sources": [{"kind": "tcp"}]},
         ],
     })
@@ -518,8 +524,8 @@ fn slowing_everything_down_leaves_throughput_ratios_of_controls_without_constant
     let scale_free: Vec<_> = CongestionControl::ALL.iter().filter(|control| control.is_scale_free()).collect();
     assert!(scale_free.contains(&&CongestionControl::Reno));
     for &control in scale_free {
-        // All happens k times as late, and so the same; of the other controls most ratios differ by 0.5 % and more, Prague's
-        // by 0.04 %.
+        // All happens k times as late, and so the same; of the other controls most ratios differ by 0.5 % and more,
+        // Prague's by 0.04 %.
         let (fast, slow) = (mean_ratio(&slowed_control(control, 1)), mean_ratio(&slowed_control(control, 4)));
         assert!((fast / slow - 1.0).abs() < 1e-9, "{}: {fast} {slow}", control.name());
     }
@@ -594,14 +600,15 @@ fn a_poisson_queue_is_as_long_as_theory_says() {
 
 #[test]
 fn a_lone_flow_has_one_mean_queue_under_drop_tail_and_under_a_codel_that_drops_nothing() {
-    // What is in transmission waits no longer under either. A CoDel with its own target drops three packets in BBR's start-up, which leave
-    // a mean of 5.7 instead of 6.6 packets from 5 s to 20 s.
+    // What is in transmission waits no longer under either. A CoDel with its own target drops three packets in BBR's
+    // start-up, which leave a mean of 5.7 instead of 6.6 packets from 5 s to 20 s.
     let mean = |queue: Json| {
         let scenario = json!({
             "run": {"warmup": "1 s", "measure": "5 s"},
             "topology": {"bottleneck_rate": "20 Mbit/s", "bottleneck_delay": "20 ms"},
             "queue": queue,
-            "groups": [{"start_until": "0 s", "sources": [{"kind": "tcp", "profile": "linux", "congestion_control": "bbr1"}]}],
+            "groups": [{"start_until": "0 s", "sources": [{"kind": "tcp", "profile": "linux",
+                "congestion_control": "bbr1"}]}],
         });
         replicate(&scenario, 0).links[0].queue.mean_packets
     };

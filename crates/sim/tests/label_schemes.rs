@@ -119,8 +119,8 @@ fn beside_a_forger(scheme: &str) -> Vec<f64> {
 
 #[test]
 fn who_forges_labels_gets_all_he_asks_for_where_the_port_believes_them() {
-    // None of his packets is dropped before the buffer is full, which the dropping of the honest user's prevents: 8 Mbit/s
-    // for him, and the rest for the other.
+    // None of his packets is dropped before the buffer is full, which the dropping of the honest user's prevents:
+    // 8 Mbit/s for him, and the rest for the other.
     for scheme in ["abc", "csfq", "rfq", "ppv", "pvpie"] {
         let shares = beside_a_forger(scheme);
         println!("{scheme} {shares:.4?}");

@@ -15,15 +15,16 @@ fn notes(warmup: &str, groups: &Json) -> Vec<String> {
 #[test]
 fn flows_that_start_after_the_warm_up_are_told() {
     let tcp = json!({"start_until": "15 s", "sources": [{"kind": "tcp"}]});
-    let note = "groups[0].start_until: \"15 s\" is after the warm-up of 5 s: flows start while it is measured, and means \
-                include the time before; a longer run.warmup or an earlier start_until avoids that";
+    let note = "groups[0].start_until: \"15 s\" is after the warm-up of 5 s: flows start while it is measured, and \
+                means include the time before; a longer run.warmup or an earlier start_until avoids that";
     assert_eq!(notes("5 s", &json!([tcp])), [note]);
     assert_eq!(notes("15 s", &json!([tcp])), [""; 0]);
 }
 
 #[test]
 fn late_starts_of_many_groups_are_one_note_at_the_first() {
-    let group = |name: &str, until: &str| json!({"name": name, "start_until": until, "sources": [{"kind": "cbr", "rate": "1 Mbit/s"}]});
+    let sources = json!([{"kind": "cbr", "rate": "1 Mbit/s"}]);
+    let group = |name: &str, until: &str| json!({"name": name, "start_until": until, "sources": sources});
     let found = notes("5 s", &json!([group("a", "5 s"), group("b", "6 s"), group("c", "7 s"), group("d", "8 s")]));
     assert_eq!(found.len(), 1);
     assert!(
@@ -47,8 +48,8 @@ fn a_run_of_a_million_million_events_at_one_instant_is_told() {
         "object_interval": "0 s",
     }]});
     // 10^12 transfers, of a packet at least, at 10^6 a second: 277.8 hours.
-    let note = "groups[0].sources[0]: this source sends most of about 1.0e12 packets of each run: at a million a second \
-                that takes 278 hours";
+    let note = "groups[0].sources[0]: this source sends most of about 1.0e12 packets of each run: at a million a \
+                second that takes 278 hours";
     assert_eq!(notes("1 s", &json!([web])), [note]);
 }
 

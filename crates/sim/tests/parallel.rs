@@ -93,8 +93,8 @@ fn network(sources: BoxedStrategy<Json>) -> impl Strategy<Value = Json> {
                 let mut group = json!({"name": format!("g{number}"), "users": users, "route": names, "sources": sources,
                     "access_rate": format!("{access} Mbit/s"), "start_until": "0.3 s"});
                 if *delay == SPREAD {
-                    // Three links of 10 ms leave 40 ms of it, less the transmission of a packet on each; a spread of 0.4 may be
-                    // more than is left, and is refused.
+                    // Three links of 10 ms leave 40 ms of it, less the transmission of a packet on each; a spread of
+                    // 0.4 may be more than is left, and is refused.
                     (group["rtt"], group["rtt_spread"]) = ("100 ms".into(), 0.39.into());
                 } else {
                     group["access_delay"] = (*delay).into();
@@ -134,7 +134,8 @@ proptest! {
 fn passing_source() -> impl Strategy<Value = Json> {
     prop_oneof![
         2 => lasting_source(),
-        1 => (20u64..200).prop_map(|ms| json!({"kind": "web", "interval": format!("{ms} ms"), "objects": 4, "object_interval": "0 s"})),
+        1 => (20u64..200).prop_map(|ms| json!({"kind": "web", "interval": format!("{ms} ms"), "objects": 4,
+            "object_interval": "0 s"})),
         1 => (20u64..200).prop_map(|ms| json!({"kind": "web", "interval": format!("{ms} ms"), "profile": "linux",
             "congestion_control": "bbr1"})),
         1 => Just(json!({"kind": "transfers", "sizes": "web_search", "load": "30 %"})),

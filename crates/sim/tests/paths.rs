@@ -96,7 +96,8 @@ fn a_detour_makes_the_way_longer_for_a_time_wherever_it_stands() {
     for (detour, share) in [
         // Of what arrives in 4 s: what is sent from 3 s to 4.95 s, less 5 ms at either end.
         (json!({"delay": "50 ms", "from": "3 s"}), 1.95 / 3.95),
-        // What is sent until 2 s, of which 50 ms arrived before the measurement would have begun otherwise: 0.95 to 2 s.
+        // What is sent until 2 s, of which 50 ms arrived before the measurement would have begun otherwise: 0.95 to
+        // 2 s.
         (json!({"delay": "50 ms", "from": "0 s", "until": "2 s"}), 1.05 / 4.05),
         (json!({"delay": "50 ms", "from": "2 s", "until": "3 s"}), 1.0 / 4.0),
     ] {
@@ -149,8 +150,8 @@ fn a_link_that_follows_a_trace_has_its_mean_rate() {
     let last_ms: u32 = content.lines().last().unwrap().parse().unwrap();
     let mean = 3000.0 * 12_000.0 / (f64::from(last_ms) / 1e3);
     let trace = json!({"file": "radio.up", "gaps": gaps_of_trace(&content).unwrap()});
-    // Ten rounds, a load above the rate of any time, and a queue that holds all that is left over. In packets of 1500 B,
-    // and in those of 300 B that share opportunities: none is lost, since some always wait.
+    // Ten rounds, a load above the rate of any time, and a queue that holds all that is left over. In packets of
+    // 1500 B, and in those of 300 B that share opportunities: none is lost, since some always wait.
     for size in [1500, 300] {
         let topology = json!({"bottleneck_trace": trace, "access_rate": "1 Gbit/s", "access_limit": "10000 packets"});
         let source = json!({"kind": "cbr", "rate": "30 Mbit/s", "packet_size": format!("{size} B")});
@@ -239,7 +240,8 @@ fn a_source_that_stops_sends_nothing_new() {
     // Transfers that repeat, and those of sessions: none starts later, and all that started end.
     for source in [
         json!({"kind": "tcp", "flows": 3, "transfer": "20 kB", "repeat": 1000, "pause": "20 ms"}),
-        json!({"kind": "web", "interval": "50 ms", "distribution": "exponential", "pages": 3, "page_interval": "500 ms"}),
+        json!({"kind": "web", "interval": "50 ms", "distribution": "exponential", "pages": 3,
+            "page_interval": "500 ms"}),
     ] {
         let mut stopped = source.clone();
         stopped["stop"] = "2 s".into();
@@ -263,8 +265,8 @@ fn round_trip_times_set_the_delay_of_access_links() {
     let given = run(&with(json!({"access_delay": "14.9 ms"})));
     assert_eq!(run(&with(json!({"rtt": "40 ms"}))), given);
     assert_eq!(run(&with(json!({"user_rtts": ["40 ms", "40 ms", "40 ms", "40 ms"]}))), given);
-    // Hosts that are alike share their lines: for each delay two up and, since acknowledgements pass no bottleneck that all
-    // share, four down.
+    // Hosts that are alike share their lines: for each delay two up and, since acknowledgements pass no bottleneck that
+    // all share, four down.
     let lines = |group| network(&with(group)).hosts.shared_lines();
     assert_eq!(lines(json!({"user_rtts": ["40 ms", "40 ms", "40 ms", "40 ms"]})), (2, 4));
     assert_eq!(lines(json!({"user_rtts": ["40 ms", "20 ms", "40 ms", "20 ms"]})), (4, 8));
@@ -296,8 +298,8 @@ fn spread_round_trip_times_are_drawn_for_each_user_and_change_no_other_draw() {
         let rtts = spread.iter().map(|transfer| (transfer.finish_s.unwrap() - transfer.start_s) / 1.5);
         let rtts: Vec<f64> = rtts.collect();
         assert!(rtts.iter().all(|rtt| (0.032..0.048 + 1e-5).contains(rtt)));
-        // The mean of n that are uniform over a width w deviates by w / sqrt(12 n), four of which are allowed; half of the
-        // draws are in each half of the range, give or take four deviations of sqrt(n) / 2.
+        // The mean of n that are uniform over a width w deviates by w / sqrt(12 n), four of which are allowed; half of
+        // the draws are in each half of the range, give or take four deviations of sqrt(n) / 2.
         let mean = rtts.iter().sum::<f64>() / 400.0;
         assert!((mean - 0.04).abs() < 4.0 * 0.016 / (12.0f64 * 400.0).sqrt(), "{mean}");
         let early = rtts.iter().filter(|&&rtt| rtt < 0.04).count();
@@ -327,7 +329,8 @@ fn an_access_network_spreads_round_trip_times_by_as_much_as_the_way_leaves() {
     let error = spread(json!({"rtt": "14 ms", "rtt_spread": 0.1})).unwrap_err();
     assert_eq!(
         error,
-        "groups[0].rtt_spread: 0.1 is out of range, with a round-trip time of 14 ms it must be from 0 to 0.071, for there and back take 13 ms without access link"
+        "groups[0].rtt_spread: 0.1 is out of range, with a round-trip time of 14 ms it must be from 0 to 0.071, for \
+         there and back take 13 ms without access link"
     );
 }
 
@@ -401,9 +404,8 @@ fn what_makes_no_sense_is_refused_with_key_value_and_range() {
             "topology.bottleneck_jitter.deviation: \"2 h\" is out of range, it must be from 0 s to 1 h",
         ),
         (
-            of_topology(
-                json!({"bottleneck_trace": {"file": "a", "gaps": "1"}, "bottleneck_schedule": [{"at": "1 s", "rate": "1 Mbit/s"}]}),
-            ),
+            of_topology(json!({"bottleneck_trace": {"file": "a", "gaps": "1"}, "bottleneck_schedule": [{"at": "1 s",
+                    "rate": "1 Mbit/s"}]})),
             "topology.bottleneck_schedule: has no effect with bottleneck_trace, which says when packets are sent",
         ),
         (
@@ -412,7 +414,8 @@ fn what_makes_no_sense_is_refused_with_key_value_and_range() {
         ),
         (
             of_group(json!({"rtt": "5 ms"})),
-            "groups[0].rtt: \"5 ms\" is out of range, it must be from 10 ms, there and back without access link, to 3600 s",
+            "groups[0].rtt: \"5 ms\" is out of range, it must be from 10 ms, there and back without access link, to \
+             3600 s",
         ),
         (
             of_group(json!({"rtt": "50 ms", "access_delay": "1 ms"})),
@@ -424,11 +427,13 @@ fn what_makes_no_sense_is_refused_with_key_value_and_range() {
         ),
         (
             of_group(json!({"user_rtts": ["50 ms", "1 ms"], "users": 2})),
-            "groups[0].user_rtts[1]: \"1 ms\" is out of range, it must be from 10 ms, there and back without access link, to 3600 s",
+            "groups[0].user_rtts[1]: \"1 ms\" is out of range, it must be from 10 ms, there and back without access \
+             link, to 3600 s",
         ),
         (
             of_group(json!({"rtt": "20 ms", "rtt_spread": 0.6})),
-            "groups[0].rtt_spread: 0.6 is out of range, with a round-trip time of 20 ms it must be from 0 to 0.5, for there and back take 10 ms without access link",
+            "groups[0].rtt_spread: 0.6 is out of range, with a round-trip time of 20 ms it must be from 0 to 0.5, for \
+             there and back take 10 ms without access link",
         ),
         (
             of_group(json!({"rtt": "20 ms", "rtt_spread": 1.5})),

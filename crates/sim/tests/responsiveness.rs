@@ -21,8 +21,8 @@ fn run(scenario: &Json) -> ResponsivenessRecord {
 
 #[test]
 fn without_queues_responsiveness_is_that_of_the_round_trip() {
-    // A window of 40 kB is a load of 8 Mbit/s and leaves the link idle: 40 ms and the transmission of what is just sent, below 2 ms: 1500 round trips
-    // a minute less 5 % at most, and 3.2 % of the histogram.
+    // A window of 40 kB is a load of 8 Mbit/s and leaves the link idle: 40 ms and the transmission of what is just
+    // sent, below 2 ms: 1500 round trips a minute less 5 % at most, and 3.2 % of the histogram.
     let record = run(&scenario(1000, json!({"kind": "rpm", "flows": 1, "socket_buffer": "40 kB"})));
     for rpm in [record.rpm, record.foreign_rpm, record.loaded_rpm] {
         let rpm = rpm.expect("probes were answered");
@@ -34,8 +34,8 @@ fn without_queues_responsiveness_is_that_of_the_round_trip() {
 
 #[test]
 fn a_full_buffer_takes_responsiveness_away() {
-    // 400 packets of 1514 bytes are 242 ms at 20 Mbit/s: a round trip has 282 ms at most, so 212 a minute at least; CUBIC keeps
-    // the buffer more than 40 % full: 137 ms at least, 438 at most. 3.2 % of the histogram on either side.
+    // 400 packets of 1514 bytes are 242 ms at 20 Mbit/s: a round trip has 282 ms at most, so 212 a minute at least;
+    // CUBIC keeps the buffer more than 40 % full: 137 ms at least, 438 at most. 3.2 % of the histogram on either side.
     let record = run(&scenario(400, json!({"kind": "rpm", "flows": 4})));
     let rpm = record.rpm.expect("probes were answered");
     assert!(rpm > 212.0 * 0.967 && rpm < 438.0 * 1.033, "{record:?}");

@@ -28,8 +28,9 @@ impl Observer for Recoveries {
 
 #[test]
 fn a_full_queue_makes_one_recovery_of_a_lone_cubic_flow_not_two() {
-    // Recovery that began late, in wait for reordering, would send into the full queue, so that the next loss comes a round trip
-    // later. Whether it meets a full queue hangs on the phase of the ACKs: with these round-trip times it did.
+    // Recovery that began late, in wait for reordering, would send into the full queue, so that the next loss comes a
+    // round trip later. Whether it meets a full queue hangs on the phase of the ACKs: with these round-trip times it
+    // did.
     for (rtt, limit) in [("32.5 ms", 24), ("33 ms", 24), ("40.5 ms", 24), ("50 ms", 24), ("42.5 ms", 25)] {
         let begun = recoveries(rtt, limit);
         assert!(begun.len() > 5, "{rtt}: {begun:?}");

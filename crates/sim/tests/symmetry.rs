@@ -1,7 +1,7 @@
 //! What a subscriber gets does not depend on its number, nor on the site that it is at, where all are alike.
 //!
-//! Events at equal times are handled in the order of host numbers. With one round-trip time for all, packets of many users
-//! come at equal times again and again, and the number decides who finds room (docs/engine.md).
+//! Events at equal times are handled in the order of host numbers. With one round-trip time for all, packets of many
+//! users come at equal times again and again, and the number decides who finds room (docs/engine.md).
 
 use crate::common::replicate;
 use serde_json::{Value as Json, json};
@@ -13,13 +13,14 @@ const SCHEMES: [&str; 4] = ["abc", "csfq", "hcsfq", "droptail"];
 /// Downloads that begin at once, and over a second.
 const STARTS: [&str; 2] = ["0 s", "1 s"];
 
-/// 50 subscribers at each of four sites with a download each, 2.5 Mbit/s for each at the gateway; everything else has room for
-/// what all of them get. Twenty transmissions at the gateway take as long as one at a plan's rate.
+/// 50 subscribers at each of four sites with a download each, 2.5 Mbit/s for each at the gateway; everything else has
+/// room for what all of them get. Twenty transmissions at the gateway take as long as one at a plan's rate.
 fn symmetric_tree(scheme: &str, start_until: &str) -> Json {
     json!({
         "run": {"warmup": "2 s", "measure": "4 s"}, "probes": {"user_rows": true}, "tcp": {"profile": "linux"},
         "topology": {"kind": "access", "sites": SITES, "access_points": 5, "subscribers": 10,
-            "gateway_rate": "500 Mbit/s", "site_rate": "1 Gbit/s", "access_point_rate": "1 Gbit/s", "plan": "25 Mbit/s"},
+            "gateway_rate": "500 Mbit/s", "site_rate": "1 Gbit/s", "access_point_rate": "1 Gbit/s",
+            "plan": "25 Mbit/s"},
         "queue": {"scheme": scheme, "limit": "500 packets"},
         "groups": [{"rtt": "30 ms", "start_until": start_until, "sources": [{"kind": "tcp"}]}],
     })
@@ -40,12 +41,13 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(|&value| below(value) as f64 + (equal(value) - 1) as f64 / 2.0).collect()
 }
 
-/// How far what users get is from a matter of chance, in standard deviations: by number, and by the site that differs most.
+/// How far what users get is from a matter of chance, in standard deviations: by number, and by the site that differs
+/// most.
 ///
-/// If users are alike, every order of what n of them get is equally likely. Spearman's correlation of order and number has then
-/// mean 0 and variance 1 / (n - 1), and the mean rank of m of them, drawn without replacement, has mean (n - 1) / 2 and
-/// variance (n^2 - 1) / 12 (n - m) / (n - 1) / m. Means over independent replications have variances that much less; equal
-/// values make all of these less.
+/// If users are alike, every order of what n of them get is equally likely. Spearman's correlation of order and number
+/// has then mean 0 and variance 1 / (n - 1), and the mean rank of m of them, drawn without replacement, has mean
+/// (n - 1) / 2 and variance (n^2 - 1) / 12 (n - m) / (n - 1) / m. Means over independent replications have variances
+/// that much less; equal values make all of these less.
 fn deviations(scenario: &Json) -> (f64, f64) {
     let (n, m) = (USERS as f64, (USERS / SITES) as f64);
     let of_numbers = (n * n - 1.0) / 12.0;

@@ -112,12 +112,13 @@ fn transfer_s(topology: Json, group: Json) -> f64 {
 
 #[test]
 fn an_idle_path_takes_its_transmissions_and_delays_to_the_nanosecond() {
-    // SYN up and SYN-ACK down, 40 B each way, then 1000 B up, behind an ACK of 40 B on the access link; further on it is
-    // ahead. One byte takes 8 us at 1 Mbit/s.
+    // SYN up and SYN-ACK down, 40 B each way, then 1000 B up, behind an ACK of 40 B on the access link; further on it
+    // is ahead. One byte takes 8 us at 1 Mbit/s.
     let near = |measured: f64, nanos: f64| assert!((measured * 1e9 - nanos).abs() < 1.0, "{} {nanos}", measured * 1e9);
     // Dumbbell: access 10 Mbit/s and 2 ms, bottleneck 1 Mbit/s and 1 ms, receiver 5 Mbit/s and 3 ms.
     let two_sided = json!({"kind": "two_sided_dumbbell", "access_rate": "10 Mbit/s", "access_delay": "2 ms",
-        "bottleneck_rate": "1 Mbit/s", "bottleneck_delay": "1 ms", "receiver_rate": "5 Mbit/s", "receiver_delay": "3 ms"});
+        "bottleneck_rate": "1 Mbit/s", "bottleneck_delay": "1 ms", "receiver_rate": "5 Mbit/s",
+        "receiver_delay": "3 ms"});
     // Per byte 0.8 + 8 + 1.6 = 10.4 us; 6 ms of propagation one way.
     near(transfer_s(two_sided.clone(), json!({})), 1080.0 * 10_400.0 + 40.0 * 800.0 + 3.0 * 6e6);
     // Delays of the group on both sides: 15 + 1 + 20 ms.
@@ -213,10 +214,12 @@ fn labels_are_written_once_at_the_edge_and_every_link_judges_by_them() {
 
 #[test]
 fn a_fast_link_with_a_large_buffer_is_full() {
-    // afpft III-C without its schemes: 1 Gb/s, 5 ms, 500 packets, 100 flows of four round-trip times. Droptail keeps it busy.
+    // afpft III-C without its schemes: 1 Gb/s, 5 ms, 500 packets, 100 flows of four round-trip times. Droptail keeps it
+    // busy.
     let group = |number: usize, rtt_ms: f64| {
         let each = (rtt_ms - 10.0) / 4.0;
-        json!({"name": format!("G{}", number + 1), "users": 25, "start_until": "1 s", "access_delay": format!("{each} ms"),
+        json!({"name": format!("G{}", number + 1), "users": 25, "start_until": "1 s",
+            "access_delay": format!("{each} ms"),
             "receiver_delay": format!("{each} ms"), "sources": [{"kind": "tcp", "profile": "ns2"}]})
     };
     let groups: Vec<Json> = [20.0, 40.0, 80.0, 100.0].iter().enumerate().map(|(i, &rtt)| group(i, rtt)).collect();
@@ -234,13 +237,15 @@ fn a_fast_link_with_a_large_buffer_is_full() {
 
 #[test]
 fn places_of_flows_are_as_many_as_were_ever_open_at_once() {
-    // 25 transfers a second over an idle link: by Little, 25 times a fraction of a second are open, however long it runs.
+    // 25 transfers a second over an idle link: by Little, 25 times a fraction of a second are open, however long it
+    // runs.
     let scenario = |seconds: u32| {
         json!({
             "run": {"warmup": "0 s", "measure": format!("{seconds} s")},
             "topology": {"bottleneck_rate": "100 Mbit/s", "access_rate": "1 Gbit/s"},
             "queue": {"scheme": "droptail", "limit": "1000 packets"},
-            "groups": [{"start_until": "0 s", "sources": [{"kind": "web", "interval": "40 ms", "distribution": "exponential"}]}],
+            "groups": [{"start_until": "0 s", "sources": [{"kind": "web", "interval": "40 ms",
+                "distribution": "exponential"}]}],
         })
     };
     for seconds in [50, 500] {
@@ -288,7 +293,8 @@ fn mistakes_are_named() {
     );
     assert_eq!(
         refusal(&base(json!({}), with("receiver_delay", "5 ms".into()))),
-        "groups[0].receiver_delay: the one_sided_dumbbell has no access links of receivers, set topology.kind to two_sided_dumbbell"
+        "groups[0].receiver_delay: the one_sided_dumbbell has no access links of receivers, set topology.kind to \
+         two_sided_dumbbell"
     );
     assert_eq!(
         refusal(&base(json!({"kind": "two_sided_dumbbell", "receiver_rate": "1 Mbit/s"}), tcp.clone())),

@@ -28,7 +28,8 @@ fn document() -> Json {
         "groups": [
             {"name": "heavy", "start_until": "1 s", "sources": [{"kind": "tcp", "flows": 4}]},
             {"name": "light", "users": 2, "start_until": "1 s", "traffic_class": "EF",
-             "sources": [{"kind": "poisson", "rate": "2 Mbit/s", "packet_size": "400 B"}, {"kind": "tcp", "transfer": "300000 B"}]},
+             "sources": [{"kind": "poisson", "rate": "2 Mbit/s", "packet_size": "400 B"}, {"kind": "tcp",
+                 "transfer": "300000 B"}]},
         ],
     })
 }

@@ -17,8 +17,8 @@ fn scenario(source: Json) -> Json {
 #[test]
 fn a_load_below_saturation_is_the_utilisation() {
     // Sizes from 0 to 100 kB, uniform: mean 50 kB, 35.03 segments of 1448 bytes; about 60e6/8/52e3 = 144 transfers a
-    // second, 8650 in all. The relative deviation of the sum is sqrt((1 + 1/3)/8650) = 1.2 %, five of them, and 0.3 % for
-    // handshakes.
+    // second, 8650 in all. The relative deviation of the sum is sqrt((1 + 1/3)/8650) = 1.2 %, five of them, and 0.3 %
+    // for handshakes.
     let points = json!({"file": "uniform", "points": "0:0 100000:1"});
     let record = run(&scenario(json!({"kind": "transfers", "load": "60 %", "cdf": points})));
     let link = &record.links[0];
@@ -49,9 +49,9 @@ fn the_load_of_a_group_does_not_depend_on_the_number_of_its_users() {
 #[test]
 fn a_transfer_alone_takes_the_ideal_time_and_one_of_two_windows_a_round_trip_more() {
     // One way 20 ms. Ten segments of 1448 + 66 bytes at 10 Mbit/s: 12.112 ms, ideal 72.112 ms. The first window, ten
-    // segments, leaves at once after the handshake: what is left are headers of the SYN (78 B: 62.4 us at 10 Mbit/s, 0.6 us at
-    // 1 Gbit/s), of the SYN-ACK and of the first segment's transmission over the access link (12.1 us): below 0.2 ms.
-    // Eleven segments wait for the ACKs of the first ones: at most a round trip of 40 ms over 73.323 ms.
+    // segments, leaves at once after the handshake: what is left are headers of the SYN (78 B: 62.4 us at 10 Mbit/s,
+    // 0.6 us at 1 Gbit/s), of the SYN-ACK and of the first segment's transmission over the access link (12.1 us): below
+    // 0.2 ms. Eleven segments wait for the ACKs of the first ones: at most a round trip of 40 ms over 73.323 ms.
     let mean = |segments: u32| {
         let mut scenario = scenario(json!({"kind": "transfers", "interval": "2 s", "cdf":
             {"file": "constant", "points": format!("{0}:0 {0}:1", 1448 * segments)}}));

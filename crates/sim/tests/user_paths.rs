@@ -7,7 +7,8 @@ use serde_json::{Value as Json, json};
 
 /// Access links of 100 Mbit/s and 1 ms, a bottleneck of 10 Mbit/s and 5 ms.
 fn topology() -> Json {
-    json!({"access_rate": "100 Mbit/s", "access_delay": "1 ms", "bottleneck_rate": "10 Mbit/s", "bottleneck_delay": "5 ms"})
+    json!({"access_rate": "100 Mbit/s", "access_delay": "1 ms", "bottleneck_rate": "10 Mbit/s",
+        "bottleneck_delay": "5 ms"})
 }
 
 fn window() -> Json {
@@ -107,7 +108,10 @@ fn users_and_flows_have_delays_of_their_own_if_asked_for() {
     // Packets that take 12 us on the link, every 4 ms from each: they do not meet. What differs is the access delay.
     let mut topology = topology();
     topology["bottleneck_rate"] = json!("1 Gbit/s");
-    let group = |name: &str, delay: &str, users: u32, sources: Json| json!({"name": name, "users": users, "access_delay": delay, "start_until": "0 s", "sources": sources});
+    let group = |name: &str, delay: &str, users: u32, sources: Json| {
+        json!({"name": name, "users": users,
+        "access_delay": delay, "start_until": "0 s", "sources": sources})
+    };
     let stream = json!({"kind": "cbr", "rate": "3 Mbit/s"});
     let small = json!({"kind": "tcp", "profile": "ns3.26", "socket_buffer": "1446 B", "delayed_ack": 1});
     let scenario = |detail: &str| {
@@ -187,7 +191,8 @@ fn marks_are_those_that_reach_the_receiver() {
     assert_eq!((dropped.marked_packets, dropped.marked_share), (0, Some(0.0)));
     assert!(dropped.dropped_packets > 0);
 
-    // The series has the same in bins: without a warm-up, means over bins that are weighted by packets are those of all.
+    // The series has the same in bins: without a warm-up, means over bins that are weighted by packets are those of
+    // all.
     let series = &record.series.as_ref().expect("wanted").groups;
     let shares = series[0].marked_share.iter().flatten();
     assert!(shares.clone().all(|share| (0.0..1.0).contains(share)) && shares.sum::<f64>() > 0.0);

@@ -28,12 +28,12 @@ fn above_its_ladder_a_video_plays_the_highest_bitrate_without_a_stall() {
         let video = video(&record);
         assert_eq!((video.bitrate_bps, video.stalls, video.switches), (Some(4e6), 0.0, 0.0), "{profile}: {video:?}");
         assert_eq!(video.stalled_share, Some(0.0));
-        // A full buffer asks for a chunk each 2 s: 120 s give 60 of 1 MB, one more or less at either end; whole segments
-        // make each up to 0.2 % larger, headers do not count as goodput.
+        // A full buffer asks for a chunk each 2 s: 120 s give 60 of 1 MB, one more or less at either end; whole
+        // segments make each up to 0.2 % larger, headers do not count as goodput.
         let goodput = record.groups[0].goodput_bps;
         assert!((goodput / 4e6 - 1.0).abs() < 1.0 / 60.0 + 0.002, "{profile}: {goodput}");
-        // The first chunk has 250 kB: 0.2 s at 10 Mbit/s with 1.5 round trips of 40 ms, and slow start from one segment to
-        // the 35 on the way, half as many more each time: at most nine round trips more, and a delayed ACK.
+        // The first chunk has 250 kB: 0.2 s at 10 Mbit/s with 1.5 round trips of 40 ms, and slow start from one segment
+        // to the 35 on the way, half as many more each time: at most nine round trips more, and a delayed ACK.
         let startup = video.startup_s.expect("it played");
         assert!(startup > 0.26 && startup < 0.26 + 0.36 + 0.2, "{profile}: {startup}");
     }
@@ -41,8 +41,8 @@ fn above_its_ladder_a_video_plays_the_highest_bitrate_without_a_stall() {
 
 #[test]
 fn between_two_bitrates_it_takes_both_by_turns_and_fills_the_link() {
-    // 3 Mbit/s less headers (1500 over 1446 or 1514 over 1448 bytes a segment) and the pause for the request of 40 ms in
-    // each chunk of about 2 s: 3 * 0.957 to 0.964 * 0.98 = 2.8 Mbit/s, within a chunk's 4 Mbit in 120 s.
+    // 3 Mbit/s less headers (1500 over 1446 or 1514 over 1448 bytes a segment) and the pause for the request of 40 ms
+    // in each chunk of about 2 s: 3 * 0.957 to 0.964 * 0.98 = 2.8 Mbit/s, within a chunk's 4 Mbit in 120 s.
     for profile in ["ns3.26", "linux"] {
         let record = run(&scenario("3 Mbit/s", profile));
         let video = video(&record);
@@ -112,7 +112,8 @@ fn senseless_videos_are_one_line() {
         (
             "cushion",
             json!("21 s"),
-            "buffer: \"30 s\" is out of range, it must have room for reservoir, cushion and a chunk, 31 s: the highest bitrate would never be chosen",
+            "buffer: \"30 s\" is out of range, it must have room for reservoir, cushion and a chunk, 31 s: the \
+             highest bitrate would never be chosen",
         ),
     ] {
         assert_eq!(with(key, value), format!("{source}.{problem}"));

@@ -22,7 +22,8 @@ fn run(scenario: &Json) -> VoipRecord {
 
 #[test]
 fn a_call_alone_has_the_opinion_of_its_delay() {
-    // Way 30 ms and 202 B at 100 and 10 Mbit/s: 30.17776 ms; buffer 50 ms, packet 20 ms: 100.17776 ms from mouth to ear.
+    // Way 30 ms and 202 B at 100 and 10 Mbit/s: 30.17776 ms; buffer 50 ms, packet 20 ms: 100.17776 ms from mouth to
+    // ear.
     let voip = run(&scenario(json!({"kind": "voip"})));
     let delay = Time::from_micros(100_178);
     assert!((voip.mouth_to_ear_s.unwrap() - delay.as_secs_f64()).abs() < 1e-6, "{voip:?}");
@@ -51,8 +52,8 @@ fn what_the_link_loses_costs_opinion_and_concealment_gives_some_of_it_back() {
 
 #[test]
 fn a_buffer_shorter_than_the_jitter_loses_what_a_longer_one_plays() {
-    // Uniform within 20 ms on either side: with a buffer of 60 ms none is late. Without any, those that take longer than the
-    // first: the share of the interval beyond it, whatever it is; more than none.
+    // Uniform within 20 ms on either side: with a buffer of 60 ms none is late. Without any, those that take longer
+    // than the first: the share of the interval beyond it, whatever it is; more than none.
     let jittery = |buffer: &str| {
         let mut scenario = scenario(json!({"kind": "voip", "buffer": buffer}));
         scenario["topology"]["bottleneck_jitter"] = json!({"deviation": "20 ms"});
@@ -61,8 +62,8 @@ fn a_buffer_shorter_than_the_jitter_loses_what_a_longer_one_plays() {
     let (long, none) = (jittery("60 ms"), jittery("0 ms"));
     assert_eq!((long.late_share, long.lost_share), (Some(0.0), Some(0.0)));
     assert!(none.late_share.unwrap() > 0.0, "{none:?}");
-    // Of two uniform times, the mean difference is a third of their width, 40 ms, and 0.8 ms less since packets 20 ms apart
-    // do not overtake each other; J is its moving average.
+    // Of two uniform times, the mean difference is a third of their width, 40 ms, and 0.8 ms less since packets 20 ms
+    // apart do not overtake each other; J is its moving average.
     let jitter = long.jitter_s.unwrap();
     assert!((jitter - 0.04 / 3.0).abs() < 0.002, "{jitter}");
 }
@@ -72,7 +73,8 @@ fn calls_stand_apart_from_other_sources_of_their_group() {
     let mut scenario = scenario(json!({"kind": "voip"}));
     let alone = run(&scenario);
     scenario["groups"][0]["users"] = 3.into();
-    scenario["groups"][0]["sources"] = json!([{"kind": "cbr", "rate": "100 kbit/s"}, {"kind": "voip"}, {"kind": "tcp", "transfer": "1 kB"},
+    scenario["groups"][0]["sources"] = json!([{"kind": "cbr", "rate": "100 kbit/s"}, {"kind": "voip"}, {"kind": "tcp",
+        "transfer": "1 kB"},
         {"kind": "voip", "codec": "g729a"}]);
     let mixed = run(&scenario);
     assert_eq!((alone.call_mos.len(), mixed.call_mos.len(), mixed.calls), (1, 6, 6));

@@ -18,7 +18,8 @@ fn weighted(queue: &Json) -> Json {
 
 #[test]
 fn schemes_of_every_kind_share_by_weight() {
-    // 10 Mbit/s as 1 : 3. Schedulers do so but for a quantum, by flow as well as by user; dropping by labels to a tenth.
+    // 10 Mbit/s as 1 : 3. Schedulers do so but for a quantum, by flow as well as by user; dropping by labels to a
+    // tenth.
     let cases = [
         (json!({"scheme": "drr"}), 0.01),
         (json!({"scheme": "wfq", "share_per": "flow"}), 0.01),

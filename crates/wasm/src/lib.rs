@@ -1,7 +1,7 @@
 //! The simulator behind seven functions of WebAssembly, for the playground (`web/`).
 //!
-//! A call takes what the host wrote into [`fairlane_input`] and leaves an [`answer::Answer`]: parts of bytes, which the host
-//! reads where [`fairlane_part`] says. The answer stands until the next call.
+//! A call takes what the host wrote into [`fairlane_input`] and leaves an [`answer::Answer`]: parts of bytes, which the
+//! host reads where [`fairlane_part`] says. The answer stands until the next call.
 //!
 //! | call | input | parts |
 //! |---|---|---|
@@ -10,9 +10,9 @@
 //!
 //! If the status is not 0, the only part is a line that says why.
 //!
-//! The interface is by hand, and not made by wasm-bindgen: what crosses it are one text and some arrays, so that the other
-//! side is twenty lines, and the build needs no tool but the compiler. There is no `unsafe` but that the functions are
-//! exported: the buffers live here, the host gets their addresses.
+//! The interface is by hand, and not made by wasm-bindgen: what crosses it are one text and some arrays, so that the
+//! other side is twenty lines, and the build needs no tool but the compiler. There is no `unsafe` but that the
+//! functions are exported: the buffers live here, the host gets their addresses.
 
 #![allow(unsafe_code, reason = "functions are exported by name; there is no unsafe block")]
 
@@ -29,8 +29,8 @@ use std::panic::{self, AssertUnwindSafe};
 pub const OK: u32 = 0;
 /// The input is wrong, and the answer says how.
 pub const WRONG_INPUT: u32 = 1;
-/// A defect of the simulator, which the answer names. WebAssembly stops instead, with the answer in place: the host takes a
-/// new instance.
+/// A defect of the simulator, which the answer names. WebAssembly stops instead, with the answer in place: the host
+/// takes a new instance.
 pub const DEFECT: u32 = 2;
 
 thread_local! {

@@ -1,5 +1,5 @@
-//! What pictures of a run need beyond its record: each packet's way through each queue, how long it waited, and what the
-//! schemes measured meanwhile.
+//! What pictures of a run need beyond its record: each packet's way through each queue, how long it waited, and what
+//! the schemes measured meanwhile.
 
 use crate::answer::{Answer, Column, Dtype, Failed};
 use fairlane_schemes::base::units::Time;
@@ -25,8 +25,8 @@ const MOST_WAITS: usize = 2_000_000;
 /// Most samples of what schemes measure.
 const MOST_SAMPLES: u64 = 1000;
 
-/// A packet at a link: flow, number, payload, time of sending. The time tells a segment from its repetition, the payload the
-/// last packet of a handshake from the data behind it.
+/// A packet at a link: flow, number, payload, time of sending. The time tells a segment from its repetition, the
+/// payload the last packet of a handshake from the data behind it.
 type Identity = (u32, u32, u32, u16, Time);
 
 /// Watches every link of a run.
@@ -301,7 +301,8 @@ mod tests {
     fn packets_that_came_and_did_not_go_are_those_that_wait() {
         let groups = json!([
             {"name": "tcp", "start_until": "1 s", "sources": [{"kind": "tcp", "flows": 3}]},
-            {"name": "flood", "start_until": "1 s", "route": ["link1"], "sources": [{"kind": "poisson", "rate": "5 Mbit/s"}]},
+            {"name": "flood", "start_until": "1 s", "route": ["link1"], "sources": [{"kind": "poisson",
+                "rate": "5 Mbit/s"}]},
         ]);
         for scheme in Scheme::ALL {
             let (Watcher { events, .. }, _) = watched(*scheme, &groups);

@@ -1,8 +1,8 @@
 //! Drives the controller of a QUIC stack by the calls that Fairlane makes to a congestion control from outside.
 //!
-//! Fairlane tells of each packet that leaves, arrives or is lost; a stack wants one report for an ACK, with what it delivers
-//! and what it shows to be lost, in an order of its own. The driver keeps what is outstanding, as the stack's connection
-//! would, and gathers these reports.
+//! Fairlane tells of each packet that leaves, arrives or is lost; a stack wants one report for an ACK, with what it
+//! delivers and what it shows to be lost, in an order of its own. The driver keeps what is outstanding, as the stack's
+//! connection would, and gathers these reports.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_sim::traffic::tcp::control::{Event, Moment, Output, Sample};
@@ -10,8 +10,8 @@ use fairlane_sim::traffic::tcp::external::{Delivered, ExternalControl, Sent};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-/// Bytes of a datagram beyond the payload of the profile `quic`: short header, authentication tag and STREAM frame. Stacks
-/// count them, Fairlane does not.
+/// Bytes of a datagram beyond the payload of the profile `quic`: short header, authentication tag and STREAM frame.
+/// Stacks count them, Fairlane does not.
 const HEADERS: u32 = 35;
 
 /// Length of the datagram of a full packet, for a payload of `mss` bytes.

@@ -1,5 +1,5 @@
-//! Duels: a scenario with one controller after another in its first group, under one scheme after another, with the other
-//! groups and without them.
+//! Duels: a scenario with one controller after another in its first group, under one scheme after another, with the
+//! other groups and without them.
 
 use fairlane_schemes::registry::external::no_external;
 use fairlane_schemes::registry::schemes::Scheme;

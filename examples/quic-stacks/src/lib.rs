@@ -1,23 +1,25 @@
 //! Congestion controllers of published QUIC stacks, unmodified, as senders of Fairlane.
 //!
 //! [`find`] gives Fairlane the controllers of [`CONTROLLERS`] by name: `congestion_control = "quinn-bbr"` with
-//! `profile = "quic"`. The [`driver`] makes of Fairlane's calls those that the connection of a stack makes; [`quinn`] and
-//! [`s2n_quic`] keep the order of calls of their stack. docs/howto/test-your-controller.md is about how to add one.
+//! `profile = "quic"`. The [`driver`] makes of Fairlane's calls those that the connection of a stack makes; [`quinn`]
+//! and [`s2n_quic`] keep the order of calls of their stack. docs/howto/test-your-controller.md is about how to add one.
 //!
 //! # Deviations
-//! What surrounds the controllers is the profile `quic` of Fairlane, RFC 9002. It differs from the connections of the stacks:
+//! What surrounds the controllers is the profile `quic` of Fairlane, RFC 9002. It differs from the connections of the
+//! stacks:
 //!
 //! 1. Datagrams have 1200 bytes, without discovery of the path's MTU: quinn and s2n-quic look for larger ones.
 //! 2. The handshake gives one round-trip time, and its packets are not shown to the controllers.
-//! 3. What quinn calls the pacer is in its connection: here it is Fairlane's, at 5/4 of the window in a smoothed round-trip
-//!    time (RFC 9002 7.7), in bursts as long as those of quinn's `connection/pacing.rs`. That of s2n-quic is part of its
-//!    controllers: Fairlane's paces at the rate that they publish in bursts of their size, also on paths of less than
-//!    2 ms, where s2n-quic does not pace.
-//! 4. What leaves at one instant is shown to controllers of quinn as one, up to ten datagrams, as with segmentation offload
-//!    (GSO) on an idle host; to those of s2n-quic packet by packet, as its recovery manager does.
+//! 3. What quinn calls the pacer is in its connection: here it is Fairlane's, at 5/4 of the window in a smoothed
+//!    round-trip time (RFC 9002 7.7), in bursts as long as those of quinn's `connection/pacing.rs`. That of s2n-quic is
+//!    part of its controllers: Fairlane's paces at the rate that they publish in bursts of their size, also on paths of
+//!    less than 2 ms, where s2n-quic does not pace.
+//! 4. What leaves at one instant is shown to controllers of quinn as one, up to ten datagrams, as with segmentation
+//!    offload (GSO) on an idle host; to those of s2n-quic packet by packet, as its recovery manager does.
 //! 5. A segment that is sent twice gives no round-trip time (Karn): Fairlane's ACKs do not tell which copy they answer.
 //!    If it is a probe, the first copy is forgotten instead of being taken for lost.
-//! 6. ACKs do not tell for how long they were delayed, so that the delay, at most 25 ms, is part of the round-trip time.
+//! 6. ACKs do not tell for how long they were delayed, so that the delay, at most 25 ms, is part of the round-trip
+//!    time.
 //! 7. Persistent congestion that the timer for late packets finds counts as a loss, as in quinn but not in s2n-quic.
 
 pub mod driver;

@@ -1,4 +1,5 @@
-//! What docs/howto/test-your-controller.md says of quinn's BBR: ACKs are told to it by hand, without driver and simulator.
+//! What docs/howto/test-your-controller.md says of quinn's BBR: ACKs are told to it by hand, without driver and
+//! simulator.
 
 use quic_stacks::quinn::{RttOracle, epoch};
 use quinn_proto::congestion::{BbrConfig, ControllerFactory};
@@ -12,8 +13,8 @@ const RATE: f64 = 9.6e6;
 /// The gains of its cycle.
 const GAINS: [f64; 3] = [0.75, 1.0, 1.25];
 
-/// The rate at which it would pace after 20 000 datagrams, sent one at a time by `sent`. They are acknowledged `together`, 40
-/// datagrams later.
+/// The rate at which it would pace after 20 000 datagrams, sent one at a time by `sent`. They are acknowledged
+/// `together`, 40 datagrams later.
 fn pacing_rate(together: u32, sent: impl Fn(u32) -> Instant) -> f64 {
     let mut bbr = Arc::new(BbrConfig::default()).build(epoch(), DATAGRAM as u16);
     let mut oracle = RttOracle::new();
@@ -42,7 +43,8 @@ fn its_estimate_is_the_rate_divided_by_the_packets_of_an_ack() {
 
 #[test]
 fn its_estimate_stays_when_the_rate_falls() {
-    // Half of the rate from the 10 000th datagram on: 20 s, 250 round trips of 80 ms, 25 times the window of its filter.
+    // Half of the rate from the 10 000th datagram on: 20 s, 250 round trips of 80 ms, 25 times the window of its
+    // filter.
     let sent = |number: u32| epoch() + MS * (number + number.saturating_sub(10_000));
     let part = pacing_rate(1, sent) / RATE;
     assert!(GAINS.iter().any(|gain| (part - gain).abs() < 0.01), "{part}");

@@ -35,7 +35,7 @@ enum { USER_IS_SOURCE = 0, USER_IS_DESTINATION = 1 };
 enum { KIND_FREE = 0, KIND_ADDRESS = 1, KIND_DEFAULT = 2, KIND_OVERFLOW = 3, KIND_UNPARSED = 4, KIND_VLAN = 5, KIND_MARK = 6, KIND_SERVICE = 7, KIND_TAGS = 8, KIND_SESSION = 9, KIND_TUNNEL = 10 };
 enum { PLACE_DEFAULT = 0, PLACE_OVERFLOW = 2, PLACE_UNPARSED = 4, PLACE_FIRST = 6 };
 
-/* Where a label lies in the mark of a packet: a bit for the class, above it the upper bits of the activity plus 1. The */
+/* Where a label lies in the mark of a packet: a bit for the class, above it the upper bits of the activity plus 1. */
 struct mark_bits {
 	__u32 mask; /* Which bits. */
 	__u32 shift; /* Its lowest bit. */

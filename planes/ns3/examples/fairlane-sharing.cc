@@ -136,7 +136,8 @@ main(int argc, char** argv)
         addresses.NewNetwork();
         if (marker)
         {
-            marker->AddUser(interfaces.GetAddress(0), Ipv4Mask::GetOnes(), DataRate(options.rate.GetBitRate() / CLIENTS));
+            marker->AddUser(interfaces.GetAddress(0), Ipv4Mask::GetOnes(),
+                            DataRate(options.rate.GetBitRate() / CLIENTS));
             marker->Install(access.Get(1));
         }
     }

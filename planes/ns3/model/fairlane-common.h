@@ -19,7 +19,8 @@ void CheckConfig(const char* attribute, fairlane_status status, const char* mess
 /// Ends the simulation if a call failed; only a packet that ns-3 cannot have would cause that.
 void CheckCall(fairlane_status status);
 
-/// Length at the IP layer, flow, class and ECN field of a packet. DSCP EF (RFC 3246) is expedited, anything else best effort.
+/// Length at the IP layer, flow, class and ECN field of a packet. DSCP EF (RFC 3246) is expedited, anything else best
+/// effort.
 fairlane_packet Describe(const QueueDiscItem& item);
 
 /// 64 random bits, for the library's own generator.

@@ -26,7 +26,8 @@ namespace ns3
  * The edge of a domain: meters the packets of users where they come in, and writes labels on them that every
  * FairlaneQueueDisc behind it reads. A user is a prefix of source addresses; the longest prefix decides.
  *
- * A label that a packet brings along is replaced. A packet of no user loses its label and has label 0 at the queue discs.
+ * A label that a packet brings along is replaced. A packet of no user loses its label and has label 0 at the queue
+ * discs.
  *
  * Attributes:
  * - Config: the text of a [marker] table of Fairlane's scenarios, such as "scheme = \"abc\"\nmemory = \"3 s\"".

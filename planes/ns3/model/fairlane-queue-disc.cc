@@ -51,8 +51,8 @@ UserOf(const QueueDiscItem& item)
 } // namespace
 
 /**
- * The packets that wait, each at a place that the scheme knows it by. It is the queue disc's internal queue, so that its
- * length, statistics and trace sources are those of any other queue disc.
+ * The packets that wait, each at a place that the scheme knows it by. It is the queue disc's internal queue, so that
+ * its length, statistics and trace sources are those of any other queue disc.
  */
 class FairlaneQueueDisc::Store : public Queue<QueueDiscItem>
 {

@@ -18,15 +18,17 @@ namespace ns3
 /**
  * \ingroup traffic-control
  *
- * Any scheme of Fairlane as a queue disc. The scheme decides by the label and the user that a FairlaneMarker wrote on the
- * packet, its length at the IP layer, its flow (the hash of the five-tuple, QueueDiscItem::Hash), its ECN field and its
- * class: DSCP EF is expedited, everything else best effort. A packet that no marker has seen has label 0, and its user is
- * identified by its source address.
+ * Any scheme of Fairlane as a queue disc. The scheme decides by the label and the user that a FairlaneMarker wrote on
+ * the packet, its length at the IP layer, its flow (the hash of the five-tuple, QueueDiscItem::Hash), its ECN field and
+ * its class: DSCP EF is expedited, everything else best effort. A packet that no marker has seen has label 0, and its
+ * user is identified by its source address.
  *
  * Attributes:
  * - Config: the text of a [queue] table of Fairlane's scenarios, in TOML or JSON, such as
- *   "scheme = \"abc\"\nlimit = \"24 packets\"". A mistake ends the simulation with the key, its value and what is allowed.
- * - LinkRate: rate of the link that is served. 0, the default: that of the device, which must have an attribute DataRate.
+ *   "scheme = \"abc\"\nlimit = \"24 packets\"". A mistake ends the simulation with the key, its value and what is
+ *   allowed.
+ * - LinkRate: rate of the link that is served. 0, the default: that of the device, which must have an attribute
+ *   DataRate.
  *
  * As everywhere in ns-3, the device has a queue of its own behind this queue disc: keep it at one packet
  * (ns3::DropTailQueue, MaxSize "1p"), or the scheme sees only a part of the queue.
@@ -82,7 +84,8 @@ class FairlaneQueueDisc : public QueueDisc
     Ptr<UniformRandomVariable> m_random;
     std::unique_ptr<fairlane_queue, Delete> m_queue;
     Ptr<Store> m_store;
-    /// The packet that the scheme is being offered, null at other times; its place; why the scheme drops it, if it does.
+    /// The packet that the scheme is being offered, null at other times; its place; why the scheme drops it, if it
+    /// does.
     Ptr<QueueDiscItem> m_arrival;
     uint64_t m_arrivalPlace{0};
     const char* m_arrivalDropped{nullptr};

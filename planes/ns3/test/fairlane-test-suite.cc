@@ -108,7 +108,9 @@ class Case : public TestCase
     }
 
     /// Offer returns false for every packet of `dropped`, by its place, and true for the others.
-    void ExpectDrops(Ptr<FairlaneQueueDisc> disc, const std::vector<double>& labels, const std::vector<size_t>& dropped);
+    void ExpectDrops(Ptr<FairlaneQueueDisc> disc,
+                     const std::vector<double>& labels,
+                     const std::vector<size_t>& dropped);
 
     void (Case::*m_run)();
 };
@@ -379,8 +381,8 @@ Case::MarkersMeterPrefixes()
     auto& zero = edge.labels[edge.hosts[0]];
     auto& one = edge.labels[edge.hosts[1]];
     NS_TEST_ASSERT_MSG_EQ(zero.size() + one.size(), 4, "all are labelled");
-    // abc2018 eq. (1)-(5), t0 = 0, the packet t after it: R = 8000 bit / (M (1 - exp(-t/M))), A = log2(R/R_r). The packet
-    // is at the edge 1002 bytes of PPP at 32768 bit/s after 1 s.
+    // abc2018 eq. (1)-(5), t0 = 0, the packet t after it: R = 8000 bit / (M (1 - exp(-t/M))), A = log2(R/R_r). The
+    // packet is at the edge 1002 bytes of PPP at 32768 bit/s after 1 s.
     double elapsed = 1 + 1002 * 8 / 32768.0;
     double expected = std::log2(8000 / (3 * (1 - std::exp(-elapsed / 3))) / 1e6);
     NS_TEST_EXPECT_MSG_EQ_TOL(zero[0], expected, 1e-9, "first label");
@@ -428,7 +430,8 @@ Case::MarkersReadIpv6()
     marker->AddUser("fd00::", Ipv6Prefix(64), DataRate("1Mbps"));
     marker->Install(devices.Get(1));
     Observer observer;
-    nodes.Get(1)->GetObject<Ipv6L3Protocol>()->TraceConnectWithoutContext("Rx", MakeCallback(&Observer::Receive, &observer));
+    nodes.Get(1)->GetObject<Ipv6L3Protocol>()->TraceConnectWithoutContext(
+        "Rx", MakeCallback(&Observer::Receive, &observer));
     Simulator::Schedule(Seconds(5), [&] {
         auto socket = Socket::CreateSocket(nodes.Get(0), TypeId::LookupByName("ns3::UdpSocketFactory"));
         socket->Bind6();

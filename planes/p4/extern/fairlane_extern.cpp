@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Floating point for planes/p4/abc_extern.p4: a module that BMv2 loads at its start, backed by the C interface of the library.
+// Floating point for planes/p4/abc_extern.p4: a module that BMv2 loads at its start, backed by the C interface of the
+// library.
 //
 // Parameters come as the integers of abc.p4's tables and are turned back to real numbers (schemes::fixed says what they
 // are); state comes and goes as bit strings of doubles. All-zero registers are a meter or an averager that has seen

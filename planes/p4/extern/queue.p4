@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The queue that the ingress sees, as p4abc 5.1 and 5.3 keep it: the length at the last departure, and arrivals since. */
+/*
+ * The queue that the ingress sees, as p4abc 5.1 and 5.3 keep it: the length at the last departure, and arrivals since.
+ */
 #ifndef FAIRLANE_EXTERN_QUEUE_P4
 #define FAIRLANE_EXTERN_QUEUE_P4
 

@@ -21,7 +21,8 @@ fn main() {
         .iter()
         .map(|group| {
             let share = group.user_summary.as_ref().and_then(|summary| summary.share);
-            json!({"name": group.name, "normalised_throughput": group.normalised_throughput, "p5": share.map(|share| share.p5),
+            json!({"name": group.name, "normalised_throughput": group.normalised_throughput,
+                "p5": share.map(|share| share.p5),
                 "packets": group.path.delivered_packets})
         })
         .collect();

@@ -1,7 +1,7 @@
 //! Measures one run on one thread and on several, turn by turn, in time on the clock.
 //!
-//! `cargo run --release --bin one_run -- 'SCENARIO AS JSON' [threads] [turns]`; `make bench-parallel` gives it an access
-//! network. It prints a line of JSON at the end, and what each turn took while it runs.
+//! `cargo run --release --bin one_run -- 'SCENARIO AS JSON' [threads] [turns]`; `make bench-parallel` gives it an
+//! access network. It prints a line of JSON at the end, and what each turn took while it runs.
 
 use fairlane_bench::{fail, scenario};
 use fairlane_sim::engine::partition::Partition;

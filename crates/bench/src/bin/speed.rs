@@ -28,7 +28,8 @@ fn main() {
         let (cost, cpu_seconds) = (record.performance, record.cpu_seconds.expect("it has just ended"));
         let link = &record.links[0];
         println!(
-            "{:.2} M packets/CPU-s, {:.2} events/packet, {:.0} ns/packet; T_R {:.3}, utilisation {:.4}, queue {:.2}, aqm {} tail {} {:?}",
+            "{:.2} M packets/CPU-s, {:.2} events/packet, {:.0} ns/packet; T_R {:.3}, utilisation {:.4}, queue {:.2}, \
+             aqm {} tail {} {:?}",
             cost.delivered_packets as f64 / cpu_seconds / 1e6,
             cost.events as f64 / cost.delivered_packets as f64,
             cpu_seconds * 1e9 / cost.delivered_packets as f64,

@@ -14,8 +14,8 @@ const LABELS_COME_IN: i32 = 3;
 pub struct Detach {
     /// The configuration, of which only `node.pin_path` is used
     config: PathBuf,
-    /// Do not wait until the far ends of links have stopped writing labels, and do not refuse (exit code 3) if they go on:
-    /// packets with labels are lost
+    /// Do not wait until the far ends of links have stopped writing labels, and do not refuse (exit code 3) if they go
+    /// on: packets with labels are lost
     #[arg(long)]
     now: bool,
 }

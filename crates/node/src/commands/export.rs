@@ -247,8 +247,8 @@ fn head(text: &mut String, name: &str, kind: &str, help: &str) {
     writeln!(text, "# HELP fairlane_{name} {help}\n# TYPE fairlane_{name} {kind}").expect("a String takes all");
 }
 
-/// Names of interfaces and users may hold anything. Prometheus knows three escapes; other control characters are written out
-/// as everywhere.
+/// Names of interfaces and users may hold anything. Prometheus knows three escapes; other control characters are
+/// written out as everywhere.
 fn escaped_label(label: &str) -> String {
     let of = |letter: char| match letter {
         '\\' | '"' => format!("\\{letter}"),

@@ -1,8 +1,10 @@
-//! `attach --follow`: stays, and keeps what is attached equal to the interfaces that are there and to the configuration.
+//! `attach --follow`: stays, and keeps what is attached equal to the interfaces that are there and to the
+//! configuration.
 //!
-//! Something happens: an interface comes, goes or is made anew (rtnetlink), the configuration is loaded again (SIGHUP, as
-//! `systemctl reload` sends it), or pins go away (inotify), with which it ends if that was a detach. A file that has changed
-//! since it was read is read again with the next thing that happens to any interface: another process may have loaded it.
+//! Something happens: an interface comes, goes or is made anew (rtnetlink), the configuration is loaded again (SIGHUP,
+//! as `systemctl reload` sends it), or pins go away (inotify), with which it ends if that was a detach. A file that has
+//! changed since it was read is read again with the next thing that happens to any interface: another process may have
+//! loaded it.
 
 use super::with_subscribers::{attach, ports_in_words};
 use super::{Outcome, print_out, warn};
@@ -54,9 +56,11 @@ pub(super) struct Follower {
     /// The configuration that is attached, without subscribers.
     config: NodeConfig,
     attached: Attached,
-    /// Whether to attach even if all interfaces are those of before: something happened to one that its index does not show.
+    /// Whether to attach even if all interfaces are those of before: something happened to one that its index does not
+    /// show.
     is_stale: bool,
-    /// Whether the file is to be loaded even then: somebody asked for it, or it could not be loaded when it should have been.
+    /// Whether the file is to be loaded even then: somebody asked for it, or it could not be loaded when it should have
+    /// been.
     is_pending: bool,
     /// What is wrong, told once.
     problem: Option<String>,

@@ -33,7 +33,8 @@ pub struct Forward {
 }
 
 impl Forward {
-    /// Forwards; prints a line of JSON when it is ready, at every SIGUSR1 and at the end, the latter about the time since the one before.
+    /// Forwards; prints a line of JSON when it is ready, at every SIGUSR1 and at the end, the latter about the time
+    /// since the one before.
     pub fn run(self) -> Outcome {
         let config = ForwardConfig::load(&self.config)?;
         if let (Some(read), Some(write)) = (&self.read, &self.write) {

@@ -112,7 +112,8 @@ fn answer(head: &[u8], mut page: impl FnMut() -> Page) -> Vec<u8> {
     };
     let length = body.len();
     let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {length}\r\n\
+         Connection: close\r\n\r\n"
     );
     (head + &body).into_bytes()
 }

@@ -1,5 +1,5 @@
-//! `man` and `completions`: manual pages and completions of shells, from the definitions of the commands and of the keys of the
-//! configuration themselves.
+//! `man` and `completions`: manual pages and completions of shells, from the definitions of the commands and of the
+//! keys of the configuration themselves.
 
 use super::{Outcome, print_out};
 use clap::{Args, Command};
@@ -57,8 +57,8 @@ fn configuration() -> String {
     page.control("SH", ["NAME"]).text([roman("node.toml - configuration of fairlane-node")]);
     page.control("SH", ["SYNOPSIS"]).text([italic("/etc/fairlane/node.toml")]);
     page.control("SH", ["DESCRIPTION"]).text([roman(
-        "A file of TOML. Absent keys have their default, an unknown key or a value out of range is an error. Times, rates and \
-         sizes are strings with a unit, such as \"5 ms\", \"50 Mbit/s\" and \"30 kB\".",
+        "A file of TOML. Absent keys have their default, an unknown key or a value out of range is an error. Times, \
+         rates and sizes are strings with a unit, such as \"5 ms\", \"50 Mbit/s\" and \"30 kB\".",
     )]);
     page.text([bold("fairlane-node check"), roman(" says what is wrong with a file, "), bold("fairlane-node attach")]);
     page.text([roman("loads it, also while packets pass.")]);

@@ -100,8 +100,8 @@ fn duration(text: &str) -> Result<Time, String> {
     read_value("time", &Json::from(text), None).map_err(|error| error.problem)
 }
 
-/// Prints to standard output what does nothing to a terminal. A reader that has gone away is an error, for which `main` ends
-/// without a word.
+/// Prints to standard output what does nothing to a terminal. A reader that has gone away is an error, for which `main`
+/// ends without a word.
 fn print_out(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(printable(text).as_bytes()).and_then(|()| out.flush())

@@ -24,7 +24,8 @@ pub struct P4Commands {
     #[arg(long, value_enum, default_value = "cli")]
     format: Format,
     /// Meters of the switch, as in -DUSERS of the compiler
-    #[arg(long, default_value_t = entries::METERS, value_parser = clap::value_parser!(u32).range(1..=i64::from(entries::MOST_METERS)))]
+    #[arg(long, default_value_t = entries::METERS,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(entries::MOST_METERS)))]
     users: u32,
     /// Where a station is; again for each of them
     #[arg(long = "station", value_name = "MAC=INTERFACE")]

@@ -33,7 +33,8 @@ pub struct Radius {
     /// Where requests may come from, a prefix or address; again for each of them
     #[arg(long = "from", value_name = "PREFIX", default_values = ["127.0.0.0/8", "::1"], value_parser = prefix)]
     servers: Vec<Prefix>,
-    /// File for counters of requests, as the textfile collector of the node exporter reads it; written once a second at most
+    /// File for counters of requests, as the textfile collector of the node exporter reads it; written once a second at
+    /// most
     #[arg(long, value_name = "FILE")]
     metrics: Option<PathBuf>,
 }

@@ -17,7 +17,8 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Receives; prints a line of JSON when it is ready, at every SIGUSR1 and at the end, the latter about the time since the one before.
+    /// Receives; prints a line of JSON when it is ready, at every SIGUSR1 and at the end, the latter about the time
+    /// since the one before.
     pub fn run(self) -> Outcome {
         sink::receive(self.address, self.time, print_line)?;
         Ok(())

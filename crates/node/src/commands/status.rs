@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 pub struct Status {
     /// The configuration; names of users and absent ports are from here
     config: PathBuf,
-    /// Most users shown, those with most bytes, then drops; all of them in JSON if left out. With 0 they are not even read
+    /// Most users shown, those with most bytes, then drops; all of them in JSON if left out. With 0 they are not even
+    /// read
     #[arg(long)]
     users: Option<usize>,
     /// Print JSON

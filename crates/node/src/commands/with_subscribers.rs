@@ -1,4 +1,5 @@
-//! A configuration and the subscribers that are kept beside it go to the kernel together: for `attach`, and for what follows.
+//! A configuration and the subscribers that are kept beside it go to the kernel together: for `attach`, and for what
+//! follows.
 
 use super::{counted, warn};
 use fairlane_node::config::NodeConfig;
@@ -16,8 +17,8 @@ pub(super) fn ports_in_words(attached: &Attached) -> String {
     }
 }
 
-/// Attaches the configuration that was read from `path` with all subscribers, whom nobody changes meanwhile. Returns both
-/// together as well.
+/// Attaches the configuration that was read from `path` with all subscribers, whom nobody changes meanwhile. Returns
+/// both together as well.
 pub(super) fn attach(config: &NodeConfig, path: &Path) -> Result<(Attached, NodeConfig), Box<dyn Error>> {
     let folder = config.state_folder();
     let held = store::hold(&folder)?;

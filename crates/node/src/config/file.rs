@@ -151,7 +151,8 @@ mod tests {
         error.lines().iter().map(|line| line.strip_prefix(&prefix).unwrap().to_string()).collect()
     }
 
-    const WRONG: &str = "[node]\npin_path = \"x\"\n\n[[users]]\nname = \"a\"\nprefix = \"10.0.0.300\"\n[[users]]\nname = \"b\"\nvlan = 1\n\
+    const WRONG: &str = "[node]\npin_path = \"x\"\n\n[[users]]\nname = \"a\"\n\
+                         prefix = \"10.0.0.300\"\n[[users]]\nname = \"b\"\nvlan = 1\n\
         colour = \"red\"\n[[users]]\nname = \"c\"\n[[ports]]\ninterface = \"a\"\n[ports.queue]\nscheme = \"fifo\"\n";
 
     #[test]

@@ -36,23 +36,23 @@ pub fn sections() -> Vec<Section> {
         ("[default_user]", "Whoever sends from an address of no user.", UserParams::specs()),
         (
             "[[users]]",
-            "A user, known by one or several of prefix, vlan, s_vlan and c_vlan, pppoe_session, tunnel and mark, which share one \
-             meter. Without reference_rate or traffic_class it has those of [default_user]. Subscribers that come and go have \
-             the same keys, see fairlane-node-user(8).",
+            "A user, known by one or several of prefix, vlan, s_vlan and c_vlan, pppoe_session, tunnel and mark, \
+             which share one meter. Without reference_rate or traffic_class it has those of [default_user]. \
+             Subscribers that come and go have the same keys, see fairlane-node-user(8).",
             users,
         ),
         ("[[ports]]", "A port; there is at least one.", ports),
         ("[ports.queue]", "The queue of a port. Without it the qdisc alone drops.", QueueParams::specs()),
         (
             "[ports.queue] with scheme abc",
-            "q_min, q_base and gamma are all in packets, in bytes or in time, which needs the rate of the port; limit is in packets \
-             or bytes. The kernel has delay_estimate = \"link_rate\" only.",
+            "q_min, q_base and gamma are all in packets, in bytes or in time, which needs the rate of the port; limit \
+             is in packets or bytes. The kernel has delay_estimate = \"link_rate\" only.",
             AbcParams::specs(),
         ),
         (
             "[ports.queue] with scheme csfq",
-            "The rate of the port is required. The kernel has variant = \"amended\", cut_budget = \"on_entry\" and overflow_bound = \
-             \"cuts\" only.",
+            "The rate of the port is required. The kernel has variant = \"amended\", cut_budget = \"on_entry\" and \
+             overflow_bound = \"cuts\" only.",
             CsfqParams::specs(),
         ),
     ];

@@ -365,7 +365,8 @@ mod tests {
             (
                 "/ports/1/queue/q_base",
                 json!("5 ms"),
-                "ports[1].queue.q_base: \"5 ms\" is in delay, but q_min \"12 packets\" is in packets: give q_min, q_base and gamma in one unit",
+                "ports[1].queue.q_base: \"5 ms\" is in delay, but q_min \"12 packets\" is in packets: give q_min, \
+                 q_base and gamma in one unit",
             ),
             (
                 "/ports/1/queue/limit",
@@ -375,7 +376,8 @@ mod tests {
             (
                 "/ports/1/queue/backlog",
                 json!("virtual"),
-                "ports[1].queue.backlog: \"virtual\" counts no packets: give q_min, q_base, gamma and limit in bytes or time",
+                "ports[1].queue.backlog: \"virtual\" counts no packets: give q_min, q_base, gamma and limit in bytes \
+                 or time",
             ),
             (
                 "/ports/1/qdisc_class_ef",
@@ -385,7 +387,8 @@ mod tests {
             (
                 "/ports/1/queue/q_min",
                 json!("0 packets"),
-                "ports[1].queue.q_min: \"0 packets\" is out of range, it must be above 0: otherwise an empty queue drops packets",
+                "ports[1].queue.q_min: \"0 packets\" is out of range, it must be above 0: otherwise an empty queue \
+                 drops packets",
             ),
             ("/ports/1/interface", json!("eth0"), "ports[1].interface: \"eth0\" is in another table already"),
             (
@@ -401,8 +404,8 @@ mod tests {
             (
                 "/users/0/prefix",
                 json!("192.0.2.1/28"),
-                "users[0].prefix: \"192.0.2.1/28\" is not a prefix such as \"10.0.1.0/24\": it has bits behind its length, \
-                 192.0.2.0/28 has none",
+                "users[0].prefix: \"192.0.2.1/28\" is not a prefix such as \"10.0.1.0/24\": it has bits behind its \
+                 length, 192.0.2.0/28 has none",
             ),
             ("/users/1/name", json!("alice"), "users[1].name: \"alice\" is the name of another user already"),
             ("/users/1/name", json!(""), "users[1].name: \"\" has 0 characters, it must have from 1 to 128"),

@@ -35,8 +35,8 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Control characters, ends of lines, and those of Unicode's category Cf that nobody sees: two names that look the same would
-/// be two meters, and some turn the direction of what follows.
+/// Control characters, ends of lines, and those of Unicode's category Cf that nobody sees: two names that look the same
+/// would be two meters, and some turn the direction of what follows.
 fn is_unseen(character: char) -> bool {
     let is_format = matches!(character,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

@@ -71,18 +71,19 @@ params! {
         pppoe_session: Option<u32> = null, in 1..=65534, source "our choice";
         /// Number of a tunnel, as the kernel's tunnel interfaces in external mode give it: VNI, GRE key.
         tunnel: Option<u32> = null, in 0..=4294967295, source "our choice";
-        /// Mark of its packets from an earlier program: value and mask, all bits without a mask. In the configuration only.
+        /// Mark of its packets from an earlier program: value and mask, all bits without a mask. In the configuration
+        /// only.
         mark: Option<MarkMatch> = null, source "our choice";
     }
 }
 
 /// Comment of the key with prefixes, of which there may be a list.
-pub(super) const PREFIX_DOC: &str = "Prefix or address, or a list of them, of both families; they share one meter. Of the \
-    prefixes of several users that have an address, the longest counts.";
+pub(super) const PREFIX_DOC: &str = "Prefix or address, or a list of them, of both families; they share one meter. Of \
+                                     the prefixes of several users that have an address, the longest counts.";
 
 impl UserParams {
-    /// The keys that a user has if it gives none: rate and class of the default user. The other keys say how addresses of
-    /// nobody are grouped, and a user is one meter unless it says otherwise.
+    /// The keys that a user has if it gives none: rate and class of the default user. The other keys say how addresses
+    /// of nobody are grouped, and a user is one meter unless it says otherwise.
     fn of_users(&self) -> Self {
         let (reference_rate, traffic_class) = (self.reference_rate, self.traffic_class);
         Self { reference_rate, traffic_class, meter_of: MeterOf::Prefix, address_limit: None }

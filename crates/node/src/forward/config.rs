@@ -420,8 +420,8 @@ mod tests {
         );
         assert_eq!(
             message(&port(json!({"rate": "1 Gbit/s", "queue": {"scheme": "htb", "ceil": "2 Mbit/s"}}))),
-            "ports[0].egress.queue.ceil: \"2 Mbit/s\" needs a host that asks a queue again at a time of its choice, as the \
-             simulator does"
+            "ports[0].egress.queue.ceil: \"2 Mbit/s\" needs a host that asks a queue again at a time of its choice, \
+             as the simulator does"
         );
         assert_eq!(
             message(&json!({"ports": [{"interface": "a"}, {"interface": "a"}]})),

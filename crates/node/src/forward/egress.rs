@@ -160,8 +160,8 @@ impl EgressLink {
     }
 }
 
-/// A scheme, and a queue of control packets that is served first. The rate of control traffic bounds both its length and
-/// what it takes from others.
+/// A scheme, and a queue of control packets that is served first. The rate of control traffic bounds both its length
+/// and what it takes from others.
 #[derive(Debug)]
 struct ControlFirst {
     control: VecDeque<NodePacket>,

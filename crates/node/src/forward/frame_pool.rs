@@ -1,7 +1,7 @@
 //! Frames in memory: chunks of one size, allocated once.
 //!
-//! With `AF_XDP` the kernel shares the memory: a chunk is either free, or holds a frame of the forwarder, or is with the
-//! kernel, which writes a frame that comes into it or sends the one that is in it.
+//! With `AF_XDP` the kernel shares the memory: a chunk is either free, or holds a frame of the forwarder, or is with
+//! the kernel, which writes a frame that comes into it or sends the one that is in it.
 
 use crate::io::Memory;
 

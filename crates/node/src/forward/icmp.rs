@@ -1,8 +1,8 @@
 //! ICMP of the router (RFC 792, RFC 1812 sections 4.3 and 5.2.7): what it answers, and what it tells senders.
 //!
-//! Deviations: 1. A packet that is too large is never fragmented: its sender is told the MTU of the next link whether it asked
-//! for that or not (RFC 1191 section 4 tells only senders that forbid fragments). 2. Redirects, timestamps, source quench:
-//! none (RFC 1812 does not ask for the latter two).
+//! Deviations: 1. A packet that is too large is never fragmented: its sender is told the MTU of the next link whether
+//! it asked for that or not (RFC 1191 section 4 tells only senders that forbid fragments). 2. Redirects, timestamps,
+//! source quench: none (RFC 1812 does not ask for the latter two).
 
 use std::net::Ipv4Addr;
 

@@ -19,8 +19,9 @@ const LOOK: Time = Time::from_millis(50);
 /// How often it reads the rings at least while frames are on their way: at a million frames a second a thousand wait.
 const MOST_UNREAD: Time = Time::from_millis(1);
 
-/// Forwards until a signal ends it (SIGINT, SIGTERM) or `duration` is over. `report` gets `{"ready": true}` and how frames get
-/// in and out of each port once all are open, then, at every SIGUSR1 and at the end, what was counted since the last time.
+/// Forwards until a signal ends it (SIGINT, SIGTERM) or `duration` is over. `report` gets `{"ready": true}` and how
+/// frames get in and out of each port once all are open, then, at every SIGUSR1 and at the end, what was counted since
+/// the last time.
 ///
 /// # Errors
 /// An interface cannot be opened.
@@ -31,8 +32,8 @@ pub fn run(config: &ForwardConfig, duration: Option<Time>, report: impl FnMut(&J
         PacketIo::Xdp => run_on::<XdpPorts>(config, duration, report),
         #[cfg(not(feature = "ebpf"))]
         PacketIo::Xdp => {
-            let problem = "\"af-xdp\" needs the kernel data plane, which this build is without; build it with --features \
-                           ebpf, or set \"af-packet\"";
+            let problem = "\"af-xdp\" needs the kernel data plane, which this build is without; build it with \
+                           --features ebpf, or set \"af-packet\"";
             Err(OpenError::new("forward.io", problem))
         }
     }

@@ -1,8 +1,8 @@
 //! Ports whose interface is down or gone: watched until it is back.
 //!
-//! A socket of `AF_PACKET` holds `ENETDOWN` from the moment when its interface goes down (packet(7)): until somebody takes
-//! the error, every wait ends at once. One of `AF_XDP` says nothing until something is sent: its interface is looked at
-//! now and then.
+//! A socket of `AF_PACKET` holds `ENETDOWN` from the moment when its interface goes down (packet(7)): until somebody
+//! takes the error, every wait ends at once. One of `AF_XDP` says nothing until something is sent: its interface is
+//! looked at now and then.
 
 use super::core::Core;
 use super::ports::Ports;

@@ -59,7 +59,8 @@ impl Clock {
         self.start + at
     }
 
-    /// When a frame came that is `age` old at `now`. A stamp that is later than the reading of the clock wraps to a huge age.
+    /// When a frame came that is `age` old at `now`. A stamp that is later than the reading of the clock wraps to a
+    /// huge age.
     #[inline]
     pub fn arrival(now: Time, age: u64) -> Time {
         let age = if age > u64::MAX / 2 { Time::ZERO } else { Time(age).min(OLDEST) };
@@ -81,11 +82,12 @@ pub trait Ports: Sized {
     /// Hands what has arrived at `port` to `core`, a batch at most.
     fn receive(&mut self, port: usize, core: &mut Core, clock: Clock, now: Time);
 
-    /// Sends frames in order, [`io::BATCH`] at most, after which they are no longer `core`'s. Says how many were taken, and
-    /// why not more.
+    /// Sends frames in order, [`io::BATCH`] at most, after which they are no longer `core`'s. Says how many were taken,
+    /// and why not more.
     fn send(&mut self, port: usize, core: &mut Core, frames: &[FrameId]) -> (usize, Option<Error>);
 
-    /// Waits until a frame comes at a port that is up, a signal, or the end of `timeout`; whether a socket has an error.
+    /// Waits until a frame comes at a port that is up, a signal, or the end of `timeout`; whether a socket has an
+    /// error.
     fn wait(&mut self, timeout: Time) -> bool;
 
     /// Takes the error of a port's socket.

@@ -1,9 +1,9 @@
 //! Where a packet goes in a router: IPv4 by the longest prefix, with ARP on every port.
 //!
-//! What it does to a packet: RFC 1812 section 5.2 (header check, TTL, checksum by RFC 1624), RFC 826 (ARP). A packet whose
-//! next hop has no known Ethernet address yet is dropped; a request for that address takes its place. Senders are told by ICMP
-//! of an expired TTL, a missing route, a link too small, and echo requests are answered ([`icmp`]). Not there: IPv6,
-//! fragmentation, options that concern routers, ageing of neighbours.
+//! What it does to a packet: RFC 1812 section 5.2 (header check, TTL, checksum by RFC 1624), RFC 826 (ARP). A packet
+//! whose next hop has no known Ethernet address yet is dropped; a request for that address takes its place. Senders are
+//! told by ICMP of an expired TTL, a missing route, a link too small, and echo requests are answered ([`icmp`]). Not
+//! there: IPv6, fragmentation, options that concern routers, ageing of neighbours.
 
 use super::config::{Address, Route};
 use super::icmp::{self, Message};
@@ -156,7 +156,8 @@ impl Router {
         if frame.get(12..14) != Some(&ETHERTYPE_IPV4[..]) {
             return None;
         }
-        // The frame may be padded: the packet has the length that it states. It is sound, or `reason` would be another one.
+        // The frame may be padded: the packet has the length that it states. It is sound, or `reason` would be another
+        // one.
         let stated = usize::from(u16::from_be_bytes([*frame.get(16)?, *frame.get(17)?]));
         let packet = frame.get(ETHERNET_BYTES..ETHERNET_BYTES + stated)?;
         let source = Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(12..16)?).ok()?);

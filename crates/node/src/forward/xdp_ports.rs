@@ -1,5 +1,5 @@
-//! Ports on `AF_XDP`: a frame stays where it came in until it has left. A program at XDP hands everything that comes in at an
-//! interface to the port's socket, with the time of arrival in front of the frame; nobody else sees it.
+//! Ports on `AF_XDP`: a frame stays where it came in until it has left. A program at XDP hands everything that comes in
+//! at an interface to the port's socket, with the time of arrival in front of the frame; nobody else sees it.
 //!
 //! A forwarder with one thread reads one receive queue of an interface: interfaces with more are refused. What makes
 //! frames at XDP other than they are on the wire is refused at the start where it can be seen there, and undone or
@@ -8,7 +8,8 @@
 //! - *Checksums left to a card*: veth says so of each frame; these are dropped and counted, as with `AF_PACKET`.
 //! - *Aggregated frames* (TSO, GSO): the kernel switches them off at the other end of a veth as long as the program is
 //!   there, and cards with large receive offload refuse the program. GRO comes after XDP.
-//! - *Frames longer than `frame_size`* are dropped and counted; an MTU that needs several pages is refused by the kernel.
+//! - *Frames longer than `frame_size`* are dropped and counted; an MTU that needs several pages is refused by the
+//!   kernel.
 
 use super::config::ForwardConfig;
 use super::core::Core;
@@ -113,8 +114,8 @@ impl Open {
         self.socket.all_sent();
     }
 
-    /// Gives the kernel chunks for frames to come, as many as it has given back: it has a ring full of them at any time, with
-    /// frames or without.
+    /// Gives the kernel chunks for frames to come, as many as it has given back: it has a ring full of them at any
+    /// time, with frames or without.
     #[inline]
     fn fill(&mut self, pool: &mut FramePool, count: u32) {
         let room = self.socket.room_to_fill().min(count);
@@ -137,7 +138,8 @@ impl Open {
             match self.socket.flush() {
                 Ok(()) => return Ok(()),
                 Err(error) if is_outage(&error) => return Err(error),
-                // It takes so many a call, or dropped one; or it has no room: chunks of frames that have left may make some.
+                // It takes so many a call, or dropped one; or it has no room: chunks of frames that have left may make
+                // some.
                 Err(_) if self.socket.unsent() < before => self.reap(pool),
                 Err(_) => return Ok(()),
             }
@@ -152,8 +154,8 @@ fn check(offloads: &Offloads) -> Result<(), String> {
     if offloads.receive_queues > 1 {
         let queues = offloads.receive_queues;
         return Err(format!(
-            "has {queues} receive queues, and the forwarder reads one; `ethtool -L` sets them (combined 1, or rx 1), or \
-             set forward.io to \"af-packet\""
+            "has {queues} receive queues, and the forwarder reads one; `ethtool -L` sets them (combined 1, or rx 1), \
+             or set forward.io to \"af-packet\""
         ));
     }
     if offloads.takes_tags_off && offloads.driver != VETH {

@@ -1,9 +1,9 @@
 //! Reads of an Ethernet frame what schemes want to know: flow, user's address, size, class, ECN field.
 //!
 //! Understood are up to four VLAN tags, IPv4, IPv6 with extension headers, and the ports of TCP, UDP, DCCP, SCTP and
-//! UDP-Lite. Nothing here fails: a frame that is cut short or lies about its lengths is read as far as it goes, and what is
-//! missing is absent. A host cannot make a frame count for less than it occupies: the size is that of the frame, not that
-//! of the header's length field, but for the padding of short frames.
+//! UDP-Lite. Nothing here fails: a frame that is cut short or lies about its lengths is read as far as it goes, and
+//! what is missing is absent. A host cannot make a frame count for less than it occupies: the size is that of the
+//! frame, not that of the header's length field, but for the padding of short frames.
 
 mod ecn;
 mod users;

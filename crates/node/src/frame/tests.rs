@@ -70,7 +70,8 @@ proptest! {
     fn what_was_written_is_read(made in made()) {
         let bytes = made.bytes();
         let frame = Frame::parse(&bytes);
-        let as_mapped = |address: [u8; 16]| if made.is_ipv6 { address } else { mapped(address[12..].try_into().unwrap()) };
+        let as_mapped =
+            |address: [u8; 16]| if made.is_ipv6 { address } else { mapped(address[12..].try_into().unwrap()) };
         prop_assert_eq!(frame.network, if made.is_ipv6 { Network::Ipv6 } else { Network::Ipv4 });
         prop_assert_eq!((frame.source, frame.destination), (as_mapped(made.addresses.0), as_mapped(made.addresses.1)));
         prop_assert_eq!(frame.protocol, if made.is_tcp { 6 } else { 17 });

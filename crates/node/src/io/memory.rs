@@ -55,7 +55,8 @@ impl Memory {
     #[inline]
     pub fn slice(&self, range: Range<usize>) -> &[u8] {
         assert!(range.start <= range.end && range.end <= self.bytes);
-        // SAFETY: within the mapping, which is initialised and lives as long as `self`; nobody writes while it is borrowed.
+        // SAFETY: within the mapping, which is initialised and lives as long as `self`; nobody writes while it is
+        // borrowed.
         unsafe { slice::from_raw_parts(self.start.as_ptr().add(range.start), range.len()) }
     }
 

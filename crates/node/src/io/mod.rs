@@ -265,13 +265,14 @@ pub fn note_signals() {
     }
 }
 
-/// From now on SIGHUP does not end the process: there is something to read where this leads. For processes of one thread.
+/// From now on SIGHUP does not end the process: there is something to read where this leads. For processes of one
+/// thread.
 ///
 /// # Errors
 /// The system refuses.
 pub fn hangups() -> Result<OwnedFd> {
-    // SAFETY: all zeros is a valid value of this plain structure, which outlives the calls; the result is checked before it
-    // is owned.
+    // SAFETY: all zeros is a valid value of this plain structure, which outlives the calls; the result is checked
+    // before it is owned.
     unsafe {
         let mut signals: libc::sigset_t = zeroed();
         libc::sigaddset(&raw mut signals, libc::SIGHUP);

@@ -1,8 +1,8 @@
 //! Frames of an interface by `AF_PACKET`.
 //!
-//! Frames come through a ring shared with the kernel (`PACKET_RX_RING`, TPACKET_V2, packet(7)) that also gives the time of
-//! arrival; they leave by `sendmmsg`, past the queue of the interface (`PACKET_QDISC_BYPASS`). Blocks of TPACKET_V3 would
-//! hold frames back until a block is full or a timer of whole milliseconds ends.
+//! Frames come through a ring shared with the kernel (`PACKET_RX_RING`, TPACKET_V2, packet(7)) that also gives the time
+//! of arrival; they leave by `sendmmsg`, past the queue of the interface (`PACKET_QDISC_BYPASS`). Blocks of TPACKET_V3
+//! would hold frames back until a block is full or a timer of whole milliseconds ends.
 
 use super::{BATCH, be_promiscuous, get, index_of, open_socket, set, set_send_buffer, wrapped};
 use fairlane_schemes::base::units::Time;
@@ -143,7 +143,8 @@ impl Interface {
             message.msg_hdr.msg_iovlen = 1;
         }
         let (socket, flags) = (self.socket.as_raw_fd(), libc::MSG_DONTWAIT);
-        // SAFETY: the first `count` messages point to vectors, and these to frames, that outlive the call, which reads them.
+        // SAFETY: the first `count` messages point to vectors, and these to frames, that outlive the call, which reads
+        // them.
         let sent = unsafe { libc::sendmmsg(socket, messages.as_mut_ptr(), count as u32, flags) };
         if sent < 0 { Err(Error::last_os_error()) } else { Ok(sent as usize) }
     }
@@ -154,7 +155,8 @@ impl Interface {
         self.index
     }
 
-    /// The error that the socket holds, such as `ENETDOWN` of an interface that went down; taken, or else every wait ends at once.
+    /// The error that the socket holds, such as `ENETDOWN` of an interface that went down; taken, or else every wait
+    /// ends at once.
     #[must_use]
     pub fn take_error(&self) -> Option<Error> {
         let mut error: c_int = 0;

@@ -2,8 +2,8 @@
 //!
 //! Four rings are shared with the kernel, each with one producer and one consumer: *fill* gives it chunks of memory for
 //! frames that come, *receive* gives them back with a frame, *transmit* gives it frames to send, *completion* gives
-//! back the chunks of those. All sockets of a forwarder have the same memory, registered with each of them, so that a frame that comes in at
-//! one leaves by another where it lies.
+//! back the chunks of those. All sockets of a forwarder have the same memory, registered with each of them, so that a
+//! frame that comes in at one leaves by another where it lies.
 //!
 //! The rings are our own: of the crates for it one has no frames shared by several interfaces and hides whether the
 //! kernel wants to be woken, one has a licence that ours does not go with, one builds a C library of its own.
@@ -53,8 +53,8 @@ pub struct XdpSocket {
 }
 
 impl XdpSocket {
-    /// Opens queue 0 of the interface with `index` for frames in chunks of `chunk_bytes` of `memory`: without copies where
-    /// the driver can, or else the kernel copies.
+    /// Opens queue 0 of the interface with `index` for frames in chunks of `chunk_bytes` of `memory`: without copies
+    /// where the driver can, or else the kernel copies.
     ///
     /// # Errors
     /// The kernel, the interface or missing capabilities do not allow it, or its queue has a socket already.
@@ -321,7 +321,8 @@ impl<T: Copy> Ring<T> {
                 return None;
             }
         }
-        // SAFETY: the mask keeps it within the ring; the kernel has written it and leaves it alone until it is given back.
+        // SAFETY: the mask keeps it within the ring; the kernel has written it and leaves it alone until it is given
+        // back.
         let entry = unsafe { self.entries.add((self.own & self.mask) as usize).read() };
         self.own = self.own.wrapping_add(1);
         Some(entry)

@@ -295,7 +295,8 @@ fn fill(
     })
 }
 
-/// `start_ns` counts only if the meters have not started. Returns whether they had not: then nobody is in the table of users.
+/// `start_ns` counts only if the meters have not started. Returns whether they had not: then nobody is in the table of
+/// users.
 fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<bool, KernelError> {
     let before = programs.read::<NodeRecord>("config", &ZERO)?.unwrap_or_default();
     let is_new = before.start_ns == 0;

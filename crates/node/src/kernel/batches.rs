@@ -13,8 +13,8 @@ use std::ptr;
 /// Entries that one call reads or writes.
 const BATCH: usize = 8192;
 
-/// Hands the entries of the map `name` to `each` until there are no more or it breaks off. Those of an array come in the
-/// order of their keys.
+/// Hands the entries of the map `name` to `each` until there are no more or it breaks off. Those of an array come in
+/// the order of their keys.
 pub(super) fn read_all<K: Record, V: Record>(
     map: &MapHandle,
     name: &str,

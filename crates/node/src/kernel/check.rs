@@ -178,8 +178,8 @@ fn two_meters(config: &NodeConfig) -> Option<String> {
     let (v4, v6) = (by_address(true)?, by_address(false)?);
     let where_ = if v4 == v6 { v4 } else { format!("{v4} and {v6}") };
     Some(format!(
-        "meter_of = \"address\" of {where_}: a host with an address of IPv4 and one of IPv6 has two meters and gets twice its \
-         share; make it a user that has all its prefixes"
+        "meter_of = \"address\" of {where_}: a host with an address of IPv4 and one of IPv6 has two meters and gets \
+         twice its share; make it a user that has all its prefixes"
     ))
 }
 
@@ -239,8 +239,8 @@ fn port_warnings(config: &NodeConfig, port: &Port, link: &Link, qdisc: Option<&s
     }
     if hook::has_another_node(Path::new(&config.node.pin_path), link.index) {
         texts.push(
-            "programs of another node are attached as well, with pins in another folder: both meter, label and drop its \
-             packets; detach one of them"
+            "programs of another node are attached as well, with pins in another folder: both meter, label and drop \
+             its packets; detach one of them"
                 .into(),
         );
     }

@@ -1,7 +1,7 @@
 //! What is known of the far ends of links: whether they read labels, and whether they still write some.
 //!
-//! The programs ask and answer by themselves (`planes/bpf/far_end.h`). The tool decides from when on a port says that it reads
-//! labels, and makes it fall silent before it goes.
+//! The programs ask and answer by themselves (`planes/bpf/far_end.h`). The tool decides from when on a port says that
+//! it reads labels, and makes it fall silent before it goes.
 
 use super::KernelError;
 use super::links::name_of;
@@ -30,8 +30,8 @@ pub(super) fn now_ns() -> u64 {
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
-/// Has ports that are about to go say no more that they read labels, and waits until none comes in. `tell` gets the name
-/// of each port whose far end writes labels.
+/// Has ports that are about to go say no more that they read labels, and waits until none comes in. `tell` gets the
+/// name of each port whose far end writes labels.
 ///
 /// # Errors
 /// Labels come in all the same, or the kernel refuses. The ports then say again that they read labels.

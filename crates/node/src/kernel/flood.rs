@@ -1,8 +1,8 @@
-//! The program of `planes/bpf/flood.bpf.c`: frames by the million, for benchmarks. A sender that makes a packet at a time is slower
-//! than what it is to measure.
+//! The program of `planes/bpf/flood.bpf.c`: frames by the million, for benchmarks. A sender that makes a packet at a
+//! time is slower than what it is to measure.
 //!
-//! `BPF_PROG_TEST_RUN` with live frames (Linux 5.18) runs a program at XDP on frames of the kernel's own, which go where
-//! it sends them.
+//! `BPF_PROG_TEST_RUN` with live frames (Linux 5.18) runs a program at XDP on frames of the kernel's own, which go
+//! where it sends them.
 #![allow(unsafe_code)]
 
 use super::programs::Aligned;

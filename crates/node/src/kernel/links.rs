@@ -188,8 +188,8 @@ impl LinkEvents {
         Ok(Self { socket })
     }
 
-    /// What has happened, waiting for it, or for something to read from one of `others`, for `patience` at most, or without
-    /// end.
+    /// What has happened, waiting for it, or for something to read from one of `others`, for `patience` at most, or
+    /// without end.
     ///
     /// # Errors
     /// The socket fails.

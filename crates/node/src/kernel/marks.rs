@@ -30,7 +30,8 @@ pub(super) fn overlapping(mask: MarkMask, interfaces: &[&str]) -> Vec<String> {
         let shared = bits & ours;
         (shared != 0).then(|| {
             format!(
-                "{what}: uses the bits {shared:#x} of marks, which node.mark_mask {mask} takes for labels; change either"
+                "{what}: uses the bits {shared:#x} of marks, which node.mark_mask {mask} takes for labels; change \
+                 either"
             )
         })
     };
@@ -201,7 +202,8 @@ mod tests {
             (r#"{"counter":{"packets":0,"bytes":0}}"#.into(), 0),
         ] {
             let rule = format!(
-                r#"{{"nftables":[{{"metainfo":{{}}}},{{"rule":{{"family":"inet","table":"t","chain":"c","handle":2,"expr":[{statement}]}}}}]}}"#
+                r#"{{"nftables":[{{"metainfo":{{}}}},
+                    {{"rule":{{"family":"inet","table":"t","chain":"c","handle":2,"expr":[{statement}]}}}}]}}"#
             );
             let expected =
                 if expected == 0 { vec![] } else { vec![("nftables rule inet t c handle 2".into(), expected)] };

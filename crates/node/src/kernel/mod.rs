@@ -75,8 +75,8 @@ pub enum KernelError {
     },
     /// Labels still come in that nobody would take off.
     #[error(
-        "ports: labels still come in at \"{0}\", and packets with labels are lost where nobody takes them off; detach the node at \
-         the far end first, or end this one all the same with detach --now"
+        "ports: labels still come in at \"{0}\", and packets with labels are lost where nobody takes them off; detach \
+         the node at the far end first, or end this one all the same with detach --now"
     )]
     LabelsComeIn(String),
     /// A change that needs a detach first.

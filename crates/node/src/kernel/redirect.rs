@@ -1,4 +1,5 @@
-//! The program of `planes/bpf/redirect.bpf.c` at an interface: what comes in goes to an `AF_XDP` socket, as long as this lives.
+//! The program of `planes/bpf/redirect.bpf.c` at an interface: what comes in goes to an `AF_XDP` socket, as long as
+//! this lives.
 
 use super::programs::{Aligned, ZERO, read_percpu};
 use super::tcx::{self, Side};

@@ -164,8 +164,8 @@ impl Snapshot {
     }
 }
 
-/// Everybody who has sent or received, or has lost packets that were metered elsewhere, and the default user; and how many
-/// configured users there are.
+/// Everybody who has sent or received, or has lost packets that were metered elsewhere, and the default user; and how
+/// many configured users there are.
 fn read_users(map: &MapHandle, snapshot: &Snapshot) -> Result<(Vec<UserView>, u32), KernelError> {
     let mut configured = 0;
     let end = snapshot.places.first_address() + snapshot.pool.fresh;

@@ -147,8 +147,8 @@ impl UserTable {
         keys.find(|key| self.taken.contains_key(key)).unwrap_or_else(|| UserKey::of(&user.who[0]))
     }
 
-    /// Gives meters new keys whose users are no longer known by the old one, but by something else that leads there: who
-    /// drops an address, or ends one session of two, shall not start anew.
+    /// Gives meters new keys whose users are no longer known by the old one, but by something else that leads there:
+    /// who drops an address, or ends one session of two, shall not start anew.
     fn hand_on(&mut self, users: &[User]) -> Result<(), KernelError> {
         if self.taken.is_empty() {
             return Ok(());
@@ -187,7 +187,8 @@ impl UserTable {
     }
 
     /// Adds users, or changes those that are there; a user keeps its meter if one of the things that it is known by is
-    /// what it is found by, see [`Self::rename`]. Users by mark are not led to their meters by this, [`Self::fill`] does that.
+    /// what it is found by, see [`Self::rename`]. Users by mark are not led to their meters by this, [`Self::fill`]
+    /// does that.
     ///
     /// # Errors
     /// As for [`Self::fill`].

@@ -487,7 +487,8 @@ mod tests {
         let times = json!({"q_min": "3 ms", "q_base": "5 ms", "gamma": "4 ms"});
         assert_eq!(
             message(&port(times)),
-            "ports[0].queue.backlog: \"qdisc\" is a queue in packets here: give q_min, q_base and gamma in packets, or \"virtual\""
+            "ports[0].queue.backlog: \"qdisc\" is a queue in packets here: give q_min, q_base and gamma in packets, \
+             or \"virtual\""
         );
         let users: Vec<Json> =
             (0..16).map(|i| json!({"prefix": format!("10.{i}.0.0/16"), "meter_of": "address"})).collect();
@@ -507,7 +508,8 @@ mod tests {
         }]});
         assert_eq!(
             message(&csfq),
-            "ports[0].queue.backlog: \"qdisc\" is a queue in packets here: give q_min and q_threshold in packets, or \"virtual\""
+            "ports[0].queue.backlog: \"qdisc\" is a queue in packets here: give q_min and q_threshold in packets, or \
+             \"virtual\""
         );
         let ports: Vec<Json> = (0..512).map(|i| json!({"interface": format!("p{i}")})).collect();
         assert_eq!(message(&json!({"ports": ports})), "ports: 512 of them, the switch has 511");

@@ -75,8 +75,8 @@ records! {
     /// The layouts of all of them.
     fn layouts;
 
-    /// Where a label lies in the mark of a packet: a bit for the class, above it the upper bits of the activity plus 1. The
-    /// other bits of the mark are not the node's.
+    /// Where a label lies in the mark of a packet: a bit for the class, above it the upper bits of the activity plus 1.
+    /// The other bits of the mark are not the node's.
     struct MarkBits = mark_bits {
         /// Which bits.
         mask: u32,

@@ -1,5 +1,6 @@
 //! The records that the kernel programs and the tool share, each declared once: as a structure here, from which
-//! `make bpf-headers` writes the definition in `planes/bpf/generated/` with assertions of its size and of each field's offset.
+//! `make bpf-headers` writes the definition in `planes/bpf/generated/` with assertions of its size and of each field's
+//! offset.
 
 mod configured;
 mod declare;
@@ -34,7 +35,8 @@ pub fn headers() -> [(&'static str, String); 2] {
          #define PORT_PLACES {}\n\
          /* What the search for silent users does at a time: places looked at, users expired. */\n\
          #define SLICE_LOOKED {}\n#define SLICE_EXPIRED {}\n\
-         /* How often a neighbour is asked whether it reads labels, and how long a yes counts from the question on. */\n\
+         /* How often a neighbour is asked whether it reads labels, and how long a yes counts from the question on. \
+         */\n\
          #define ASK_EVERY_NS {}ULL\n#define READ_FOR_NS {}ULL\n\n",
         User::MOST_MARKS,
         PortRecord::PLACES,

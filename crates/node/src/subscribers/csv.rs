@@ -1,8 +1,8 @@
 //! Lists of subscribers: plain CSV, and `ShapedDevices.csv` of LibreQoS, told apart by their first line.
 //!
-//! Plain CSV has a column for each key of `[[users]]` and `site`; several prefixes in one cell are separated by `;` or spaces.
-//! Of `ShapedDevices.csv` a subscriber is a circuit: the addresses of all its devices share one meter. How that file is read, and
-//! what is refused, stands in the head of `fairlane_libreqos`.
+//! Plain CSV has a column for each key of `[[users]]` and `site`; several prefixes in one cell are separated by `;` or
+//! spaces. Of `ShapedDevices.csv` a subscriber is a circuit: the addresses of all its devices share one meter. How that
+//! file is read, and what is refused, stands in the head of `fairlane_libreqos`.
 
 use super::{Subscriber, prefixes_of};
 use crate::config::UserParams;
@@ -162,7 +162,8 @@ mod tests {
         Download Max Mbps,Upload Max Mbps,Comment,sqm\n\
         1,\"1 First St., Town\",1,Device 1,AP_A,,\"100.64.0.1, 100.64.0.14\",fdd7:b724:0:100::/56,1,1,155,20,,\n\
         2,,2,Device 2,,,100.64.0.2,,0.5,0.5,2.5,1.0,slow,fq_codel\n\
-        7,\"7 Third St., Town\",5,Device 5,AP_B,,100.64.0.5,fdd7:b724:0:500::/56,1,1,105,18,\"Down=cake, Up=cake\",cake\n\
+        7,\"7 Third St., Town\",5,Device 5,AP_B,,100.64.0.5,fdd7:b724:0:500::/56,1,1,105,18,\"Down=cake, \
+        Up=cake\",cake\n\
         7,\"7 Third St., Town\",6,Device 6,AP_B,,100.64.0.6,fdd7:b724:0:600::/56,1,1,105,18,,\n";
 
     const NETWORK: &str = r#"{"Site_1": {"downloadBandwidthMbps": 1000, "uploadBandwidthMbps": 1000, "children": {
@@ -193,7 +194,8 @@ mod tests {
 
     #[test]
     fn plain_lists_have_the_keys_of_the_configuration() {
-        let text = "name,prefix,vlan,reference_rate,traffic_class,site\nanna,10.0.1.0/28;2001:db8:1::/56,,20 kbit/s,EF,east\nberta,,7,,,\n";
+        let text = "name,prefix,vlan,reference_rate,traffic_class,site\n\
+                    anna,10.0.1.0/28;2001:db8:1::/56,,20 kbit/s,EF,east\nberta,,7,,,\n";
         let list = parse(text, &Options::default()).unwrap().subscribers;
         assert_eq!(list[0].user["prefix"], json!(["10.0.1.0/28", "2001:db8:1::/56"]));
         assert_eq!((list[0].site.as_deref(), &list[0].user["traffic_class"]), (Some("east"), &json!("EF")));
@@ -269,8 +271,8 @@ mod tests {
         let rows = format!("{first}\n2,,2,,,,10.0.0.2,,1,1,155,20,,\n{}", first.replace("10.0.0.1", "10.0.0.3"));
         let list = parse(&shaped(&rows), &Options::default()).unwrap();
         assert_eq!(list.subscribers[0].user["prefix"], json!(["10.0.0.1", "10.0.0.3"]));
-        let note = "columns without effect: \"Device ID\", \"Download Min Mbps\", \"Upload Min Mbps\", \"Download Max Mbps\", \"Upload \
-                    Max Mbps\"";
+        let note = "columns without effect: \"Device ID\", \"Download Min Mbps\", \"Upload Min Mbps\", \"Download Max \
+                    Mbps\", \"Upload Max Mbps\"";
         assert_eq!(list.notes, [note]);
     }
 

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 /// Ends in each of two generations; the older one is forgotten when the newer one is full.
 const MOST_ENDS: usize = 1 << 15;
 
-/// Records without an Event-Timestamp that arrive for so many seconds after the end of their session repeat what was sent
-/// before it: a server retransmits for less than that (RFC 5080, 2.2.1), or counts the time in Acct-Delay-Time.
+/// Records without an Event-Timestamp that arrive for so many seconds after the end of their session repeat what was
+/// sent before it: a server retransmits for less than that (RFC 5080, 2.2.1), or counts the time in Acct-Delay-Time.
 const REPEATED_FOR_S: u64 = 300;
 
 /// Stamps before 2020 are those of a clock that was never set.

@@ -10,7 +10,8 @@ pub fn is_one(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().starts_with(b"{")
 }
 
-/// Reads the list. Sessions are those of RADIUS now, whatever the list has: a subscriber with nothing else is passed over.
+/// Reads the list. Sessions are those of RADIUS now, whatever the list has: a subscriber with nothing else is passed
+/// over.
 ///
 /// # Errors
 /// One line that names line and value.

@@ -117,12 +117,12 @@ impl Live {
         self.known.insert(user.name.clone(), Known { who: user.who.clone(), key });
     }
 
-    /// Makes the changes that `make` wants, given who is there, all or none. They are in the maps of a node that runs when
-    /// this returns, and outlive the process.
+    /// Makes the changes that `make` wants, given who is there, all or none. They are in the maps of a node that runs
+    /// when this returns, and outlive the process.
     ///
     /// # Errors
-    /// One of them is not possible, or the disk does not take them: file and maps are as they were. Or the kernel does not
-    /// take them: so they are, but for the meters of those who had gone, which start anew.
+    /// One of them is not possible, or the disk does not take them: file and maps are as they were. Or the kernel does
+    /// not take them: so they are, but for the meters of those who had gone, which start anew.
     pub fn change(
         &mut self,
         make: impl FnOnce(&Self) -> Result<Vec<Change>, ChangeError>,
@@ -228,8 +228,8 @@ impl Live {
         subscribers.flat_map(sessions_of).collect()
     }
 
-    /// Takes a change back that the kernel refused half-way, from the file and from the maps. Who had gone starts anew. If
-    /// that fails the mark stays, and the next change fills the maps.
+    /// Takes a change back that the kernel refused half-way, from the file and from the maps. Who had gone starts anew.
+    /// If that fails the mark stays, and the next change fills the maps.
     fn undo(&mut self, refused: ChangeError, before: Before, lock: &Locked) -> ChangeError {
         let undone = self.store.take_back(before, lock).map_err(ChangeError::Store).and_then(|()| self.fill());
         match undone {

@@ -26,8 +26,8 @@ pub fn load_telling(path: &Path) -> Result<(NodeConfig, Vec<String>), LoadSubscr
     with_kept(NodeConfig::load(path)?, path)
 }
 
-/// The configuration that was read from `path`, together with the subscribers that are kept; and what is left out of them, in
-/// one line each: one that is wrong must not leave the node without any.
+/// The configuration that was read from `path`, together with the subscribers that are kept; and what is left out of
+/// them, in one line each: one that is wrong must not leave the node without any.
 ///
 /// # Errors
 /// They cannot be read, or there is no room for them.
@@ -149,8 +149,10 @@ mod tests {
         assert_eq!(names, ["a", "g"]);
         let expected = [
             "user \"b\": 10.0.0.1/32 belongs to \"a\" already",
-            "user \"c\": prefix: \"10.0.0.300\" is not a prefix such as \"10.0.1.0/24\": it has the octet 300, which must be from 0 to 255",
-            "user \"d\\u001b\": name: \"d\\u001b\" has a control character, U+001B at place 2, which a name must not have",
+            "user \"c\": prefix: \"10.0.0.300\" is not a prefix such as \"10.0.1.0/24\": it has the octet 300, which \
+             must be from 0 to 255",
+            "user \"d\\u001b\": name: \"d\\u001b\" has a control character, U+001B at place 2, which a name must not \
+             have",
             "user \"e\": 10.0.0.9/32 belongs to \"fixed\" already",
             "user \"fixed\": is in the configuration, which counts",
         ];

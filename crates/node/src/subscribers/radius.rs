@@ -1,17 +1,17 @@
 //! RADIUS accounting (RFC 2866): who has which addresses, as the access network's servers tell it.
 //!
-//! A session that starts or goes on puts its addresses to the user of its `User-Name`; one that stops takes them away. Of what an
-//! interim update tells each attribute replaces what the same one told before; those that it leaves out stay, since all of them
-//! are optional there (RFC 2866 5.13, RFC 3162 3, RFC 6911 4).
-//! Read are `Framed-IP-Address` (RFC 2865 5.8), `Framed-IPv6-Prefix` (RFC 3162 2.3), `Delegated-IPv6-Prefix` (RFC 4818),
-//! `Framed-IPv6-Address` (RFC 6911 3.1).
+//! A session that starts or goes on puts its addresses to the user of its `User-Name`; one that stops takes them away.
+//! Of what an interim update tells each attribute replaces what the same one told before; those that it leaves out
+//! stay, since all of them are optional there (RFC 2866 5.13, RFC 3162 3, RFC 6911 4). Read are `Framed-IP-Address`
+//! (RFC 2865 5.8), `Framed-IPv6-Prefix` (RFC 3162 2.3), `Delegated-IPv6-Prefix` (RFC 4818), `Framed-IPv6-Address`
+//! (RFC 6911 3.1).
 //!
-//! An event happened when its `Event-Timestamp` says (RFC 2869 5.3), or else `Acct-Delay-Time` before its arrival (RFC 2866 5.2).
-//! Answers repeat each `Proxy-State` in order (RFC 2865 5.33).
+//! An event happened when its `Event-Timestamp` says (RFC 2869 5.3), or else `Acct-Delay-Time` before its arrival
+//! (RFC 2866 5.2). Answers repeat each `Proxy-State` in order (RFC 2865 5.33).
 //!
-//! Deviations: 1. Requests without a known status are answered and change nothing: an answer stops the retransmission of what
-//! concerns somebody else. 2. Addresses that no subscriber can have are passed over, as if they had not been told. 3. Nothing but
-//! addresses is recorded, so this is no accounting server in the sense of billing.
+//! Deviations: 1. Requests without a known status are answered and change nothing: an answer stops the retransmission
+//! of what concerns somebody else. 2. Addresses that no subscriber can have are passed over, as if they had not been
+//! told. 3. Nothing but addresses is recorded, so this is no accounting server in the sense of billing.
 
 use super::addresses::{Addresses, Kind};
 use super::ended::Moment;
@@ -224,8 +224,8 @@ fn is_of_a_subscriber(prefix: Prefix) -> bool {
     }
 }
 
-/// Reserved byte, length of the prefix, as many bytes of it as are needed at least; bits behind the prefix are zero (RFC
-/// 3162, 2.3), or are made so.
+/// Reserved byte, length of the prefix, as many bytes of it as are needed at least; bits behind the prefix are zero
+/// (RFC 3162, 2.3), or are made so.
 fn ipv6_prefix(value: &[u8]) -> Option<Prefix> {
     let (&[_, bits], bytes) = value.split_first_chunk::<2>()?;
     if bits > 128 || bytes.len() > 16 || bytes.len() * 8 < usize::from(bits) {
@@ -396,7 +396,8 @@ mod tests {
         }
         // Padding behind the packet is no part of it.
         let request = read(&[&bytes[..], &[0; 9]].concat(), SECRET).unwrap();
-        // Response Authenticator, RFC 2866 section 3: MD5(code + id + length + request authenticator + attributes + secret).
+        // Response Authenticator, RFC 2866 section 3: MD5(code + id + length + request authenticator + attributes +
+        // secret).
         let answer = request.answer().unwrap();
         let digest = md5::compute([&answer[..4], &bytes[4..20], &answer[20..], SECRET].concat());
         assert_eq!((answer[0], answer[1], &answer[4..20]), (5, 7, &digest.0[..]));

@@ -14,7 +14,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Name of the user of a session without a User-Name. Two sessions never have the same: a space of the server is escaped.
+    /// Name of the user of a session without a User-Name. Two sessions never have the same: a space of the server is
+    /// escaped.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{} {}", self.server.replace('\\', "\\\\").replace(' ', "\\ "), self.id)

@@ -1,8 +1,9 @@
-//! Changes that the events of sessions make: a subscriber has the prefixes of all its sessions, and goes with the last of them
-//! unless it was added otherwise.
+//! Changes that the events of sessions make: a subscriber has the prefixes of all its sessions, and goes with the last
+//! of them unless it was added otherwise.
 //!
-//! Events count by the time at which they happened. A record that is older than what is known of its session only adds what
-//! is missing there, it takes no address from a session with a later record, and a session that has ended stays ended.
+//! Events count by the time at which they happened. A record that is older than what is known of its session only adds
+//! what is missing there, it takes no address from a session with a later record, and a session that has ended stays
+//! ended.
 
 use super::addresses::Addresses;
 use super::ended::{Ended, Ends, Moment, Over};
@@ -51,8 +52,8 @@ struct After<'a, B> {
     ends: Ends<'a>,
 }
 
-/// The changes that events ask for, in the order of their arrival. An event that is not possible changes nothing, so that it
-/// does not stand in the way of others.
+/// The changes that events ask for, in the order of their arrival. An event that is not possible changes nothing, so
+/// that it does not stand in the way of others.
 #[must_use]
 pub fn judge<B: Before>(before: &B, ended: &Ended, events: &[&Event]) -> Judged {
     let (changed, sessions, owners) = (BTreeMap::new(), HashMap::new(), HashMap::new());
@@ -199,8 +200,8 @@ impl<B: Before> After<'_, B> {
         self.set(subscriber);
     }
 
-    /// Keeps what it is; a subscriber without anything that it is known by goes. What it has after this it owns, also what a
-    /// session of it left and another one still has.
+    /// Keeps what it is; a subscriber without anything that it is known by goes. What it has after this it owns, also
+    /// what a session of it left and another one still has.
     fn set(&mut self, mut subscriber: Subscriber) {
         let name = subscriber.name.clone();
         let before = self.get(&name).map(Subscriber::prefixes).unwrap_or_default();

@@ -1,11 +1,12 @@
 //! The file of subscribers, a journal: the last change of a name counts. Changes are appended; now and then the file is
-//! replaced by one with the present subscribers only. One process changes it at a time, and reads it again if another one did.
+//! replaced by one with the present subscribers only. One process changes it at a time, and reads it again if another
+//! one did.
 //!
-//! A step is one line, `{"put": ...}`, `{"remove": ...}` or `{"all": [...]}` for several changes. A line cut off by a kill or a
-//! power cut is no JSON, so a step counts as a whole or not at all, and needs no commit record.
+//! A step is one line, `{"put": ...}`, `{"remove": ...}` or `{"all": [...]}` for several changes. A line cut off by a
+//! kill or a power cut is no JSON, so a step counts as a whole or not at all, and needs no commit record.
 //!
-//! A line that is no change, as an editor may leave it, is left out with a warning: the subscribers of the other lines are
-//! metered. Whoever changes such a file keeps it aside first.
+//! A line that is no change, as an editor may leave it, is left out with a warning: the subscribers of the other lines
+//! are metered. Whoever changes such a file keeps it aside first.
 
 use super::subscriber::{Change, Subscriber};
 use crate::config::in_words;
@@ -50,7 +51,8 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The system refuses, and does not take away what was written before that either.
-    #[error("{path}: {}; taking away what was written of it: {}; it may be there in part", in_words(.source), in_words(.problem))]
+    #[error("{path}: {}; taking away what was written of it: {}; it may be there in part", in_words(.source),
+        in_words(.problem))]
     Partly {
         /// The file.
         path: PathBuf,
@@ -81,7 +83,8 @@ pub fn read(folder: &Path) -> Result<(Subscribers, Vec<String>), StoreError> {
     }
 }
 
-/// Keeps subscribers from being changed as long as the result is there. Nothing if there is no folder, hence no subscriber.
+/// Keeps subscribers from being changed as long as the result is there. Nothing if there is no folder, hence no
+/// subscriber.
 ///
 /// # Errors
 /// The system refuses.
@@ -326,7 +329,8 @@ impl Store {
         Ok(aside)
     }
 
-    /// Keeps changes; when this returns they outlive the process, and the machine. What it returns is for [`Self::take_back`].
+    /// Keeps changes; when this returns they outlive the process, and the machine. What it returns is for
+    /// [`Self::take_back`].
     ///
     /// # Errors
     /// The system refuses: nothing is changed, but for [`StoreError::Partly`].
@@ -381,8 +385,8 @@ impl Store {
         write().map_err(|source| StoreError::System { path: name(1), source })
     }
 
-    /// Writes the file again if most of it is superseded. A failure is a warning and no error: what was kept is kept. It is tried
-    /// again after as many bytes as the first time.
+    /// Writes the file again if most of it is superseded. A failure is a warning and no error: what was kept is kept.
+    /// It is tried again after as many bytes as the first time.
     pub fn tidy(&mut self, _lock: &Locked) {
         if self.is_tidy() {
             return;

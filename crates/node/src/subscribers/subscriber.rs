@@ -46,8 +46,8 @@ impl Subscriber {
         table.into()
     }
 
-    /// The user that the node meters, with what the default user has where it has no key; `None` if keys are given, but a
-    /// session has yet to say what it is known by.
+    /// The user that the node meters, with what the default user has where it has no key; `None` if keys are given, but
+    /// a session has yet to say what it is known by.
     ///
     /// # Errors
     /// A key is unknown, of the wrong kind or out of range, nothing is given at all, or a prefix has everybody in it.

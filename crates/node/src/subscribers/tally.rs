@@ -55,8 +55,8 @@ impl Tally {
         (self.now != self.told).then(|| PAUSE.saturating_sub(waited))
     }
 
-    /// What is to be told now: the line for people, empty if all were answered, and the counters. Nothing if the last time
-    /// was just now, or nothing is new.
+    /// What is to be told now: the line for people, empty if all were answered, and the counters. Nothing if the last
+    /// time was just now, or nothing is new.
     pub fn tell(&mut self, now: Instant) -> Option<(String, String)> {
         if self.due_in(now) != Some(Duration::ZERO) {
             return None;

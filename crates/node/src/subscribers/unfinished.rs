@@ -1,5 +1,6 @@
-//! A mark beside the file of subscribers: a change is being made, and the file may have what the maps do not have, or in part.
-//! It is there only meanwhile. Whoever finds it while nobody else changes the file fills the maps anew from the file.
+//! A mark beside the file of subscribers: a change is being made, and the file may have what the maps do not have, or
+//! in part. It is there only meanwhile. Whoever finds it while nobody else changes the file fills the maps anew from
+//! the file.
 //!
 //! It need not outlive the machine, since the maps do not.
 

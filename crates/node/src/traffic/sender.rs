@@ -58,8 +58,8 @@ impl Sending {
     }
 }
 
-/// Sends until the time is over or a signal comes, and says what was sent. A packet that is late is sent at once, so that
-/// the rate holds.
+/// Sends until the time is over or a signal comes, and says what was sent. A packet that is late is sent at once, so
+/// that the rate holds.
 ///
 /// # Errors
 /// The socket cannot be opened.
@@ -147,8 +147,8 @@ mod tests {
         let time = Some(Time::from_millis(200));
         let report =
             send(&Sending { to, payload: 100, time, rate: BitRate(1_024_000), ..sending(Gaps::Constant, 0.0) });
-        // 128 B at 1.024 Mbit/s are 1000 packets a second; a machine that is busy at the end costs some. The receive buffer
-        // holds them all.
+        // 128 B at 1.024 Mbit/s are 1000 packets a second; a machine that is busy at the end costs some. The receive
+        // buffer holds them all.
         let sent = report.unwrap()["packets"].as_u64().unwrap();
         assert!((100..=200).contains(&sent), "{sent}");
         let mut buffer = [0; 200];

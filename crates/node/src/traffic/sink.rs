@@ -55,15 +55,16 @@ impl Stream {
     }
 }
 
-/// Receives at `address` until a signal ends it (SIGINT, SIGTERM) or `time` is over. `report` gets `{"ready": true}` once
-/// it can receive, then, at every SIGUSR1 and at the end, what was counted since the last time.
+/// Receives at `address` until a signal ends it (SIGINT, SIGTERM) or `time` is over. `report` gets `{"ready": true}`
+/// once it can receive, then, at every SIGUSR1 and at the end, what was counted since the last time.
 ///
 /// # Errors
 /// The socket cannot be opened.
 pub fn receive(address: SocketAddr, time: Option<Time>, mut report: impl FnMut(&Json)) -> Result<(), Error> {
     let socket = UdpSocket::bind(address)?;
     socket.set_read_timeout(Some(LOOK))?;
-    // As much as the system grants: what it has no room for while the sink waits for the processor looks lost on the way.
+    // As much as the system grants: what it has no room for while the sink waits for the processor looks lost on the
+    // way.
     rustix::net::sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)?;
     io::note_signals();
     let mut streams: BTreeMap<u32, Stream> = BTreeMap::new();

@@ -25,7 +25,12 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// What must work in a namespace, tried in one that vanishes at once.
 const PROBE: &str = "ip link add v0 type veth && tc qdisc add dev v0 clsact && \
-                     tc qdisc add dev v0 root handle 1: htb && tc qdisc replace dev v0 root tbf rate 1mbit burst 1600 limit 3000";
+                     tc qdisc add dev v0 root handle 1: htb && tc qdisc replace dev v0 root tbf rate 1mbit burst 1600 \
+                     limit 3000";
+
+/// Meters what comes in at `in0` and manages what goes out at `out0`.
+pub const TWO_PORTS: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n\
+                             [[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n";
 
 /// Why there can be no laboratory here, if so.
 pub fn missing() -> Option<String> {
@@ -109,7 +114,8 @@ impl Lab {
         self.folder.join("bpf")
     }
 
-    /// A veth pair: `(namespace, interface, address)` at either end. Neighbours know each other, so that no ARP is sent.
+    /// A veth pair: `(namespace, interface, address)` at either end. Neighbours know each other, so that no ARP is
+    /// sent.
     pub fn wire(&self, a: (&str, &str, &str), b: (&str, &str, &str)) {
         let (from, to) = (self.namespace(a.0), self.namespace(b.0));
         let pair = ["-n", &from, "link", "add", a.1, "type", "veth", "peer", "name", b.1, "netns", &to];

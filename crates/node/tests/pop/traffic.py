@@ -4,8 +4,8 @@
 namespaces share. A connection is `[address, "upload" or "download", congestion control, time at which it is made]`.
 Prints JSON: direction to address to bytes.
 
-`traffic.py echo` answers datagrams, `traffic.py reach ADDRESSES` sends one from each address and waits for its answer; it
-prints how many there were.
+`traffic.py echo` answers datagrams, `traffic.py reach ADDRESSES` sends one from each address and waits for its answer;
+it prints how many there were.
 """
 
 import json

@@ -1,4 +1,5 @@
-//! A client and a server in network namespaces with the forwarder between them, removed with everything whatever happens.
+//! A client and a server in network namespaces with the forwarder between them, removed with everything whatever
+//! happens.
 #![allow(dead_code)]
 
 use fairlane_node::io::Interface;
@@ -96,8 +97,8 @@ impl Testbed {
         testbed
     }
 
-    /// Sends frames from the client and gives those that the server gets, tags put back, until it has as many or none has
-    /// come for `patience`.
+    /// Sends frames from the client and gives those that the server gets, tags put back, until it has as many or none
+    /// has come for `patience`.
     pub fn exchange(&self, frames: &[Vec<u8>], patience: Duration) -> Vec<Vec<u8>> {
         let at = |host: usize, name: &'static str| {
             let namespace = std::fs::File::open(format!("/run/netns/{}", self.names[host])).unwrap();
@@ -261,7 +262,8 @@ impl Drop for Running {
     }
 }
 
-/// Adds reports up until `is_over` holds for their sums, for half a minute at most: what is missing then is missing for good.
+/// Adds reports up until `is_over` holds for their sums, for half a minute at most: what is missing then is missing for
+/// good.
 pub fn until<const N: usize>(mut running: [&mut Running; N], is_over: impl Fn(&[Json; N]) -> bool) -> [Json; N] {
     let mut sums = running.each_mut().map(|one| one.report());
     let begin = Instant::now();

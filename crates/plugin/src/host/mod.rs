@@ -1,8 +1,8 @@
 //! Loads a library of schemes.
 //!
-//! What a library is said to be, name, version and the hash of its file, stands in the configuration of every run with one
-//! of its schemes, so that results of two builds are never taken for the same. A library stays loaded until the process
-//! ends.
+//! What a library is said to be, name, version and the hash of its file, stands in the configuration of every run with
+//! one of its schemes, so that results of two builds are never taken for the same. A library stays loaded until the
+//! process ends.
 //!
 //! Every mistake is one line that begins with the path.
 
@@ -180,8 +180,8 @@ thread_local! {
     static IN_LIBRARY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls foreign code. What unwinds out of it, such as an exception of C++, ends the process: no rule says what state it
-/// has left. So does `exit`, which would look like success.
+/// Calls foreign code. What unwinds out of it, such as an exception of C++, ends the process: no rule says what state
+/// it has left. So does `exit`, which would look like success.
 #[inline]
 fn guarded<T>(body: impl FnOnce() -> T) -> T {
     struct EndsProcess;
@@ -199,8 +199,9 @@ fn guarded<T>(body: impl FnOnce() -> T) -> T {
     answer
 }
 
-/// Has [`report_exit`] called at the exit of the process, by each of as many threads as may be in foreign code: `exit` takes the
-/// next function from its list, and a second thread that finds none left would end the process before the first one can.
+/// Has [`report_exit`] called at the exit of the process, by each of as many threads as may be in foreign code: `exit`
+/// takes the next function from its list, and a second thread that finds none left would end the process before the
+/// first one can.
 #[cfg(unix)]
 fn watch_exits() {
     const MOST_THREADS: usize = 1024;

@@ -1,5 +1,5 @@
-//! AFC: a flow whose share of the enqueued bytes exceeds the fair one is shut out until it does not, unless it has credit
-//! from a time when it had less.
+//! AFC: a flow whose share of the enqueued bytes exceeds the fair one is shut out until it does not, unless it has
+//! credit from a time when it had less.
 //!
 //! Source: Chatranon, Labrador and Banerjee, "A Credit-based Active Queue Management (AQM) Mechanism to Achieve
 //! Fairness in the Internet" (afc), section 3. The bitmap: Estan, Varghese and Fisk, "Counting the Number of Active

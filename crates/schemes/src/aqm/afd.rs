@@ -10,8 +10,8 @@
 //! | (3) | drop with `d_i = max(0, 1 - m_fair/m_i)` | `Afd::admit` |
 //! | (4) | every interval: `m_fair += alpha*(q_old - q_target) - beta*(q - q_target)`, kept between `min_fair` and b | `FairShare::catch_up` |
 //!
-//! q is the queue in packets at the end of the interval, `q_old` at the end of the one before. As `beta > alpha`, m_fair
-//! rests only where `q = q_target`.
+//! q is the queue in packets at the end of the interval, `q_old` at the end of the one before. As `beta > alpha`,
+//! m_fair rests only where `q = q_target`.
 //!
 //! Updates need no timer: between two events the queue does not change, and those that were missed are made up for at
 //! the next. Parameters by which nothing would ever be dropped are refused: a target at the limit, a `min_fair` of the
@@ -56,7 +56,8 @@ params! {
         /// Entries of the shadow buffer.
         shadow_entries: u32 = 500, in 1..=1000000, symbol "b", source "AFD: 500 to 2000";
         /// Probability that an arrival is sampled.
-        sampling_probability: f64 = 0.1, in 0.000001..=1.0, symbol "1/s", source "our choice; implementations 1/500 and 1/10";
+        sampling_probability: f64 = 0.1, in 0.000001..=1.0, symbol "1/s",
+            source "our choice; implementations 1/500 and 1/10";
         /// Which entry a sample replaces.
         replacement: Replacement = "oldest", source "our choice; AFD either";
         /// Whether an entry weighs its packet's length over the MTU; otherwise 1.
@@ -114,7 +115,8 @@ impl SchemeSpec for AfdScheme {
         let full = buffer.limit.part(1.0);
         if let Some(target) = params.target.filter(|&target| target == full) {
             let problem = format!(
-                "\"{target}\" is out of range, it must be below the limit of the queue, {}: the fair share would not fall",
+                "\"{target}\" is out of range, it must be below the limit of the queue, {}: the fair share would not \
+                 fall",
                 buffer.limit
             );
             return error("target", problem);

@@ -2,8 +2,8 @@
 //!
 //! Source: MacDavid, Chen and Rexford, "Scalable Real-Time Bandwidth Fairness in Switches", INFOCOM 2023 and IEEE/ACM
 //! Transactions on Networking 32(2), 2024. Only the abstract could be read; the rules are those of the authors' public
-//! program for Tofino and its simulation (github.com/Princeton-Cabernet/AHAB, `p4src` and `python`). C is the rate of the
-//! link, T the limit, L the length of an arrival.
+//! program for Tofino and its simulation (github.com/Princeton-Cabernet/AHAB, `p4src` and `python`). C is the rate of
+//! the link, T the limit, L the length of an arrival.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -33,8 +33,8 @@
 //! 7. (5) and (6) are done by the first arrival of an epoch, and epochs without arrivals leave T alone, as there.
 //! 8. C is the rate of the link, and (2) stands before a buffer; the program takes 100 Mbit/s.
 //!
-//! Not implemented: slices and their weights; drops and marks for TCP by counting bytes down, which the program chooses by
-//! the protocol field: here all users are treated as its UDP.
+//! Not implemented: slices and their weights; drops and marks for TCP by counting bytes down, which the program chooses
+//! by the protocol field: here all users are treated as its UDP.
 
 use crate::contract::prelude::*;
 use crate::flows::hash::{bucket, hash};
@@ -59,7 +59,8 @@ params! {
         /// Binary logarithm of the limit's highest bit over the distance of the other two limits.
         step: u32 = 1, in 0..=16, source "add_delta_rules.py, threshold_simulations.py; 4 in default_settings.sh";
         /// What a user may send at least.
-        least_limit: BitRate = "1 kbit/s", in "1 bit/s"..="100 Gbit/s", source "ours; 64 steps of 16 kbit/s in the program";
+        least_limit: BitRate = "1 kbit/s", in "1 bit/s"..="100 Gbit/s",
+            source "ours; 64 steps of 16 kbit/s in the program";
     }
 }
 
@@ -71,7 +72,8 @@ impl SchemeSpec for AhabScheme {
     const ABOUT: About = About {
         title: "Approximate hierarchical allocation of bandwidth, AHAB",
         kind: "one queue per class and scheduler; drops the arriving packet",
-        summary: "Holds every user to one limit, measured in a sketch, and moves the limit by interpolation between what it and two others let through.",
+        summary: "Holds every user to one limit, measured in a sketch, and moves the limit by interpolation between \
+                  what it and two others let through.",
         source: "MacDavid, Chen, Rexford: Scalable Real-Time Bandwidth Fairness in Switches, INFOCOM 2023",
         state: "port: 3 rows of 2048 rates, 4 rates, limit; user: none",
     };

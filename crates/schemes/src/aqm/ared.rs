@@ -120,7 +120,8 @@ impl SchemeSpec for AredScheme {
         kind: "one queue per class and scheduler; drops or marks the arriving packet",
         summary: "RED that moves its largest early drop probability so that the average queue stays between the \
                   thresholds.",
-        source: "Floyd, Gummadi, Shenker: Adaptive RED, 2001; Feng et al.: A Self-Configuring RED Gateway, INFOCOM 1999",
+        source: "Floyd, Gummadi, Shenker: Adaptive RED, 2001; Feng et al.: A Self-Configuring RED Gateway, INFOCOM \
+                 1999",
         state: "port: that of RED, max_p and the time of its last change; flow: none",
     };
     type Params = AredParams;

@@ -350,7 +350,8 @@ mod tests {
     #[test]
     fn a_flow_above_its_share_is_not_spared_what_red_drops() {
         let mut rng = Rng::stream(1, 0, "test", 0);
-        // Hit is about 0.4, Fair 1/3: rule (4) takes one in five. At max_th, without the gentle line, RED takes the rest.
+        // Hit is about 0.4, Fair 1/3: rule (4) takes one in five. At max_th, without the gentle line, RED takes the
+        // rest.
         let mut queue = loaded(3, &mut rng);
         let red = RedPartParams { weight: 1.0, gentle: false, ..Default::default() };
         queue.red = RedCore::new(red.settings(QueueLimit::Packets(24)), BitRate(5_000_000));

@@ -1,7 +1,7 @@
 //! CHOKe: an arrival is compared with packets drawn from the queue; if one is of the same flow, both are dropped.
 //!
-//! Source: Pan, Prabhakar and Psounis, "CHOKe: A Stateless Active Queue Management Scheme for Approximating Fair Bandwidth
-//! Allocation", IEEE INFOCOM 2000; the self-adjusting variant as described in afc section 4.
+//! Source: Pan, Prabhakar and Psounis, "CHOKe: A Stateless Active Queue Management Scheme for Approximating Fair
+//! Bandwidth Allocation", IEEE INFOCOM 2000; the self-adjusting variant as described in afc section 4.
 //!
 //! | average queue of RED | rule | code |
 //! |---|---|---|
@@ -9,9 +9,9 @@
 //! | above | draw packets; those of the arrival's flow are dropped, and the arrival with them | `Choke::drops_early` |
 //! | above, no match | RED decides, see [`super::red`] | `RedCore::decide` |
 //!
-//! Basic: `draws` packets. Self-adjusting: with the average in the i-th of k equal regions between `min_th` and `max_th`,
-//! `i = clamp(ceil(k (avg - min_th) / (max_th - min_th)), 1, k)`, 2i packets; above `max_th`, for which afc names no region,
-//! `draws_beyond`.
+//! Basic: `draws` packets. Self-adjusting: with the average in the i-th of k equal regions between `min_th` and
+//! `max_th`, `i = clamp(ceil(k (avg - min_th) / (max_th - min_th)), 1, k)`, 2i packets; above `max_th`, for which afc
+//! names no region, `draws_beyond`.
 //!
 //! A draw is a random index into an array without gaps, linked in the order of arrival; a removal moves the last of the
 //! array into the hole (`RandomAccessFifo`). Both are O(1) in the worst case.

@@ -61,7 +61,8 @@ impl SchemeSpec for CobaltScheme {
     const ABOUT: About = About {
         title: "CoDel and BLUE alternate, COBALT",
         kind: "one queue per class and scheduler; drops or marks at the head",
-        summary: "Drops at the head by CoDel with a count that decays, and by a probability that overflows raise and idle times lower.",
+        summary: "Drops at the head by CoDel with a count that decays, and by a probability that overflows raise and \
+                  idle times lower.",
         source: "Linux sch_cake; Palmei et al.: Design and Evaluation of COBALT Queue Discipline, LANMAN 2019",
         state: "port: 2 times, count, probability; flow: none",
     };

@@ -220,8 +220,8 @@ mod tests {
     fn drops_grow_with_the_square_root_of_their_number() {
         let mut cobalt = Cobalt::default();
         assert!(run(&mut cobalt, 0..10, SHORT).is_empty());
-        // (C2) at 10: next = 110. Then count = 2, 3, 4, 5: next = 110 + 70.71 = 180.71, + 57.74 = 238.45, + 50 = 288.45,
-        // + 44.72 = 333.17; the first millisecond not before each.
+        // (C2) at 10: next = 110. Then count = 2, 3, 4, 5: next = 110 + 70.71 = 180.71, + 57.74 = 238.45, + 50 =
+        // 288.45, + 44.72 = 333.17; the first millisecond not before each.
         assert_eq!(run(&mut cobalt, 10..334, LONG), [110, 181, 239, 289]);
         assert_eq!(cobalt.count, 5);
     }

@@ -49,7 +49,8 @@ impl SchemeSpec for CodelScheme {
     const ABOUT: About = About {
         title: "Controlled delay",
         kind: "one queue per class and scheduler; drops or marks at the head",
-        summary: "Drops at the head of the queue, at a rate that grows with the square root of the number of drops, while the least delay of an interval is above a target.",
+        summary: "Drops at the head of the queue, at a rate that grows with the square root of the number of drops, \
+                  while the least delay of an interval is above a target.",
         source: "RFC 8289",
         state: "port: 2 times, 2 counts",
     };
@@ -429,8 +430,8 @@ mod tests {
 
     #[test]
     fn marks_in_place_of_drops_if_both_sides_want_it() {
-        // The delay passes 5 ms at 6 ms, is bad for an interval at 106 ms and noted at the next departure, 106.8 ms. Drop
-        // n + 1 comes 100 ms * (1/sqrt(1) + ... + 1/sqrt(n)) later: n = 103 is the last before 1998 ms.
+        // The delay passes 5 ms at 6 ms, is bad for an interval at 106 ms and noted at the next departure, 106.8 ms.
+        // Drop n + 1 comes 100 ms * (1/sqrt(1) + ... + 1/sqrt(n)) later: n = 103 is the last before 1998 ms.
         let later = |n: u32| 106.8 + 100.0 * (1..=n).map(|k| 1.0 / f64::from(k).sqrt()).sum::<f64>();
         assert!(later(103) < 1998.0 && later(104) > 1998.0);
         assert_eq!(at_port(Ecn::Ect0, false), (104, 0, 0));

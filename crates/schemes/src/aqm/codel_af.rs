@@ -1,9 +1,10 @@
 //! CodelAF: CoDel of each flow in one common queue, whose target is the stricter the more of the queue is the flow's.
 //!
-//! Source: Morton and Heist, "Controlled Delay Approximate Fairness AQM", draft-morton-tsvwg-codel-approx-fair-01, 2020,
-//! section 3; its reference implementation `sch_cnq_codel_af.c` (github.com/chromi/sce), where the draft leaves it open;
-//! the same authors' "Cheap Nasty Queueing", draft-morton-tsvwg-cheap-nasty-queueing-01, 2019, for `sparse_first`.
-//! A packet at the head has waited for d; its flow has n of the N packets that wait, and a flows have packets.
+//! Source: Morton and Heist, "Controlled Delay Approximate Fairness AQM", draft-morton-tsvwg-codel-approx-fair-01,
+//! 2020, section 3; its reference implementation `sch_cnq_codel_af.c` (github.com/chromi/sce), where the draft leaves
+//! it open; the same authors' "Cheap Nasty Queueing", draft-morton-tsvwg-cheap-nasty-queueing-01, 2019, for
+//! `sparse_first`. A packet at the head has waited for d; its flow has n of the N packets that wait, and a flows have
+//! packets.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -15,7 +16,8 @@
 //! | (6) | buffer full: drop at the head, and tell the COBALT of that flow | `CodelAf::make_room` |
 //! | (7) | `sparse_first`: a packet whose flow has nothing queued goes first of all, and leaves a dummy in the common queue, which has to leave before the flow counts as sparse again; it is not judged | `CodelAf::enqueue` |
 //!
-//! Flows with an even share of the queue (`n = N/a`) see CoDel with its target; one with half of that has twice the target.
+//! Flows with an even share of the queue (`n = N/a`) see CoDel with its target; one with half of that has twice the
+//! target.
 //!
 //! Cost: a hash, two products, COBALT. State: 48 bytes for each of the 1024 flows of the table, used or not.
 //!
@@ -69,8 +71,10 @@ impl SchemeSpec for CodelAfScheme {
     const ABOUT: About = About {
         title: "CoDel with approximate fairness, CodelAF",
         kind: "one queue; drops or marks at the head, by flow",
-        summary: "Runs a CoDel for each flow of one queue and scales the delay that it sees by the flow's part of the queue.",
-        source: "Morton, Heist: Controlled Delay Approximate Fairness AQM, draft-morton-tsvwg-codel-approx-fair-01, 2020",
+        summary: "Runs a CoDel for each flow of one queue and scales the delay that it sees by the flow's part of the \
+                  queue.",
+        source: "Morton, Heist: Controlled Delay Approximate Fairness AQM, draft-morton-tsvwg-codel-approx-fair-01, \
+                 2020",
         state: "port: 1024 flows with 4 numbers of COBALT and 1 count each",
     };
     const ORDERS_PACKETS: bool = true;
@@ -323,7 +327,8 @@ mod tests {
 
     #[test]
     fn only_the_flow_that_fills_the_queue_is_told() {
-        // Flow 2 has one or two of 50 packets, which wait for 60 ms: at most 60 * 2 * 2 / 50 = 4.8 ms, less than the target.
+        // Flow 2 has one or two of 50 packets, which wait for 60 ms: at most 60 * 2 * 2 / 50 = 4.8 ms, less than the
+        // target.
         let (drops, marks) = beside_a_long_flow(Ecn::NotEct);
         assert!(!drops.is_empty() && drops.iter().all(|&flow| flow == 1) && marks == 0, "{drops:?}");
         let (drops, marks) = beside_a_long_flow(Ecn::Ect0);
@@ -332,8 +337,8 @@ mod tests {
 
     #[test]
     fn signals_of_a_flow_alone_are_those_of_cobalt() {
-        // A queue that holds 90 packets; at 6 ms the delay is 6 ms. Signal n comes at the first departure from 106 + 100 *
-        // (1/sqrt(2) + ... + 1/sqrt(n)) ms on, as in the tests of COBALT.
+        // A queue that holds 90 packets; at 6 ms the delay is 6 ms. Signal n comes at the first departure from 106 +
+        // 100 * (1/sqrt(2) + ... + 1/sqrt(n)) ms on, as in the tests of COBALT.
         let (mut queue, mut rng) = port(&CodelAfParams::default(), 1000);
         let mut drops = Drops::default();
         for step in 0..1666 {

@@ -1,8 +1,9 @@
-//! CP-AQM: congestion policing at the queue. Every user has an allowance of congestion and pays for each packet what the
-//! queue's own congestion costs.
+//! CP-AQM: congestion policing at the queue. Every user has an allowance of congestion and pays for each packet what
+//! the queue's own congestion costs.
 //!
-//! Source: abc2018 II and its references 30 and 32, after the congestion policers of ConEx (RFC 7713). Only the idea was available
-//! to us: policers per user in front of one queue, fed by its state in place of ConEx marks. All numbers are our choice.
+//! Source: abc2018 II and its references 30 and 32, after the congestion policers of ConEx (RFC 7713). Only the idea
+//! was available to us: policers per user in front of one queue, fed by its state in place of ConEx marks. All numbers
+//! are our choice.
 //!
 //! | number | rule | code |
 //! |---|---|---|

@@ -1,8 +1,8 @@
 //! DOCSIS queue protection: DualPI2 whose L queue ejects packets of the flows that build it.
 //!
-//! Source: Briscoe and White, "The DOCSIS Queue Protection Algorithm to Preserve Low Latency", RFC 9957, 2026, read in its
-//! draft draft-briscoe-docsis-q-protection-02, whose section numbers these are; CableLabs' `QueueProtection` for ns-3,
-//! after the same Annex P of CM-SP-MULPIv3.1. RFC 9332 for the two queues, see [`super::dualpi2`].
+//! Source: Briscoe and White, "The DOCSIS Queue Protection Algorithm to Preserve Low Latency", RFC 9957, 2026, read in
+//! its draft draft-briscoe-docsis-q-protection-02, whose section numbers these are; CableLabs' `QueueProtection` for
+//! ns-3, after the same Annex P of CM-SP-MULPIv3.1. RFC 9332 for the two queues, see [`super::dualpi2`].
 //!
 //! | number | rule, with the section of the draft | code |
 //! |---|---|---|
@@ -14,15 +14,15 @@
 //! | (6) | eject if `qdelay > CRITICALqL` and `qdelay * score > CRITICALqL * CRITICALqLSCORE`, or `score >= MAX` (4.2.1) | [`QueueProtection::ejects`] |
 //! | (7) | an ejected packet goes to the classic queue, its ECN field as it was (5.5) | [`super::dualpi2`] |
 //!
-//! The score is the congestion that a flow has caused, in time: bytes that came, each times the probability of a mark at
-//! that moment, over the rate of marked bytes that a flow may have without end. It ages by itself as time passes.
+//! The score is the congestion that a flow has caused, in time: bytes that came, each times the probability of a mark
+//! at that moment, over the rate of marked bytes that a flow may have without end. It ages by itself as time passes.
 //!
 //! Cost: for an L packet two comparisons of buckets, a division, some additions, a hash; nothing for others. State: 33
 //! buckets of 16 bytes.
 //!
 //! Deviations:
-//! 1. The two queues are those of DualPI2 with the parameters of RFC 9332, the ramp apart: DOCSIS has PIE in its classic
-//!    queue, other gains, and marks L packets when they come, not when they leave.
+//! 1. The two queues are those of DualPI2 with the parameters of RFC 9332, the ramp apart: DOCSIS has PIE in its
+//!    classic queue, other gains, and marks L packets when they come, not when they leave.
 //! 2. CRITICALqL is MAXTH after (2), as in CableLabs' model; the draft sets it to the MAXTH that is configured.
 //! 3. (1) counts the arriving packet, as CableLabs' model does; the draft leaves that to the queue.
 //! 4. An ejected packet is marked or dropped by the classic queue as every packet there is; DOCSIS does not mark there.
@@ -71,8 +71,8 @@ impl SchemeSpec for DocsisQpScheme {
     const ABOUT: About = About {
         title: "DOCSIS queue protection",
         kind: "two queues by ECN codepoint with a weighted scheduler; drops or marks at dequeue, tail drop",
-        summary: "DualPI2 that sends L packets of flows with much congestion of their own to the classic queue once the L \
-                  queue is too long.",
+        summary: "DualPI2 that sends L packets of flows with much congestion of their own to the classic queue once \
+                  the L queue is too long.",
         source: "Briscoe, White: The DOCSIS Queue Protection Algorithm to Preserve Low Latency, RFC 9957, 2026",
         state: "port: that of DualPI2; 33 buckets with a flow and a time each",
     };
@@ -354,8 +354,9 @@ mod tests {
             share in 0.01f64..0.99,
             (waiting, bytes) in (12_500u64..25_000, 40u32..1400),
         ) {
-            // Draft 3. From 1 ms on all is marked; at most 26 400 B wait: 2.11 ms. A flow of `share` of AGING never has a
-            // score above that of one packet, 1400/2^19 s = 2.67 ms times 2.11/1 < 4 ms * 1.41: ask for less than 4 ms.
+            // Draft 3. From 1 ms on all is marked; at most 26 400 B wait: 2.11 ms. A flow of `share` of AGING never has
+            // a score above that of one packet, 1400/2^19 s = 2.67 ms times 2.11/1 < 4 ms * 1.41: ask for less than
+            // 4 ms.
             let score_ms = f64::from(bytes) / 524.288;
             prop_assume!(score_ms * (waiting as f64 + f64::from(bytes)) * 80e-6 < 4.0);
             let mut ours = guard(&DocsisQpParams::default());
@@ -406,8 +407,8 @@ mod tests {
 
     #[test]
     fn the_more_harm_there_is_the_less_record_it_takes() {
-        // Draft, Figure 4: at 1, 2 and 4 times the critical delay a score above 4, 2 and 1 ms is ejected; at the critical
-        // delay itself none is.
+        // Draft, Figure 4: at 1, 2 and 4 times the critical delay a score above 4, 2 and 1 ms is ejected; at the
+        // critical delay itself none is.
         let guard = guard(&DocsisQpParams::default());
         let us = Time::from_micros;
         for (delay_us, limit_us) in [(1001, 3996), (2000, 2000), (4000, 1000), (8000, 500)] {
@@ -446,8 +447,9 @@ mod tests {
             let packet = TestPacket { ecn: Ecn::Ect1, ..Default::default() };
             queue.enqueue(packet, Time::ZERO, &mut rng, &mut drops);
         }
-        // At 10 Mbit/s a packet takes 1.2 ms, marks begin at 3.2 and all are marked at 3.724 ms. Packets 1 and 2 find 1.2
-        // and 2.4 ms; 3 finds 3.6 ms, p = 0.763, score 2.18 ms; 4 finds 4.8 ms, score 5.04 ms: ejected, as all that follow.
+        // At 10 Mbit/s a packet takes 1.2 ms, marks begin at 3.2 and all are marked at 3.724 ms. Packets 1 and 2 find
+        // 1.2 and 2.4 ms; 3 finds 3.6 ms, p = 0.763, score 2.18 ms; 4 finds 4.8 ms, score 5.04 ms: ejected, as all that
+        // follow.
         let readings = readings(|report| queue.report(report));
         assert!(readings.contains(&("low_queue_packets", 3.0)), "{readings:?}");
         assert!(readings.contains(&("ejected_packets", 17.0)), "{readings:?}");

@@ -296,8 +296,8 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
             let before = self.base_probability;
             self.update(tick);
             let delay_s = self.delay_before_s;
-            // An empty port at rest stays so. If nothing leaves a port, its delay grows with each tick: a p' that no step
-            // moves any more, or of 1 above the target, stays until something does.
+            // An empty port at rest stays so. If nothing leaves a port, its delay grows with each tick: a p' that no
+            // step moves any more, or of 1 above the target, stays until something does.
             let is_at_rest = if self.backlog.packets == 0 {
                 self.base_probability == 0.0 && delay_s == 0.0
             } else {
@@ -553,8 +553,8 @@ mod tests {
         // From p_C = 25 % on, marks turn into drops.
         let (dropped, marked) = serve(&params, 0.5, Ecn::Ect0, 1000);
         assert!((249..=250).contains(&dropped) && marked == 0);
-        // With a coupling below 1 that is p_C = 1, not 1/k^2. The sum is 1 with the first of 9000 packets and passes it with
-        // each further one; the last is alone and passes.
+        // With a coupling below 1 that is p_C = 1, not 1/k^2. The sum is 1 with the first of 9000 packets and passes it
+        // with each further one; the last is alone and passes.
         let counts = serve(
             &DualPi2Params { control: ControlParams { coupling: 0.5, ..Default::default() }, ..Default::default() },
             1.0,

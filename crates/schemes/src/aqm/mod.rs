@@ -1,7 +1,8 @@
 //! Active queue management without labels: what a port can do that sees packets, and perhaps flows, but no edge.
 //!
 //! Below the schemes: [`red_core`], [`pie_core`] and [`cobalt_core`], what several share; [`with_red`],
-//! RED as a part of another scheme; [`sampled_queue`], from which BLACK and CHOKe draw packets; `virtual_queue`, the last packets, of which BLACK and AFC take shares.
+//! RED as a part of another scheme; [`sampled_queue`], from which BLACK and CHOKe draw packets; `virtual_queue`, the
+//! last packets, of which BLACK and AFC take shares.
 
 pub mod afc;
 pub mod afd;

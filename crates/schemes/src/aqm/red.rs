@@ -37,7 +37,8 @@ impl SchemeSpec for RedScheme {
         title: "Random early detection",
         kind: "one queue per class and scheduler; drops or marks the arriving packet",
         summary: "Drops or marks arrivals with a probability that grows with the average queue.",
-        source: "Floyd, Jacobson: Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM ToN 1993; RFC 3168",
+        source: "Floyd, Jacobson: Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM ToN 1993; RFC \
+                 3168",
         state: "port: average, count, idle time; flow: none",
     };
     type Params = RedParams;
@@ -137,7 +138,8 @@ mod tests {
         let drops = offer(&immediate(false, true, false), Ecn::NotEct, 100);
         assert!(drops.0.iter().all(|(_, reason, backlog)| *reason == DropReason::Aqm && backlog.packets <= 4));
         assert_eq!(drops.0.len(), 96);
-        // Gentle with max_p = 1: p_b is 1 from 4 packets on, so that wait finds c*p_b >= 1 at once and drops for certain.
+        // Gentle with max_p = 1: p_b is 1 from 4 packets on, so that wait finds c*p_b >= 1 at once and drops for
+        // certain.
         let drops = offer(&immediate(false, true, true), Ecn::NotEct, 100);
         assert!(drops.0.iter().all(|(_, reason, backlog)| *reason == DropReason::Aqm && backlog.packets <= 4));
         assert_eq!(drops.0.len(), 96);

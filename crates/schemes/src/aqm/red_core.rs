@@ -42,7 +42,8 @@ choices! {
         Second = "second",
         /// `1-exp(-10/C_pkt)`: in a tenth of a second (ns weight -2).
         TenthSecond = "tenth_second",
-        /// `1-exp(-1/(10*rtt*C_pkt))`, `rtt = max(100 ms, 3*(link_delay + 1/C_pkt))`: in ten round trips (ns weight -1).
+        /// `1-exp(-1/(10*rtt*C_pkt))`, `rtt = max(100 ms, 3*(link_delay + 1/C_pkt))`: in ten round trips (ns weight
+        /// -1).
         TenRtt = "ten_rtt",
     }
 }
@@ -181,7 +182,8 @@ impl RedCore {
         if self.in_bytes { backlog.bytes as f64 } else { f64::from(backlog.packets) }
     }
 
-    /// Counts an arrival that finds `backlog` waiting: eq. (1) and (2). Every arrival, once, before [`RedCore::decide`].
+    /// Counts an arrival that finds `backlog` waiting: eq. (1) and (2). Every arrival, once, before
+    /// [`RedCore::decide`].
     #[inline]
     pub fn arrival(&mut self, backlog: Backlog, wire_bytes: u32, now: Time) {
         let mut kept = 1.0 - self.weight;

@@ -1,7 +1,7 @@
 //! Which part of what passed is of one flow: the virtual queue that BLACK and AFC take shares of, in three readings.
 //!
-//! afc section 3 calls `HitFraction` the share of a virtual queue of size m, which BLACK fills with sampled packets and AFC
-//! with enqueued ones, weighed by their bytes. When it is computed is left open:
+//! afc section 3 calls `HitFraction` the share of a virtual queue of size m, which BLACK fills with sampled packets and
+//! AFC with enqueued ones, weighed by their bytes. When it is computed is left open:
 //!
 //! | window | Hit of flow i | new value |
 //! |---|---|---|
@@ -91,8 +91,8 @@ impl Window {
         }
     }
 
-    /// A packet of `flow`, of weight `size`, passes: it enters window and cache, where `new` makes a record. Returns whether
-    /// a period ended with it; then all shares are settled.
+    /// A packet of `flow`, of weight `size`, passes: it enters window and cache, where `new` makes a record. Returns
+    /// whether a period ended with it; then all shares are settled.
     pub(super) fn pass<R: Record>(
         &mut self,
         cache: &mut LruCache<R>,
@@ -294,7 +294,8 @@ mod tests {
             let mut since: Vec<(u32, usize)> = Vec::new();
             for (at, &(flow, bytes)) in packets.iter().enumerate() {
                 window.pass(&mut cache, (flow, bytes), Time::ZERO, |share| share);
-                let first = since.iter().position(|&(other, _)| other == flow).map_or(at, |place| since.remove(place).1);
+                let first = since.iter().position(|&(other, _)| other == flow)
+                    .map_or(at, |place| since.remove(place).1);
                 since.insert(0, (flow, first));
                 since.truncate(cached as usize);
                 let start = (at + 1).saturating_sub(capacity as usize);

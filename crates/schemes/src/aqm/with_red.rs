@@ -1,7 +1,7 @@
 //! RED as a part of another scheme: its parameters, in one table with those of the scheme.
 //!
-//! Thresholds that are not given follow from the limit: a sixth and a half of it, which are the 50 and 150 packets of afc
-//! section 4 if 300 fit.
+//! Thresholds that are not given follow from the limit: a sixth and a half of it, which are the 50 and 150 packets of
+//! afc section 4 if 300 fit.
 
 use super::red_core::{RedParams, check_thresholds};
 use crate::contract::prelude::*;
@@ -108,9 +108,9 @@ mod tests {
         }
     }
 
-    /// An idle time at a link whose rate has changed, eq. (1) and (2) of [`crate::aqm::red_core`]: the average queue of a
-    /// port of scheme `S` whose weight is a half, after three packets, which find 0, 1 and 2 (averages 0, 1/2 and 5/4),
-    /// and a fourth after the time of two mean packets (1/8 of it are left).
+    /// An idle time at a link whose rate has changed, eq. (1) and (2) of [`crate::aqm::red_core`]: the average queue of
+    /// a port of scheme `S` whose weight is a half, after three packets, which find 0, 1 and 2 (averages 0, 1/2 and
+    /// 5/4), and a fourth after the time of two mean packets (1/8 of it are left).
     fn fades_in_idle_times<S: SchemeSpec>(params: impl FnOnce(RedPartParams) -> S::Params) {
         let params = params(RedPartParams { weight: 0.5, mean_packet: Bytes(1000), ..Default::default() });
         let port = Port { buffer: &BufferParams::default(), rate: BitRate(80_000_000), weights: &Weights::equal() };

@@ -59,7 +59,8 @@ params! {
         /// Number of FIFO queues.
         queues: u32 = 32, in 2..=4096, symbol "nQ", source "Sharma et al. 2018: what a switch has, 8 to 32; our choice";
         /// Bytes that a flow of weight 1 may send per round; absent: such that `nQ * BpR` is a third of the limit.
-        bytes_per_round: Option<Bytes> = null, in "64 B"..="16 MB", symbol "BpR", source "our choice; Sharma et al. 2018: 1 to 2 full packets, and buffers that hold the calendars of many flows";
+        bytes_per_round: Option<Bytes> = null, in "64 B"..="16 MB", symbol "BpR", source "our choice; Sharma et al. \
+            2018: 1 to 2 full packets, and buffers that hold the calendars of many flows";
         /// How bids are kept.
         bids: BidStore = "sketch", source "Sharma et al. 2018 section 3.2";
         /// Rows of the sketch.
@@ -77,7 +78,8 @@ impl SchemeSpec for AfqScheme {
     const ABOUT: About = About {
         title: "Approximate fair queueing",
         kind: "a calendar of FIFO queues; drops the arriving packet",
-        summary: "Puts each packet into the queue of the round in which fair queueing would send it, and drops it if that round is too far.",
+        summary: "Puts each packet into the queue of the round in which fair queueing would send it, and drops it if \
+                  that round is too far.",
         source: "Sharma, Liu, Atreya and Krishnamurthy 2018",
         state: "port: 4 x 2048 bids, or one for each waiting flow",
     };
@@ -93,8 +95,8 @@ impl SchemeSpec for AfqScheme {
             return Ok(());
         }
         let problem = format!(
-            "\"{}\" is out of range, {} queues of it must be less than the limit of the queue, {}: no flow would ever be \
-             held back",
+            "\"{}\" is out of range, {} queues of it must be less than the limit of the queue, {}: no flow would ever \
+             be held back",
             Bytes(calendar_bytes / u64::from(params.queues)),
             params.queues,
             buffer.limit,
@@ -445,7 +447,8 @@ mod tests {
             bytes in prop::sample::select(vec![None, Some(64), Some(1500), Some(3000)]),
         ) {
             let params =
-                AfqParams { bids, queues, bytes_per_round: bytes.map(Bytes), columns: 8, rows: 2, ..Default::default() };
+                AfqParams { bids, queues, bytes_per_round: bytes.map(Bytes), columns: 8, rows: 2,
+                    ..Default::default() };
             let records = survives(SchemeParams::Afq(params), limit, &noise);
             prop_assert_eq!(records, if bids == BidStore::Exact { 0 } else { 16 });
         }

@@ -1,4 +1,5 @@
-//! AIFO: one FIFO queue imitates a sorted queue by the packets that it lets in, the better their rank among the last ones.
+//! AIFO: one FIFO queue imitates a sorted queue by the packets that it lets in, the better their rank among the last
+//! ones.
 //!
 //! Source: Z. Yu, C. Hu, J. Wu, X. Sun, V. Braverman, M. Chowdhury, Z. Liu and X. Jin, "Programmable packet scheduling
 //! with a single queue", SIGCOMM 2021, by its abstract and by its authors' public simulation and switch program
@@ -13,19 +14,20 @@
 //! | (3) | every s-th arriving packet, admitted or not, enters W | [`RankWindow::arrived`] |
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`], as in the paper's
-//! fairness experiment: the port then drops what STFQ would push out. Ranks can also be drawn, to measure the imitation.
+//! fairness experiment: the port then drops what STFQ would push out. Ranks can also be drawn, to measure the
+//! imitation.
 //!
-//! Start tags grow with virtual time: a window that reaches back further than packets wait holds tags of the past, above
-//! which every packet is, and only rule (2)'s first part is left, a drop-tail queue of k C. The window should span no
-//! more than the packets that wait.
+//! Start tags grow with virtual time: a window that reaches back further than packets wait holds tags of the past,
+//! above which every packet is, and only rule (2)'s first part is left, a drop-tail queue of k C. The window should
+//! span no more than the packets that wait.
 //!
 //! Cost: 20 comparisons per packet, one look-up of a flow, a second one for a drop. State: 160 bytes for the window, 17
 //! bytes a flow whose finish tag is ahead of virtual time.
 //!
 //! Deviations:
-//! 1. `<=` in rule (2), by which the whole window below r is let in while `c <= k C`, so that the first condition follows
-//!    from the second, as a comment of the Linux qdisc of the authors of SCRR (`sch_aifo_stfq.c`) remarks. The simulation
-//!    has `<` and tests the first.
+//! 1. `<=` in rule (2), by which the whole window below r is let in while `c <= k C`, so that the first condition
+//!    follows from the second, as a comment of the Linux qdisc of the authors of SCRR (`sch_aifo_stfq.c`) remarks. The
+//!    simulation has `<` and tests the first.
 //! 2. Virtual time is the largest start tag that was served, as in the qdisc. The simulation takes that of the last
 //!    packet served, by which it may go back. At the end of a busy period all flows start anew, as in `stfq`.
 //! 3. A dropped packet leaves no trace in its flow, as in both.
@@ -65,7 +67,8 @@ impl SchemeSpec for AifoScheme {
     const ABOUT: About = About {
         title: "AIFO",
         kind: "FIFO; drops on arrival by rank and queue length",
-        summary: "Admits a packet to a single queue if its start tag is low among the last ones, the lower the fuller the queue.",
+        summary: "Admits a packet to a single queue if its start tag is low among the last ones, the lower the fuller \
+                  the queue.",
         source: "Yu et al.: Programmable Packet Scheduling with a Single Queue, SIGCOMM 2021",
         state: "port: 20 ranks, 17 bytes for each active flow",
     };
@@ -152,9 +155,9 @@ mod tests {
     #[test]
     fn a_flow_that_is_ahead_is_dropped_and_one_that_is_behind_gets_in() {
         let (mut queue, mut rng) = port(&AifoParams { window: 10, ..Default::default() }, 20);
-        // Tags 0, 8000, 16 000, each above all of the window: three are admitted, while c <= k C = 2. Then the tag stays
-        // at 24 000: with c = 3 the quantile may be 17/20/0.9 = 0.94, which 3 of 3, 3 of 4 ... are not above from the
-        // second on. Tag 32 000 with c = 4 may be at 0.89: 5 lower ones of 5 and of 6 ... a drop or two for each.
+        // Tags 0, 8000, 16 000, each above all of the window: three are admitted, while c <= k C = 2. Then the tag
+        // stays at 24 000: with c = 3 the quantile may be 17/20/0.9 = 0.94, which 3 of 3, 3 of 4 ... are not above from
+        // the second on. Tag 32 000 with c = 4 may be at 0.89: 5 lower ones of 5 and of 6 ... a drop or two for each.
         let dropped = offer(&mut queue, &mut rng, 0, &[1000; 6]).0;
         assert_eq!(dropped.iter().map(|drop| drop.1).collect::<Vec<_>>(), [DropReason::Aqm, DropReason::Aqm]);
         let before = queue.backlog().packets;
@@ -181,7 +184,8 @@ mod tests {
             let last = &window[window.len().saturating_sub(20)..];
             let below = last.iter().filter(|&&other| f64::from(other) < rank).count() as f64 / last.len() as f64;
             let (c, limit) = (f64::from(length), 20.0);
-            prop_assert_eq!(admits(&queue, rank), c / limit <= headroom || below <= (1.0 - c / limit) / (1.0 - headroom));
+            prop_assert_eq!(admits(&queue, rank),
+                c / limit <= headroom || below <= (1.0 - c / limit) / (1.0 - headroom));
             prop_assert!(!admits(&queue, rank) || admits(&queue, lower));
             prop_assert!(!admits(&longer, rank) || admits(&queue, rank));
         }

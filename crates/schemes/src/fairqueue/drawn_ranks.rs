@@ -147,9 +147,9 @@ mod tests {
     #[test]
     fn the_distributions_have_the_moments_of_their_definitions() {
         // Uniform on 0 ..= 99: mean 49.5. Poisson: mean 50. Exponential of mean 25, rounded down and cut at 100:
-        // 1/(e^0.04 - 1) - 100/(e^4 - 1) = 22.64; its mirror image at 100: 77.36. Convex: a Poisson variable of mean 100
-        // modulo 100; it is 100 or more with probability 0.5133, so that the mean is 100 - 51.33. Standard errors of
-        // the means of 100 000 draws: at most 0.15.
+        // 1/(e^0.04 - 1) - 100/(e^4 - 1) = 22.64; its mirror image at 100: 77.36. Convex: a Poisson variable of mean
+        // 100 modulo 100; it is 100 or more with probability 0.5133, so that the mean is 100 - 51.33. Standard errors
+        // of the means of 100 000 draws: at most 0.15.
         let expected = [
             (RankSource::Uniform, 49.5),
             (RankSource::Poisson, 50.0),

@@ -50,7 +50,8 @@ params! {
         /// What gets one share: each flow, which is one connection, or each user with all its flows.
         share_per: FlowKey = "user", source "Shreedhar and Varghese 1996 section II: the entity to be isolated is free";
         /// Bytes that a queue of weight 1 may send per round. At least a full packet for O(1).
-        quantum: Bytes = "1500 B", in "1 B"..="16 MB", symbol "Q", source "Shreedhar and Varghese 1996 section III; ns-2: 250 B";
+        quantum: Bytes = "1500 B", in "1 B"..="16 MB", symbol "Q", source "Shreedhar and Varghese 1996 section III; \
+            ns-2: 250 B";
         /// Which packet of the longest queue goes when the buffer is full.
         drop_from: DropFrom = "tail", source "our choice; ns-2: head";
     }
@@ -64,7 +65,8 @@ impl SchemeSpec for DrrScheme {
     const ABOUT: About = About {
         title: "Deficit round robin",
         kind: "a queue per user or flow, served in turn; drops from the longest",
-        summary: "Queues take turns; each turn is worth a quantum of bytes, and what a packet was too long for is saved for the next turn.",
+        summary: "Queues take turns; each turn is worth a quantum of bytes, and what a packet was too long for is \
+                  saved for the next turn.",
         source: "Shreedhar and Varghese 1996",
         state: "flow or user that waits: 1 queue, 1 deficit",
     };
@@ -455,7 +457,8 @@ mod tests {
             // max - min of the difference over time is its largest change over any interval.
             let mut served = vec![0.0; weights.len()];
             let mut extremes = vec![(0.0f64, 0.0f64); weights.len()];
-            let mut left: Vec<_> = (0..weights.len()).map(|user| sizes.iter().skip(user).step_by(weights.len()).count()).collect();
+            let count = |user| sizes.iter().skip(user).step_by(weights.len()).count();
+            let mut left: Vec<_> = (0..weights.len()).map(count).collect();
             for (user, bytes) in drain(&mut queue) {
                 served[user as usize] += f64::from(bytes) / weights[user as usize];
                 left[user as usize] -= 1;

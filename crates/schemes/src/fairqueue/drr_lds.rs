@@ -36,7 +36,8 @@ params! {
         /// Which packet of the longest queue goes when the buffer is full.
         drop_from: DropFrom = "tail", source "our choice";
         /// What an empty queue can save. Worth a sweep up to the size of the buffer; at 0 the scheme is DRR.
-        max_saving: Bytes = "15 kB", in "0 B"..="1 GB", symbol "D_max", source "our choice: 10 full packets; the paper was not at hand";
+        max_saving: Bytes = "15 kB", in "0 B"..="1 GB", symbol "D_max", source "our choice: 10 full packets; the \
+            paper was not at hand";
     }
 }
 
@@ -48,7 +49,8 @@ impl SchemeSpec for DrrLdsScheme {
     const ABOUT: About = About {
         title: "Deficit round robin with limited deficit savings",
         kind: "a queue per user or flow, served in turn; drops from the longest",
-        summary: "Deficit round robin in which a queue that runs empty saves turns, up to a limit, and may use them when packets come.",
+        summary: "Deficit round robin in which a queue that runs empty saves turns, up to a limit, and may use them \
+                  when packets come.",
         source: "Menth, Mehl and Veith 2018",
         state: "flow or user that waits or was there some rounds ago: 1 queue, 1 deficit, 1 round number",
     };

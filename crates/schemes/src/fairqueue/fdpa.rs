@@ -59,7 +59,8 @@ impl SchemeSpec for FdpaScheme {
     const ABOUT: About = About {
         title: "Flow dynamic priority assignment",
         kind: "FIFO queues under strict priority; drops the arriving packet",
-        summary: "Measures the rate of every user and gives packets of those above the fair share a lower priority, the lower the faster they are.",
+        summary: "Measures the rate of every user and gives packets of those above the fair share a lower priority, \
+                  the lower the faster they are.",
         source: "Cascone, Bonelli, Bianchi, Capone and Sansò 2017",
         state: "user that sent of late: 1 rate, 2 times",
     };
@@ -327,8 +328,8 @@ mod tests {
         // The first 41 packets have priority 0 and find room for 9. Serve them, and the same again.
         while queue.dequeue(Time::ZERO, &mut rng, &mut drops).is_some() {}
         (0..80).for_each(|_| queue.enqueue(packet(0, 1500), Time::ZERO, &mut rng, &mut drops));
-        // 9.6 to 19.2 Mbit/s are 1.9 to 3.8 shares, priorities 2, 3 and 4 in this order: the first two packets of priority 2
-        // take the quarter of 10 that is for 2 and all below.
+        // 9.6 to 19.2 Mbit/s are 1.9 to 3.8 shares, priorities 2, 3 and 4 in this order: the first two packets of
+        // priority 2 take the quarter of 10 that is for 2 and all below.
         let lengths: Vec<_> = (0..8).map(|priority| queue.queues.length(priority).packets).collect();
         assert_eq!(lengths, [0, 0, 2, 0, 0, 0, 0, 0]);
         // A user below its share finds the rest of the buffer, and goes first.
@@ -342,8 +343,8 @@ mod tests {
 
     #[test]
     fn a_user_below_its_share_loses_nothing_to_users_above_it() {
-        // Beside the last on a link of 10: 20 and 14 Mbit/s, of priorities 6 and 5; or 2.4, 3.4, 4.8 and 6.8, 1.2 to 3.4
-        // shares, of priorities 1 to 4. Each could fill its queue.
+        // Beside the last on a link of 10: 20 and 14 Mbit/s, of priorities 6 and 5; or 2.4, 3.4, 4.8 and 6.8, 1.2 to
+        // 3.4 shares, of priorities 1 to 4. Each could fill its queue.
         for rates in [&[20e6, 14e6, 2e6][..], &[2.4e6, 3.4e6, 4.8e6, 6.8e6, 1.6e6]] {
             for limit in [24, 100].map(QueueLimit::Packets) {
                 let sizes = vec![1500; rates.len()];

@@ -1,7 +1,7 @@
 //! FQ-CoDel: flows are hashed into queues that take turns, new ones first, each with a CoDel of its own.
 //!
-//! Source: RFC 8290, sections 4 and 5; RFC 8289 for CoDel, see [`crate::aqm::codel`]; Linux `sch_fq_codel.c` where the RFC leaves
-//! it open. The turns are those of [`super::new_and_old`].
+//! Source: RFC 8290, sections 4 and 5; RFC 8289 for CoDel, see [`crate::aqm::codel`]; Linux `sch_fq_codel.c` where the
+//! RFC leaves it open. The turns are those of [`super::new_and_old`].
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | (1) | CoDel at the queue drops at its head; what it lets pass is sent | `serve` |
 //! | (2) | buffer full: drop at the head of the queue with most bytes, `drop_batch` packets or half its bytes, whichever is first | `cut_longest` |
 //!
-//! Cost: O(1) per packet but for (2), see [`crate::fairqueue::queue_store`]; one hash. State: a record of 116 bytes for each
-//! of the 1024 queues, whether used or not; none per flow.
+//! Cost: O(1) per packet but for (2), see [`crate::fairqueue::queue_store`]; one hash. State: a record of 116 bytes for
+//! each of the 1024 queues, whether used or not; none per flow.
 //!
 //! Deviations:
 //! 1. The queue with most bytes is found through a heap, not by a scan of all.
@@ -65,7 +65,8 @@ params! {
         /// Most packets that one overflow drops.
         drop_batch: u32 = 64, in 1..=65536, source "RFC 8290 section 4.1, Linux";
         /// Which backlog has to exceed a full packet before CoDel drops.
-        short_queue: ShortQueue = "own", source "each queue on its own, as in ns-3; port in RFC 8289 section 4.4 and Linux";
+        short_queue: ShortQueue = "own", source "each queue on its own, as in ns-3; port in RFC 8289 section 4.4 and \
+                                                 Linux";
     }
 }
 
@@ -77,7 +78,8 @@ impl SchemeSpec for FqCodelScheme {
     const ABOUT: About = About {
         title: "Flow queue CoDel",
         kind: "hashed queues served in turn, new ones first; drops or marks at the head, on overflow in the longest",
-        summary: "Hashes flows into queues that take turns, lets queues that were empty go first, and keeps the delay of each short by CoDel.",
+        summary: "Hashes flows into queues that take turns, lets queues that were empty go first, and keeps the delay \
+                  of each short by CoDel.",
         source: "RFC 8290",
         state: "port: 1024 queues with 4 numbers of CoDel and 1 credit each",
     };
@@ -240,8 +242,8 @@ mod tests {
     fn codel_cuts_the_long_queue_and_leaves_the_short_one() {
         let params = FqCodelParams::default();
         let (drops, marks) = standing_queue::<FqCodelScheme>(&params, Ecn::NotEct);
-        // The delay passes 5 ms at 6 ms and is noted 100 ms later, at 106.8 or 108 ms; drop n + 1 comes 100 ms * (1/sqrt(1)
-        // + ... + 1/sqrt(n)) after that: n = 26 is the last before 998.4 ms.
+        // The delay passes 5 ms at 6 ms and is noted 100 ms later, at 106.8 or 108 ms; drop n + 1 comes 100 ms *
+        // (1/sqrt(1) + ... + 1/sqrt(n)) after that: n = 26 is the last before 998.4 ms.
         assert_eq!((drops.len(), marks), (27, 0));
         assert!(drops.iter().all(|&flow| flow == 1));
         let (drops, marks) = standing_queue::<FqCodelScheme>(&params, Ecn::Ect0);

@@ -13,8 +13,9 @@
 //! | (4) | buffer full, `overflow = "arriving"`: drop the arrival without asking PIE | `FqPie::enqueue` |
 //! | (5) | buffer full, `overflow = "longest"`: drop at the head of the queue with most bytes, `drop_batch` packets or half its bytes, whichever is first | `cut_longest` |
 //!
-//! Cost: O(1) per packet but for (5), see [`crate::fairqueue::queue_store`]; one hash; every 15 ms a step for each queue
-//! that is not at rest. State: a record of 140 bytes for each of the 1024 queues, whether used or not; none per flow.
+//! Cost: O(1) per packet but for (5), see [`crate::fairqueue::queue_store`]; one hash; every 15 ms a step for each
+//! queue that is not at rest. State: a record of 140 bytes for each of the 1024 queues, whether used or not; none per
+//! flow.
 //!
 //! Deviations:
 //! 1. Where the sources disagree, defaults are those of Linux: the arrival goes at a full buffer (ns-3: the longest
@@ -25,8 +26,8 @@
 //! 5. Classes are not looked at.
 //! 6. Those of PIE, see [`crate::aqm::pie`], but for the delay, which is the sojourn time in all three.
 //!
-//! Not implemented: the memory limit of Linux, which it counts, but does not enforce; the estimate of the departure rate,
-//! off by default in both; `CeThreshold`, `UseL4s` and the set-associative hash of ns-3, off by default.
+//! Not implemented: the memory limit of Linux, which it counts, but does not enforce; the estimate of the departure
+//! rate, off by default in both; `CeThreshold`, `UseL4s` and the set-associative hash of ns-3, off by default.
 
 use crate::aqm::pie_core::{PieParams, PieState};
 use crate::contract::prelude::*;
@@ -89,7 +90,8 @@ impl SchemeSpec for FqPieScheme {
     const ABOUT: About = About {
         title: "Flow queue PIE",
         kind: "hashed queues served in turn, new ones first; drops or marks the arriving packet",
-        summary: "Hashes flows into queues that take turns, lets queues that were empty go first, and keeps the delay of each short by PIE.",
+        summary: "Hashes flows into queues that take turns, lets queues that were empty go first, and keeps the delay \
+                  of each short by PIE.",
         source: "Linux sch_fq_pie; ns-3; RFC 8033",
         state: "port: 1024 queues with 4 numbers of PIE and 1 credit each",
     };

@@ -126,7 +126,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn heap_behaves_as_a_sorted_map(operations in prop::collection::vec((0u32..20, prop::option::of(0u8..10)), 0..300)) {
+        fn heap_behaves_as_a_sorted_map(operations in prop::collection::vec((0u32..20, prop::option::of(0u8..10)),
+            0..300)) {
             let (mut heap, mut model) = (IndexedHeap::default(), BTreeMap::new());
             for (number, key) in operations {
                 match key {

@@ -1,10 +1,11 @@
-//! PACKS: strict-priority queues, filled by where the rank of a packet stands among the last ones and by the room that is
-//! left, imitate both the order of a sorted queue and what it drops.
+//! PACKS: strict-priority queues, filled by where the rank of a packet stands among the last ones and by the room that
+//! is left, imitate both the order of a sorted queue and what it drops.
 //!
-//! Source: A. Gran Alcoz, B. Vass, P. Namyar, B. Arzani, G. Rétvári and L. Vanbever, "Everything matters in programmable
-//! packet scheduling", NSDI 2025, by its abstract, by that of its preprint (arXiv 2308.00797) and by a public summary of its
-//! design, no work of its authors; neither the text of the paper nor its code was at hand. Of n queues, 1 is served first; queue i has room for `B_i` and holds `b_i`, B is the sum of all
-//! `B_i`; W is the window of the last ranks, r the rank of the arriving packet:
+//! Source: A. Gran Alcoz, B. Vass, P. Namyar, B. Arzani, G. Rétvári and L. Vanbever, "Everything matters in
+//! programmable packet scheduling", NSDI 2025, by its abstract, by that of its preprint (arXiv 2308.00797) and by a
+//! public summary of its design, no work of its authors; neither the text of the paper nor its code was at hand. Of n
+//! queues, 1 is served first; queue i has room for `B_i` and holds `b_i`, B is the sum of all `B_i`; W is the window of
+//! the last ranks, r the rank of the arriving packet:
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -16,8 +17,8 @@
 //! With one queue and every packet sampled it is [`crate::fairqueue::aifo`], but for the order of (1) and (2).
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`]; ranks can also be
-//! drawn, to measure how well a sorted queue is imitated. As for AIFO, a window of start tags should span no more than the
-//! packets that wait: tags grow with virtual time.
+//! drawn, to measure how well a sorted queue is imitated. As for AIFO, a window of start tags should span no more than
+//! the packets that wait: tags grow with virtual time.
 //!
 //! Cost: 20 comparisons and n sums per packet, one look-up of a flow, a second one for a drop. State: 160 bytes for the
 //! window, 64 bytes a queue, 17 bytes a flow whose finish tag is ahead of virtual time.
@@ -26,8 +27,8 @@
 //! 1. The window has 20 ranks, as AIFO's has, where the summary tells of simulations with 15 to 1000 and a switch with
 //!    16; for start tags a long window is of the past.
 //! 2. k is 0 by default: the summary calls it optional and names no value.
-//! 3. The limit of the port is split among the queues. A limit below n packets leaves each queue one packet, and the port
-//!    its limit.
+//! 3. The limit of the port is split among the queues. A limit below n packets leaves each queue one packet, and the
+//!    port its limit.
 //! 4. Virtual time is the largest start tag that was served, and at the end of a busy period all flows start anew.
 //! 5. Classes are not looked at.
 
@@ -61,7 +62,8 @@ impl SchemeSpec for PacksScheme {
     const ABOUT: About = About {
         title: "PACKS",
         kind: "strict-priority queues by rank; drops on arrival by rank and room",
-        summary: "Puts a packet into the first priority queue up to which there is room for all start tags below its own, or drops it.",
+        summary: "Puts a packet into the first priority queue up to which there is room for all start tags below its \
+                  own, or drops it.",
         source: "Gran Alcoz et al.: Everything Matters in Programmable Packet Scheduling, NSDI 2025",
         state: "port: 20 ranks, 8 queues, 17 bytes for each active flow",
     };

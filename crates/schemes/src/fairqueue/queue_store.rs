@@ -283,7 +283,8 @@ mod tests {
         #[test]
         fn store_behaves_as_many_deques(
             measure in prop::sample::select(vec![LengthMeasure::Bytes, LengthMeasure::Packets]),
-            operations in prop::collection::vec((0u32..6, 0u8..6, prop::sample::select(vec![0, 1, 40, 1500, u32::MAX])), 1..300),
+            operations in prop::collection::vec((0u32..6, 0u8..6, prop::sample::select(vec![0, 1, 40, 1500,
+                u32::MAX])), 1..300),
         ) {
             let mut store = Store::new(measure);
             (0..6).for_each(|number| assert_eq!(store.open(()), number));
@@ -297,7 +298,8 @@ mod tests {
                     2 => {
                         let longest = model.iter().map(|queue| measure.of(length_of(queue))).max();
                         match store.longest() {
-                            Some(found) => prop_assert_eq!(Some(measure.of(length_of(&model[found as usize]))), longest),
+                            Some(found) => prop_assert_eq!(Some(measure.of(length_of(&model[found as usize]))),
+                                longest),
                             None => prop_assert_eq!(longest, Some((0, 0))),
                         }
                     }
@@ -308,7 +310,8 @@ mod tests {
                 }
                 for (number, deque) in (0..).zip(&model) {
                     prop_assert_eq!(store.length(number), length_of(deque));
-                    prop_assert_eq!(store.front(number).map(|(packet, tag)| (packet.wire_bytes, tag)), deque.front().copied());
+                    prop_assert_eq!(store.front(number).map(|(packet, tag)| (packet.wire_bytes, tag)),
+                        deque.front().copied());
                 }
                 let total = model.iter().map(length_of).fold(Backlog::default(), |sum, length| Backlog {
                     packets: sum.packets + length.packets,

@@ -1,9 +1,10 @@
-//! RIFO: one FIFO queue lets packets in by where their rank lies between the lowest and the highest of the last packets.
+//! RIFO: one FIFO queue lets packets in by where their rank lies between the lowest and the highest of the last
+//! packets.
 //!
 //! Source: H. Mostafaei, M. Pacut and S. Schmid, "RIFO: pushing the efficiency of programmable packet schedulers", IEEE
 //! Transactions on Networking 2025 (arXiv 2308.07442), by its abstract and by its authors' public switch program and
-//! simulation (`mostafaei/RIFO`: `rifo.p4`, `RIFOOutputPort.java`); the rest of the paper was not at hand. C is the limit
-//! of the queue, c what waits, r the rank of the arriving packet:
+//! simulation (`mostafaei/RIFO`: `rifo.p4`, `RIFOOutputPort.java`); the rest of the paper was not at hand. C is the
+//! limit of the queue, c what waits, r the rank of the arriving packet:
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -16,12 +17,13 @@
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`]; ranks can also be
 //! drawn, to measure how well a sorted queue is imitated.
 //!
-//! Cost: O(1) per packet, one look-up of a flow, a second one for a drop. State: 24 bytes for the range, 17 bytes a flow
-//! whose finish tag is ahead of virtual time.
+//! Cost: O(1) per packet, one look-up of a flow, a second one for a drop. State: 24 bytes for the range, 17 bytes a
+//! flow whose finish tag is ahead of virtual time.
 //!
 //! Deviations:
-//! 1. Rule (2) is that of the switch program, which has powers of two for c and no k C. The simulation compares with the
-//!    free part of the queue, by which a full queue would let every rank in and an emptier one fewer; taken as a slip.
+//! 1. Rule (2) is that of the switch program, which has powers of two for c and no k C. The simulation compares with
+//!    the free part of the queue, by which a full queue would let every rank in and an emptier one fewer; taken as a
+//!    slip.
 //! 2. Rule (2) without the division: a range of one rank lets it in, as on the switch. The simulation divides by 0.
 //! 3. T is 150, of the simulations' 150 and 15.
 //! 4. Virtual time is the largest start tag that was served, and at the end of a busy period all flows start anew. A
@@ -55,7 +57,8 @@ impl SchemeSpec for RifoScheme {
     const ABOUT: About = About {
         title: "RIFO",
         kind: "FIFO; drops on arrival by range of ranks and queue length",
-        summary: "Admits a packet to a single queue if its start tag is low between the extremes of the last ones, the lower the fuller the queue.",
+        summary: "Admits a packet to a single queue if its start tag is low between the extremes of the last ones, \
+                  the lower the fuller the queue.",
         source: "Mostafaei, Pacut and Schmid: RIFO, IEEE Transactions on Networking 2025",
         state: "port: 3 numbers, 17 bytes for each active flow",
     };
@@ -182,7 +185,8 @@ mod tests {
             (0..length).for_each(|_| queue.queues.accept(0, packet(0, 1500), 0.0, Time::ZERO));
             prop_assert!(!admits(&queue, f64::from(rank)) || admits(&queue, f64::from(lower.min(rank))));
             prop_assert!(admits(&queue, queue.placement.range.min));
-            prop_assert_eq!(admits(&queue, queue.placement.range.max), length <= 2 || queue.placement.range.min == queue.placement.range.max);
+            prop_assert_eq!(admits(&queue, queue.placement.range.max),
+                length <= 2 || queue.placement.range.min == queue.placement.range.max);
         }
 
         #[test]

@@ -1,10 +1,11 @@
-//! SCRR, self-clocked round robin: queues take turns without a quantum; a turn lasts until the queue has caught up with a
-//! clock that advances once a round.
+//! SCRR, self-clocked round robin: queues take turns without a quantum; a turn lasts until the queue has caught up with
+//! a clock that advances once a round.
 //!
 //! Source: E. Sharafzadeh, R. Matson, J. Tourrilhes, P. Sharma and S. Ghorbani, "Self-clocked round-robin packet
-//! scheduling", NSDI 2025, by its abstract and by its authors' Linux qdisc (`hopnets/scrr`, `sch_scrr.c`), whose comments
-//! explain it; the text of the paper itself was not at hand. F is the virtual time at which a queue has got what it
-//! was sent, A the clock, A' the clock of the round before, L/w the length of a packet over the weight of its user:
+//! scheduling", NSDI 2025, by its abstract and by its authors' Linux qdisc (`hopnets/scrr`, `sch_scrr.c`), whose
+//! comments explain it; the text of the paper itself was not at hand. F is the virtual time at which a queue has got
+//! what it was sent, A the clock, A' the clock of the round before, L/w the length of a packet over the weight of its
+//! user:
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -27,26 +28,26 @@
 //!
 //! Bounds, L the longest packet and weights equal: A advances by at most D a round, D = L, or 2 L with initial advance,
 //! where the first round after an idle time may have one turn more than queues. A turn sends less than D + L: it starts
-//! above A' and the last packet of it at A at most, or it is one packet. Queues that wait from the same time on differ by
-//! less than D + 2 L in F: a turn leaves F above A and at most 2 L above, and the turn of another queue was at most one
-//! round before.
+//! above A' and the last packet of it at A at most, or it is one packet. Queues that wait from the same time on differ
+//! by less than D + 2 L in F: a turn leaves F above A and at most 2 L above, and the turn of another queue was at most
+//! one round before.
 //!
 //! New queues go first without a bound: a flow that comes under ever new keys starves the others, as in FQ-CoDel.
 //!
-//! Cost: O(1) per packet, one hash of the key. State: 101 bytes for each flow or user that waits, 17 for one that does not
-//! and has sent more than A'.
+//! Cost: O(1) per packet, one hash of the key. State: 101 bytes for each flow or user that waits, 17 for one that does
+//! not and has sent more than A'.
 //!
 //! Deviations:
 //! 1. A queue for every flow or user and weights, where the qdisc hashes flows, 1024 trees of them, and has no weights.
-//! 2. A full port drops from the tail of the longest queue, as [`crate::fairqueue::drr`] does, so that the two differ by
-//!    their turns alone. The qdisc drops what arrives at a full port or at a flow of 100 packets.
+//! 2. A full port drops from the tail of the longest queue, as [`crate::fairqueue::drr`] does, so that the two differ
+//!    by their turns alone. The qdisc drops what arrives at a full port or at a flow of 100 packets.
 //! 3. The clock never goes back. In the qdisc the last packet of a busy period can set it back.
 //! 4. A flow without packets and with `F <= A'` is forgotten: all rules treat it as a new one. One with `F > A'` is
 //!    after 3 s, as in the qdisc, which does so only when it has many.
 //! 5. Classes are not looked at.
 //!
-//! Not implemented: the variants `scrr`, `scrr_npm` and `scrr_nmia`, which keep queues without packets in the round; while
-//! new queues come those are never visited, and their number grows.
+//! Not implemented: the variants `scrr`, `scrr_npm` and `scrr_nmia`, which keep queues without packets in the round;
+//! while new queues come those are never visited, and their number grows.
 
 use crate::contract::prelude::*;
 use crate::fairqueue::intrusive_list::IntrusiveList;
@@ -84,7 +85,8 @@ impl SchemeSpec for ScrrScheme {
     const ABOUT: About = About {
         title: "Self-clocked round robin",
         kind: "a queue per flow or user, served in turn; drops from the longest",
-        summary: "Queues take turns; each turn lasts until the queue has caught up with a virtual clock, new queues go first.",
+        summary: "Queues take turns; each turn lasts until the queue has caught up with a virtual clock, new queues \
+                  go first.",
         source: "Sharafzadeh et al.: Self-Clocked Round-Robin Packet Scheduling, NSDI 2025",
         state: "flow or user that waits: 1 queue, 1 virtual time",
     };

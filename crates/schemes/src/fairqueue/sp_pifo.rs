@@ -14,11 +14,11 @@
 //! | (5) | serve the first queue that holds a packet | `RankedQueues::serve` |
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`], as in the paper's
-//! fairness experiments: the port then approximates STFQ. Ranks can also be drawn, to measure how well a sorted queue is
-//! imitated: `inversions_per_packet` counts the packets of a lower rank that a packet leaves behind.
+//! fairness experiments: the port then approximates STFQ. Ranks can also be drawn, to measure how well a sorted queue
+//! is imitated: `inversions_per_packet` counts the packets of a lower rank that a packet leaves behind.
 //!
-//! Bounds: a stored packet's rank is the bound of its queue until the next one, so ranks in a queue below the first never
-//! fall unless a push-down came in between.
+//! Bounds: a stored packet's rank is the bound of its queue until the next one, so ranks in a queue below the first
+//! never fall unless a push-down came in between.
 //!
 //! Cost: at most n comparisons per packet, n subtractions at a push-down, and one look-up of a flow. State: 72 bytes a
 //! queue, 17 bytes a flow whose finish tag is ahead of virtual time.
@@ -78,7 +78,8 @@ impl SchemeSpec for SpPifoScheme {
     const ABOUT: About = About {
         title: "SP-PIFO",
         kind: "strict-priority queues by rank; drops what finds its queue full",
-        summary: "Maps packets to a few priority queues by their start tags and moves the bounds between the queues with each packet.",
+        summary: "Maps packets to a few priority queues by their start tags and moves the bounds between the queues \
+                  with each packet.",
         source: "Gran Alcoz, Dietmüller and Vanbever: SP-PIFO, NSDI 2020",
         state: "port: 8 bounds, 17 bytes for each active flow",
     };
@@ -234,8 +235,8 @@ mod tests {
     }
 
     proptest! {
-        /// Bounds never fall from the first queue to the last: of two packets that arrive next to each other, the one of
-        /// the higher rank is not put before the other.
+        /// Bounds never fall from the first queue to the last: of two packets that arrive next to each other, the one
+        /// of the higher rank is not put before the other.
         #[test]
         fn bounds_rise_from_the_first_queue_to_the_last(
             queues in 1u32..20, ranks in prop::collection::vec(0u32..100, 1..300),

@@ -114,8 +114,8 @@ pub fn assert_rates(rates: &[f64], ideal: &[f64], tolerance: f64) {
     }
 }
 
-/// Asserts that three flows get their max-min shares of 10 Mbit/s: the first asks for 1 Mbit/s only, the others share the
-/// rest by their weights.
+/// Asserts that three flows get their max-min shares of 10 Mbit/s: the first asks for 1 Mbit/s only, the others share
+/// the rest by their weights.
 pub fn assert_max_min<S: SchemeSpec>(params: &S::Params, limit: u32, weights: [f64; 3], tolerance: f64) {
     let limit = QueueLimit::Packets(limit);
     let rates = shares::<S>(params, limit, &Weights::new(weights), &[1e6, 20e6, 20e6], &[500, 1500, 700]);
@@ -123,8 +123,8 @@ pub fn assert_max_min<S: SchemeSpec>(params: &S::Params, limit: u32, weights: [f
     assert_rates(&rates, &[1e6, share(weights[1]), share(weights[2])], tolerance);
 }
 
-/// Flow 1 keeps the port at 50 packets for 1 s, flow 2 sends a packet in 19.2 ms: the flows that lost a packet to the AQM
-/// of their queue, and how many packets were marked.
+/// Flow 1 keeps the port at 50 packets for 1 s, flow 2 sends a packet in 19.2 ms: the flows that lost a packet to the
+/// AQM of their queue, and how many packets were marked.
 pub fn standing_queue<S: SchemeSpec>(params: &S::Params, ecn: Ecn) -> (Vec<u32>, usize) {
     let (mut queue, mut rng) = build::<S>(params, QueueLimit::Packets(1000), &Weights::equal());
     let mut drops = Drops::default();

@@ -59,7 +59,8 @@ impl SchemeSpec for WfqScheme {
     const ABOUT: About = About {
         title: "Weighted fair queueing",
         kind: "a queue per user or flow, smallest finish tag first; drops from the longest",
-        summary: "Follows an ideal fluid server that serves all at once by weight, and sends packets in the order in which it would finish them.",
+        summary: "Follows an ideal fluid server that serves all at once by weight, and sends packets in the order in \
+                  which it would finish them.",
         source: "Demers, Keshav and Shenker 1989; Parekh and Gallager 1993; Golestani 1994",
         state: "flow or user with work: 1 queue, 1 finish tag; packet: 1 finish tag",
     };
@@ -488,7 +489,8 @@ mod tests {
         }
 
         #[test]
-        fn survives_anything(limit in limits(), noise in noise(), self_clocked in any::<bool>(), flow in any::<bool>()) {
+        fn survives_anything(limit in limits(), noise in noise(), self_clocked in any::<bool>(),
+            flow in any::<bool>()) {
             let params = WfqParams {
                 clock: if self_clocked { VirtualClock::SelfClocked } else { VirtualClock::Gps },
                 share_per: if flow { FlowKey::Flow } else { FlowKey::User },

@@ -85,7 +85,8 @@ impl Activity {
     /// The label of a carrier that has room for the upper `bits` of the biased form only, 1 to 22: the middle of the
     /// activities that have these bits in common.
     ///
-    /// Error: 2^(5 - bits); with 15 bits, 2^-10. A label that has been through such a carrier passes the next unchanged.
+    /// Error: 2^(5 - bits); with 15 bits, 2^-10. A label that has been through such a carrier passes the next
+    /// unchanged.
     #[must_use]
     #[inline]
     pub fn from_upper_bits(upper: u32, bits: u32) -> Self {

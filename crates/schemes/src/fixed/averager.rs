@@ -21,8 +21,8 @@
 //! | **sum** | **1.32e-4** |
 //! | without division, two logarithms and a power in place of it: 64 * (2 * 3.3e-9 * ln 2 + 3.8e-9 + 2^-32) | 5.6e-7 more |
 //!
-//! If bytes count (`average_over`), 256 of them count as a packet does above, and S and N are rounded by as much for a packet
-//! of L bytes: the third row is 256/L times as large, 9.2e-6 where all have 20 bytes.
+//! If bytes count (`average_over`), 256 of them count as a packet does above, and S and N are rounded by as much for a
+//! packet of L bytes: the third row is 256/L times as large, 9.2e-6 where all have 20 bytes.
 //!
 //! Activities that spread over less than the whole range of 64 err less: 1.3e-5 when their mean distance from the mean
 //! is 1.
@@ -70,8 +70,8 @@ impl FixedAverager {
         Self { sum, count, last_tick }
     }
 
-    /// Counts an accepted packet. `decay` is that of the memory M_AA; `weight` is [`PACKET_WEIGHT`], or the bytes of the
-    /// packet, 20 at least (an IP header).
+    /// Counts an accepted packet. `decay` is that of the memory M_AA; `weight` is [`PACKET_WEIGHT`], or the bytes of
+    /// the packet, 20 at least (an IP header).
     ///
     /// Error: see the head of this module.
     ///
@@ -98,8 +98,8 @@ impl FixedAverager {
     ///
     /// Error: 1.32e-4 over the whole range, see the head of this module.
     ///
-    /// 64 bits suffice: S < N < 2^41 when S is shifted by 22. Of a larger N as many bits are dropped from both; at least
-    /// 30 are left, which errs by 64 * 2^-29 = 1.2e-7.
+    /// 64 bits suffice: S < N < 2^41 when S is shifted by 22. Of a larger N as many bits are dropped from both; at
+    /// least 30 are left, which errs by 64 * 2^-29 = 1.2e-7.
     #[must_use]
     #[inline]
     pub fn average(&self) -> Activity {

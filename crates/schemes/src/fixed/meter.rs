@@ -30,8 +30,8 @@
 //! 128 memories, when T still grows.
 //!
 //! Deviations:
-//! 1. At t = t0 the papers' T is zero. As in [`crate::measure::utema`], it is taken as M there: S/M, which for the first packet
-//!    is the long-run value L/M.
+//! 1. At t = t0 the papers' T is zero. As in [`crate::measure::utema`], it is taken as M there: S/M, which for the
+//!    first packet is the long-run value L/M.
 //! 2. Time that runs backwards (clocks of several processors) counts as no time.
 //!
 //! Not implemented: the fair meter (III-E); a host adds `log2` of its random number to the label.

@@ -1,7 +1,8 @@
 //! Integer arithmetic for the data planes: the label, and the meter, averager and threshold of ABC without floats.
 //!
-//! Source: abc2018 eq. (1) to (10), as in [`crate::label::abc`] and [`crate::measure::utema`], which are the reference of every test
-//! here. eBPF and P4 programs do exactly these operations, on tables and constants written from this module.
+//! Source: abc2018 eq. (1) to (10), as in [`crate::label::abc`] and [`crate::measure::utema`], which are the reference
+//! of every test here. eBPF and P4 programs do exactly these operations, on tables and constants written from this
+//! module.
 //!
 //! Per packet there are only additions, shifts, comparisons and multiplications of 64-bit integers. The one division,
 //! S/N of the averager, has a form without. Each product says why it fits into 64 bits. Constants that depend on

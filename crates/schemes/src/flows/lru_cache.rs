@@ -1,8 +1,8 @@
 //! A cache of a fixed number of flow records that forgets the least recently used.
 //!
-//! Records lie in one array, linked in the order of use; a table finds them by flow. All operations are O(1), nothing is
-//! allocated once the cache has been full. [`LruCache::records_mut`] goes from the most to the least recently used, an
-//! order that depends on the calls alone.
+//! Records lie in one array, linked in the order of use; a table finds them by flow. All operations are O(1), nothing
+//! is allocated once the cache has been full. [`LruCache::records_mut`] goes from the most to the least recently used,
+//! an order that depends on the calls alone.
 
 use crate::flows::flow_table::FlowTable;
 

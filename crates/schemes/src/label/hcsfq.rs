@@ -1,8 +1,9 @@
-//! HCSFQ, hierarchical core-stateless fair queueing: a fair rate for the tenants, and in each tenant's share one for its
-//! flows, over one queue.
+//! HCSFQ, hierarchical core-stateless fair queueing: a fair rate for the tenants, and in each tenant's share one for
+//! its flows, over one queue.
 //!
-//! Source: Yu, Wu, Braverman, Stoica, Jin: Twenty Years After: Hierarchical Core-Stateless Fair Queueing, NSDI 2021, as its
-//! authors' code shows it. A tenant is a user here. Rates are by the estimator of CSFQ ([`crate::measure::rate_estimates`]).
+//! Source: Yu, Wu, Braverman, Stoica, Jin: Twenty Years After: Hierarchical Core-Stateless Fair Queueing, NSDI 2021, as
+//! its authors' code shows it. A tenant is a user here. Rates are by the estimator of CSFQ
+//! ([`crate::measure::rate_estimates`]).
 //!
 //! | number | equation | code |
 //! |---|---|---|
@@ -14,9 +15,9 @@
 //! | (6) | virtual capacity of a tenant: `C_i = w_i alpha_root` | `State::judge` |
 //! | (7) | no update, congested or not, takes more than a quarter from alpha | `Share::observe` |
 //!
-//! (4), (5) and (7) hold twice: at the root with A and F of the port and rates `A_i/w_i` of the tenants; in tenant i with its
-//! own A_i and F_i, the capacity C_i, and the labels of its flows. A and F are the rates of arrivals and of what (2)
-//! accepts.
+//! (4), (5) and (7) hold twice: at the root with A and F of the port and rates `A_i/w_i` of the tenants; in tenant i
+//! with its own A_i and F_i, the capacity C_i, and the labels of its flows. A and F are the rates of arrivals and of
+//! what (2) accepts.
 //!
 //! Needs the link's rate. A packet without a label is never dropped early. (5) makes alpha the largest rate of the last
 //! window, so that a flow that has become faster since loses packets though nothing waits: that is how HCSFQ is
@@ -115,7 +116,8 @@ impl SchemeSpec for HcsfqScheme {
         kind: "one queue per class and scheduler; drops the arriving packet",
         summary: "The edge labels packets with their flow's rate; a port estimates a fair rate for users, and within \
                   the share of each user one for its flows, and drops what exceeds it.",
-        source: "Yu, Wu, Braverman, Stoica, Jin: Twenty Years After: Hierarchical Core-Stateless Fair Queueing, NSDI 2021",
+        source: "Yu, Wu, Braverman, Stoica, Jin: Twenty Years After: Hierarchical Core-Stateless Fair Queueing, NSDI \
+                 2021",
         state: "port: 11 numbers, and 10 for each active user; flow, at the edge: 3 numbers",
     };
     const MARKER: MarkerScheme = HcsfqMarker::SCHEME;
@@ -478,9 +480,9 @@ mod tests {
     #[test]
     fn a_late_user_is_not_shut_out_of_an_idle_link() {
         // From 5 s on ten packets at once, as TCP does, and 500 B every 800 us for 0.5 s: 5 Mbit/s, 625 packets; beside
-        // nobody, or 100 kbit/s from the start. Alpha starts at 10 Mbit/s, and after two windows is at least 5.6. Then the
-        // label is at least 1 - e^-2 = 86 % of the rate and grows to 99 %, so that eq. (5) leaves less than 5 % of the
-        // last 400 to be dropped.
+        // nobody, or 100 kbit/s from the start. Alpha starts at 10 Mbit/s, and after two windows is at least 5.6. Then
+        // the label is at least 1 - e^-2 = 86 % of the rate and grows to 99 %, so that eq. (5) leaves less than 5 % of
+        // the last 400 to be dropped.
         for light_rate in [0.0, 0.1] {
             let mut bench = Bench::new(&HcsfqParams::default(), &[1.0, 1.0]);
             for tick in 0..13_750u64 {

@@ -1,7 +1,7 @@
 //! PVPIE: PIE says how much to drop, the values of the packets say what.
 //!
-//! Source: Laki, Gombos, Nadas, Turanyi, "Take Your Own Share of the PIE", ANRW 2017 (pvpie2017), read through abc2018 II
-//! only; PIE as in RFC 8033, see [`crate::aqm::pie_core`].
+//! Source: Laki, Gombos, Nadas, Turanyi, "Take Your Own Share of the PIE", ANRW 2017 (pvpie2017), read through abc2018
+//! II only; PIE as in RFC 8033, see [`crate::aqm::pie_core`].
 //!
 //! | number | equation | code |
 //! |---|---|---|
@@ -59,8 +59,8 @@ impl SchemeSpec for PvPieScheme {
     const ABOUT: About = About {
         title: "Per-packet value with PIE",
         kind: "one queue per class and scheduler; drops the arriving packet",
-        summary: "The edge labels packets with values as in PPV; a port drops those below the quantile of values that PIE's \
-                  drop probability asks for.",
+        summary: "The edge labels packets with values as in PPV; a port drops those below the quantile of values that \
+                  PIE's drop probability asks for.",
         source: "Laki, Gombos, Nadas, Turanyi: Take Your Own Share of the PIE, ANRW 2017 (details are ours)",
         state: "port: 256 bins and PIE; user or flow, at the edge: 3 numbers; in the core: none per flow",
     };

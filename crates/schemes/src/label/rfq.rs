@@ -41,7 +41,8 @@ params! {
         /// What gets one share: each flow, which is one connection, or each user with all its flows.
         share_per: FlowKey = "user", source "our choice, as CSFQ";
         /// Upper bound of the lowest colour.
-        lowest_rate: BitRate = "10 kbit/s", in "1 bit/s"..="1 Tbit/s", symbol "c_1", source "our choice: C/1000 of abc2018";
+        lowest_rate: BitRate = "10 kbit/s", in "1 bit/s"..="1 Tbit/s", symbol "c_1",
+            source "our choice: C/1000 of abc2018";
         /// How many colours double the rate.
         colours_per_octave: f64 = 4.0, in 0.1..=100.0, symbol "n", source "our choice: layers of 19 %";
         /// Number of colours; the highest has no upper bound.
@@ -53,7 +54,8 @@ params! {
     /// A port of RFQ.
     pub struct RfqParams {
         /// Queue from which on the colour threshold falls.
-        q_threshold: Threshold = "12 packets", in "0 packets"..="16777216 packets", source "our choice: half of the limit of abc2018";
+        q_threshold: Threshold = "12 packets", in "0 packets"..="16777216 packets",
+            source "our choice: half of the limit of abc2018";
         /// Time between steps of the colour threshold.
         step_interval: Time = "100 ms", in "1 ms"..="1 h", source "our choice, as K";
         /// Part of the link's rate below which it counts as underutilised.

@@ -60,7 +60,8 @@ impl<P: Packet, A: Aqm> ManagedQueue<P, A> {
 }
 
 impl<P: Packet, A: Aqm> QueueDiscipline<P> for ManagedQueue<P, A> {
-    // Always: the near and the far dispatch of `AnyDiscipline` both call it, which would keep it out of the engine's loop.
+    // Always: the near and the far dispatch of `AnyDiscipline` both call it, which would keep it out of the engine's
+    // loop.
     #[inline(always)]
     fn enqueue(&mut self, mut packet: P, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) {
         let found = (self.queues.backlog(), self.queues.head_enqueued_at());

@@ -132,7 +132,8 @@ mod tests {
         fn does_what_a_plain_list_does(
             seed in any::<u64>(),
             calls in prop::collection::vec(
-                prop_oneof![3 => Just(Call::Push), 1 => Just(Call::Pop), 1 => Just(Call::Draw), 1 => Just(Call::RemoveDrawn)],
+                prop_oneof![3 => Just(Call::Push), 1 => Just(Call::Pop), 1 => Just(Call::Draw),
+                    1 => Just(Call::RemoveDrawn)],
                 0..400,
             ),
         ) {

@@ -1,8 +1,9 @@
-//! Schemes from outside: a host's own discipline, such as one written in Python or of a plug-in, behind one dynamic call.
+//! Schemes from outside: a host's own discipline, such as one written in Python or of a plug-in, behind one dynamic
+//! call.
 //!
-//! The packets stay here. The scheme knows them by [`Handle`], and every answer is checked: a handle that does not wait,
-//! a packet given twice, a limit exceeded, a link left idle while packets wait. The first mistake ends the scheme: from
-//! then on arrivals are dropped and nothing is served, so that packets stay accounted for, and
+//! The packets stay here. The scheme knows them by [`Handle`], and every answer is checked: a handle that does not
+//! wait, a packet given twice, a limit exceeded, a link left idle while packets wait. The first mistake ends the
+//! scheme: from then on arrivals are dropped and nothing is served, so that packets stay accounted for, and
 //! [`QueueDiscipline::failure`] says what was wrong; the host ends the run.
 //!
 //! Cost: a dynamic call per arrival and departure and a slot of the packet's size and 8 bytes; what the scheme itself
@@ -98,8 +99,8 @@ pub struct ExternalPort<'a> {
 /// What a call wants done with packets, and tells, besides its answer.
 #[derive(Clone, Debug, Default)]
 pub struct Actions {
-    /// Packets to drop: the offered one, or some that wait. Without a reason it is found here: the offered packet did not
-    /// fit, was not wanted, or one that waited was pushed out; at a departure the scheme did not want it.
+    /// Packets to drop: the offered one, or some that wait. Without a reason it is found here: the offered packet did
+    /// not fit, was not wanted, or one that waited was pushed out; at a departure the scheme did not want it.
     pub drops: Vec<(Handle, Option<DropReason>)>,
     /// Packets to give a congestion mark.
     pub marks: Vec<Handle>,

@@ -38,7 +38,8 @@ macro_rules! markers {
         impl ConfigValue for MarkerScheme {
             const KIND: &'static str = "choice";
             const EXAMPLE: &'static str = Self::NONE.name();
-            const CHOICES: Option<&'static [&'static str]> = Some(&[Self::NONE.name(), $( <$Marker>::SCHEME.name() ),+]);
+            const CHOICES: Option<&'static [&'static str]> = Some(&[Self::NONE.name(),
+                $( <$Marker>::SCHEME.name() ),+]);
             fn parse(value: &Json) -> Option<Self> {
                 Self::ALL.iter().copied().find(|scheme| value.as_str() == Some(scheme.name()))
             }
@@ -169,7 +170,8 @@ macro_rules! markers {
 }
 
 impl AnyMeterBank {
-    /// As [`MeterBank::label`]. As with disciplines, the code of the markers that run most stands in the caller's place.
+    /// As [`MeterBank::label`]. As with disciplines, the code of the markers that run most stands in the caller's
+    /// place.
     #[inline]
     pub fn label<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
         match self {

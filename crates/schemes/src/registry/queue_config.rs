@@ -114,7 +114,8 @@ impl QueueConfig {
         map
     }
 
-    /// Refuses what holds packets back while the link is idle: a host that asks only when packets come or go would leave them.
+    /// Refuses what holds packets back while the link is idle: a host that asks only when packets come or go would
+    /// leave them.
     ///
     /// # Errors
     /// The key that asks for it.

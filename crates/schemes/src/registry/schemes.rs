@@ -78,7 +78,11 @@ macro_rules! schemes {
                 match self { $( Self::$Variant => SchemeParams::$Variant(Default::default()), )+ }
             }
 
-            pub(super) fn read_params(self, buffer: &BufferParams, table: &mut Table<'_>) -> Result<SchemeParams, ConfigError> {
+            pub(super) fn read_params(
+                self,
+                buffer: &BufferParams,
+                table: &mut Table<'_>,
+            ) -> Result<SchemeParams, ConfigError> {
                 match self {
                     $( Self::$Variant => {
                         let params = <$Spec as SchemeSpec>::Params::read(table)?;

@@ -11,7 +11,8 @@
 //! | `mark` | packet: at the event above it |
 //! | `depart` | time in ps, packet, label |
 //!
-//! Random numbers are those of the streams ("queue", 0) and ("marker", 0) of seed 1, replication 0, see [`crate::base::rng`].
+//! Random numbers are those of the streams ("queue", 0) and ("marker", 0) of seed 1, replication 0, see
+//! [`crate::base::rng`].
 
 use crate::base::rng::Rng;
 use crate::base::units::{BitRate, QueueLimit, Time};

@@ -57,7 +57,8 @@ const HEAD: &str = "\
 #   gap port station queue bytes frame | verdict,flags egress.priority activity average threshold hash
 #
 # gap: ns since the packet before. port: of ingress. station: last byte of the destination 02:00:00:00:00:xx, hex.
-# queue: in the unit of the AQM. bytes: of the frame without tags. frame: s802.1ad tag, q802.1Q tag, source, >destination,
+# queue: in the unit of the AQM. bytes: of the frame without tags. frame: s802.1ad tag, q802.1Q tag, source, \
+>destination,
 # dDSCP, hTTL, vfirst byte of the IP header, nethertype, tcut off at, xall bytes.
 # verdict: 0 accepted, 1 dropped by the AQM, 2 by the limit, 3 refused, 4 no route. flags: 1 labelled, 2 expedited,
 ";

@@ -48,8 +48,8 @@ pub fn find(name: &str, variable: &str) -> Option<PathBuf> {
     named.or_else(|| env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file()))
 }
 
-/// Compiles a program of `planes/p4/` and returns the warnings. They are no errors: which there are changes with the compiler,
-/// and current ones warn of what a program includes and another one of the folder uses.
+/// Compiles a program of `planes/p4/` and returns the warnings. They are no errors: which there are changes with the
+/// compiler, and current ones warn of what a program includes and another one of the folder uses.
 ///
 /// # Errors
 ///

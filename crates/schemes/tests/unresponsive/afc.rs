@@ -16,7 +16,8 @@ fn a_sliding_window_holds_sources_at_the_fair_share() {
 
 #[test]
 fn a_short_window_rounds_the_fair_share_up_to_whole_packets() {
-    // 1.5 packets of 150 become 2: 5000 kbit/s * 2/150 = 66.7 kbit/s, less the packets that RED drops. The model has 65.9.
+    // 1.5 packets of 150 become 2: 5000 kbit/s * 2/150 = 66.7 kbit/s, less the packets that RED drops. The model has
+    // 65.9.
     let all_cached = json!({"scheme": "afc", "window_packets": 150, "cache": 1000});
     close(shares(&all_cached, 1, 1).cbr_kbps, 65.9, 1.0);
     // With 46 flows in the cache it holds five sources, whose load keeps the queue above the lower threshold.

@@ -5,9 +5,9 @@ use serde_json::json;
 
 #[test]
 fn a_sliding_window_lets_a_source_in_by_turns() {
-    // Two arrivals a slot sample a queue of Q packets, of which the source adds one a slot: after n slots n^2/Q samples are
-    // its own. p is 1 at 20 of 1000: n = 45 to 55 for Q = 100 to 150. It comes back when they have left the window, 0.8 s
-    // after they left the queue, in which they wait up to 0.24 s: 45*8 kbit in 1.3 s to 55*8 kbit in 0.8 s.
+    // Two arrivals a slot sample a queue of Q packets, of which the source adds one a slot: after n slots n^2/Q samples
+    // are its own. p is 1 at 20 of 1000: n = 45 to 55 for Q = 100 to 150. It comes back when they have left the window,
+    // 0.8 s after they left the queue, in which they wait up to 0.24 s: 45*8 kbit in 1.3 s to 55*8 kbit in 0.8 s.
     let mean = mean_shares(&json!({"scheme": "black"}), 1);
     assert!((277.0..550.0).contains(&mean.cbr_kbps), "{mean:?}");
     close(mean.poisson_kbps, (5000.0 - mean.cbr_kbps) / 100.0, 0.2);

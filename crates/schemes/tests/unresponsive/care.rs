@@ -26,8 +26,8 @@ fn each_estimator_gives_one_source_what_the_model_says() {
 
 #[test]
 fn five_sources_hide_the_others() {
-    // afc 4.1: the count of flows is altered by several heavy ones. Even where the others do not back off, a source gets
-    // at least five times the fair 47.6 kbit/s with every estimator, and more than with one source alone.
+    // afc 4.1: the count of flows is altered by several heavy ones. Even where the others do not back off, a source
+    // gets at least five times the fair 47.6 kbit/s with every estimator, and more than with one source alone.
     for (estimator, alone_kbps) in ONE_SOURCE {
         let five = shares(&json!({"scheme": "care", "estimator": estimator}), 5, 1);
         assert!(five.cbr_kbps > 5.0 * 47.6 && five.cbr_kbps > 2.0 * alone_kbps, "{estimator}: {five:?}");

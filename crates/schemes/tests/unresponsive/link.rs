@@ -1,7 +1,7 @@
 //! A link with many light Poisson flows and a few unresponsive ones at its own rate: afc section 4 without TCP.
 //!
-//! 5 Mbit/s, packets of 1000 bytes, 300 packets of buffer; 100 Poisson flows of 50 to 56 kbit/s in place of TCP, and one
-//! or five sources of constant bit rate, 5 Mbit/s each. Everything is derived from one seed.
+//! 5 Mbit/s, packets of 1000 bytes, 300 packets of buffer; 100 Poisson flows of 50 to 56 kbit/s in place of TCP, and
+//! one or five sources of constant bit rate, 5 Mbit/s each. Everything is derived from one seed.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, Time};

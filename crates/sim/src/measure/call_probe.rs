@@ -11,10 +11,12 @@
 //! Cost: a few operations per packet of a call, 150 bytes a call.
 //!
 //! Deviations:
-//! 1. A report of RFC 3550 has the jitter at its time; here it is the mean over all packets received in the measurement.
+//! 1. A report of RFC 3550 has the jitter at its time; here it is the mean over all packets received in the
+//!    measurement.
 //! 2. A phone may choose its delay anew in each pause of the speech. Here speech has no pauses: the first packet of the
 //!    measurement that arrives chooses it for the rest.
-//! 3. A packet counts once its time to be played is over, so that those on their way at the end are neither played nor lost.
+//! 3. A packet counts once its time to be played is over, so that those on their way at the end are neither played nor
+//!    lost.
 
 use super::e_model::{opinion, rating};
 use crate::network::sim_packet::SimPacket;
@@ -223,8 +225,8 @@ mod tests {
 
     #[test]
     fn what_comes_after_its_time_is_late_and_what_does_not_come_is_lost() {
-        // Numbers 25 to 120 are to be played during the measurement, 80 ms after they were sent, as 25 tells, which comes
-        // after 30 ms. 30, 40 ... 120 are lost; 35, 45 ... 115 come 1 ms too late.
+        // Numbers 25 to 120 are to be played during the measurement, 80 ms after they were sent, as 25 tells, which
+        // comes after 30 ms. 30, 40 ... 120 are lost; 35, 45 ... 115 come 1 ms too late.
         let mut call = call();
         receive(&mut call, |number| match number % 10 {
             0 => None,

@@ -17,21 +17,23 @@
 //! | (7-29) | `Ie,eff = Ie + (95 - Ie) Ppl / (Ppl/BurstR + Bpl)`, BurstR = 1 | [`loss_impairment`] |
 //! | (B-4) | `MOS = 1 + 0.035 R + R (R - 60) (100 - R) 7e-6` | [`opinion`] |
 //!
-//! Times are in ms, losses in percent. All other parameters have the defaults of table 2, with which Ro - Is is 93.36 and R
-//! without delay and loss 93.2. The equations were compared with public implementations, not with the recommendation itself.
+//! Times are in ms, losses in percent. All other parameters have the defaults of table 2, with which Ro - Is is 93.36
+//! and R without delay and loss 93.2. The equations were compared with public implementations, not with the
+//! recommendation itself.
 //!
 //! Cost: once for each call, at the end of a run.
 //!
 //! Deviations:
-//! 1. T, Ta and Tr/2, the delays of echo path, connection and loop, are all the one from mouth to ear: both directions are
-//!    alike, and the echo comes from the far end.
+//! 1. T, Ta and Tr/2, the delays of echo path, connection and loop, are all the one from mouth to ear: both directions
+//!    are alike, and the echo comes from the far end.
 //! 2. Losses count as random, BurstR = 1, however they come.
 //! 3. MOS is 1 at the least: between R = 0 and 6.5 the formula is a little below.
 
 use crate::scenario::Codec;
 use fairlane_schemes::base::units::Time;
 
-/// Signal to noise ratio Ro (7-2) with the noise No = -61.179 (7-3) that follows from the defaults: `15 - 1.5 (8 + No)`.
+/// Signal to noise ratio Ro (7-2) with the noise No = -61.179 (7-3) that follows from the defaults: `15 - 1.5 (8 +
+/// No)`.
 const RO: f64 = 94.768_821;
 /// Impairment at the same time as speech, Is (7-8), with the defaults.
 const IS: f64 = 1.413_568;

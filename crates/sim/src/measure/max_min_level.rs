@@ -2,8 +2,8 @@
 //!
 //! # Source
 //!
-//! Bertsekas and Gallager, Data Networks, 2nd edition 1992, section 6.5.2; with demands known ("water filling"). afpft II
-//! uses it as the fair rate f with `sum_i min(r_i, f) = C`, abc2018 IV-A3 as the fair share of a user.
+//! Bertsekas and Gallager, Data Networks, 2nd edition 1992, section 6.5.2; with demands known ("water filling"). afpft
+//! II uses it as the fair rate f with `sum_i min(r_i, f) = C`, abc2018 IV-A3 as the fair share of a user.
 //!
 //! # Equations
 //!
@@ -83,7 +83,8 @@ mod tests {
             let (demands, weights): (Vec<f64>, Vec<f64>) = users.into_iter().unzip();
             let shares = max_min_share(capacity, &demands, &weights);
             let (used, wanted) = (shares.iter().sum::<f64>(), demands.iter().sum::<f64>());
-            prop_assert!((used - capacity.min(wanted)).abs() < 1e-9 * capacity, "{used} of {capacity}, {wanted} wanted");
+            prop_assert!((used - capacity.min(wanted)).abs() < 1e-9 * capacity,
+                "{used} of {capacity}, {wanted} wanted");
             prop_assert!(shares.iter().zip(&demands).all(|(share, demand)| share <= demand));
         }
 

@@ -1,7 +1,7 @@
 //! What max-min fairness would give each user: the yardstick for throughput, over any number of links.
 //!
-//! Progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2): the link with the lowest level fixes the shares of
-//! its users, what they take is subtracted everywhere, and the rest goes on. On one link that is
+//! Progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2): the link with the lowest level fixes the shares
+//! of its users, what they take is subtracted everywhere, and the rest goes on. On one link that is
 //! [`crate::measure::max_min_level`].
 
 use crate::measure::max_min_level::max_min_level;
@@ -63,6 +63,7 @@ pub fn max_min_shares(capacities: &[f64], groups: &[Demand<'_>]) -> Vec<f64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     fn group(users: f64, rate_bps: f64, route: &[u32]) -> Demand<'_> {
         Demand { users, weight: 1.0, rate_bps, route }
@@ -92,14 +93,18 @@ mod tests {
         #[test]
         fn every_user_is_content_or_has_a_full_link_where_none_has_more(
             capacities in prop::collection::vec(1.0..10.0f64, 1..5),
-            groups in prop::collection::vec((1u32..5, 0.1..5.0f64, 0.1..20.0f64, prop::collection::btree_set(0u32..5, 1..4)), 1..8),
+            groups in prop::collection::vec(
+                (1u32..5, 0.1..5.0f64, 0.1..20.0f64, prop::collection::btree_set(0u32..5, 1..4)), 1..8),
         ) {
             let links = capacities.len() as u32;
             let routes: Vec<Vec<u32>> = groups.iter()
-                .map(|(.., route)| route.iter().map(|link| link % links).collect::<std::collections::BTreeSet<_>>().into_iter().collect())
+                .map(|(.., route)| route.iter().map(|link| link % links).collect::<BTreeSet<_>>())
+                .map(|route| route.into_iter().collect())
                 .collect();
             let demands: Vec<Demand<'_>> = groups.iter().zip(&routes)
-                .map(|(&(users, weight, rate_bps, _), route)| Demand { users: f64::from(users), weight, rate_bps, route })
+                .map(|(&(users, weight, rate_bps, _), route)| {
+                    Demand { users: f64::from(users), weight, rate_bps, route }
+                })
                 .collect();
             let shares = max_min_shares(&capacities, &demands);
             let on = |link: u32| demands.iter().zip(&shares).filter(move |(group, _)| group.route.contains(&link));
@@ -107,7 +112,8 @@ mod tests {
             for (group, share) in demands.iter().zip(&shares) {
                 let full = |&link: &u32| {
                     let best = on(link).map(|(other, share)| share / other.weight).fold(0.0, f64::max);
-                    load(link) >= capacities[link as usize] * (1.0 - 1e-9) && share / group.weight >= best * (1.0 - 1e-9)
+                    load(link) >= capacities[link as usize] * (1.0 - 1e-9)
+                        && share / group.weight >= best * (1.0 - 1e-9)
                 };
                 prop_assert!(*share >= group.rate_bps * (1.0 - 1e-9) || group.route.iter().any(full));
             }

@@ -72,8 +72,8 @@ pub struct PathProbes {
 }
 
 impl PathProbes {
-    /// Observes as many groups as there are `receivers`. `group_of_user` has an entry for each user; of users and flows,
-    /// as many are observed as said.
+    /// Observes as many groups as there are `receivers`. `group_of_user` has an entry for each user; of users and
+    /// flows, as many are observed as said.
     #[must_use]
     pub fn new(
         group_of_user: Vec<u16>,

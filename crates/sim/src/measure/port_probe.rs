@@ -113,7 +113,8 @@ impl PortProbe {
         fetch(&self.arrived);
     }
 
-    /// The same, when these have come, of the counts that a transmission of `packet` touches which has waited for `wait`.
+    /// The same, when these have come, of the counts that a transmission of `packet` touches which has waited for
+    /// `wait`.
     #[inline]
     pub fn fetch_counts(&self, packet: &SimPacket, wait: Time) {
         self.delay[packet.class.index()].fetch(wait);

@@ -292,7 +292,10 @@ fn video_record(scenario: &Scenario, network: &Network, group: usize) -> Option<
 
 /// What the access links of a group lost.
 fn access_loss(network: &Network, index: usize) -> Option<AccessLossRecord> {
-    let is_own = |impairment: &&Impairment| matches!(impairment.place(), Place::Access { group, .. } if usize::from(group) == index);
+    let is_own = |impairment: &&Impairment| match impairment.place() {
+        Place::Access { group, .. } => usize::from(group) == index,
+        Place::Link(_) => false,
+    };
     let ImpairmentAccount { entered, lost, .. } = network.impairments.iter().find(is_own)?.measured();
     let lost_share = if entered == 0 { 0.0 } else { lost as f64 / entered as f64 };
     Some(AccessLossRecord { packets: entered, lost_packets: lost, lost_share })

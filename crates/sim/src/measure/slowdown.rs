@@ -1,7 +1,7 @@
 //! Slowdown of transfers: the time that each took over its time alone in the network.
 //!
-//! Source: Alizadeh et al., pFabric, SIGCOMM 2013, 5.1 (normalised flow completion time); Li et al., HPCC, SIGCOMM 2019,
-//! 5.1 (slowdown: the actual time over that of the flow when nothing else is sent).
+//! Source: Alizadeh et al., pFabric, SIGCOMM 2013, 5.1 (normalised flow completion time); Li et al., HPCC, SIGCOMM
+//! 2019, 5.1 (slowdown: the actual time over that of the flow when nothing else is sent).
 //!
 //! | number | rule | code |
 //! |---|---|---|

@@ -1,8 +1,8 @@
 //! Notes on default buffers that hold less than a bandwidth-delay product.
 //!
-//! A window sender that halves its window keeps a link busy only if the buffer holds what is in flight (Appenzeller et al.,
-//! "Sizing Router Buffers", SIGCOMM 2004, 2). Defaults are those of one paper's link of 10 Mbit/s; elsewhere they may decide the
-//! result without a word.
+//! A window sender that halves its window keeps a link busy only if the buffer holds what is in flight (Appenzeller et
+//! al., "Sizing Router Buffers", SIGCOMM 2004, 2). Defaults are those of one paper's link of 10 Mbit/s; elsewhere they
+//! may decide the result without a word.
 
 use super::topology::Direction;
 use super::{Note, Placement, Scenario, SourceConfig};
@@ -38,7 +38,8 @@ fn has_window(source: &SourceConfig) -> bool {
 }
 
 impl Scenario {
-    /// A note for each key of a default buffer that holds less than the bandwidth-delay product of a link that may be full.
+    /// A note for each key of a default buffer that holds less than the bandwidth-delay product of a link that may be
+    /// full.
     pub(super) fn short_buffers(&self) -> Vec<Note> {
         let placements: Vec<_> =
             self.placements().into_iter().filter(|place| place.config.sources.iter().any(has_window)).collect();
@@ -124,8 +125,8 @@ impl Buffer {
         let Self { limit, place, rate, .. } = self;
         let (holds, needed, rtt_ms) = (self.bytes as f64 / 1e3, self.bdp() / 1e3, self.rtt.as_secs_f64() * 1e3);
         format!(
-            "\"{limit}\", the default, holds {holds:.0} of the {needed:.0} kB that {place} of {rate} carries in a round trip of \
-             {rtt_ms:.1} ms: it may idle, and the buffer may decide the result"
+            "\"{limit}\", the default, holds {holds:.0} of the {needed:.0} kB that {place} of {rate} carries in a \
+             round trip of {rtt_ms:.1} ms: it may idle, and the buffer may decide the result"
         )
     }
 }
@@ -151,8 +152,8 @@ mod tests {
         let default = || json!({"scheme": "codel"});
         // 24 packets are 36 000 B, and 7.2 Mbit/s times 40 ms as many.
         assert_eq!(dumbbell("7.2 Mbit/s", default(), tcp.clone()), [""; 0]);
-        let text = "queue.limit: \"24 packets\", the default, holds 36 of the 250 kB that \"bottleneck\" of 50 Mbit/s carries in a \
-                    round trip of 40.0 ms: it may idle, and the buffer may decide the result";
+        let text = "queue.limit: \"24 packets\", the default, holds 36 of the 250 kB that \"bottleneck\" of 50 Mbit/s \
+                    carries in a round trip of 40.0 ms: it may idle, and the buffer may decide the result";
         assert_eq!(dumbbell("50 Mbit/s", default(), tcp.clone()), [text]);
         assert_eq!(dumbbell("50 Mbit/s", json!({"scheme": "codel", "limit": "25 packets"}), tcp.clone()), [""; 0]);
         assert_eq!(dumbbell("50 Mbit/s", default(), json!({"kind": "cbr", "rate": "60 Mbit/s"})), [""; 0]);
@@ -167,7 +168,8 @@ mod tests {
             let group = json!({"route": ["a"], "rtt": "40 ms", "sources": [{"kind": "tcp"}]});
             let mut own = json!({"scheme": "droptail"});
             own.as_object_mut().unwrap().extend(limit.as_object().unwrap().clone());
-            let access = json!({"kind": "graph", "links": [link(queue)], "access_rate": "50 Mbit/s", "access_limit": "167 packets"});
+            let access = json!({"kind": "graph", "links": [link(queue)], "access_rate": "50 Mbit/s",
+                "access_limit": "167 packets"});
             Scenario::read(&json!({"topology": access, "queue": own, "groups": [group]})).unwrap()
         };
         let limit = |scenario: &Scenario| scenario.topology.links[0].queue.as_ref().unwrap().buffer.limit;
@@ -183,7 +185,8 @@ mod tests {
 
     #[test]
     fn on_an_access_network_each_kind_of_buffer_is_noted_once() {
-        let topology = json!({"kind": "access", "sites": 2, "access_points": 2, "subscribers": 4, "gateway_rate": "100 Mbit/s",
+        let topology = json!({"kind": "access", "sites": 2, "access_points": 2, "subscribers": 4,
+            "gateway_rate": "100 Mbit/s",
             "site_rate": "100 Mbit/s", "access_point_rate": "100 Mbit/s", "plan": "25 Mbit/s"});
         let group = json!({"share": 1.0, "rtt": "30 ms", "sources": [{"kind": "tcp"}]});
         let keys = |queue: Json| {

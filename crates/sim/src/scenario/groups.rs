@@ -24,9 +24,10 @@ const MOST_HOPS: usize = 65_535;
 const MOST_USER_RTTS: usize = 1000;
 /// Most kinds of access links: a host has the number of its kind in 16 bits.
 pub(super) const MOST_ACCESS_LINKS: usize = 65_536;
-/// Spread of round-trip times on an access network, unless a group has another: lines have different lengths, and servers are
-/// at different places. With one time for all, who gets how much would follow from the order of events at equal times (Floyd
-/// and Jacobson, "On traffic phase effects in packet-switched gateways", Internetworking: Research and Experience 3, 1992).
+/// Spread of round-trip times on an access network, unless a group has another: lines have different lengths, and
+/// servers are at different places. With one time for all, who gets how much would follow from the order of events at
+/// equal times (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", Internetworking: Research
+/// and Experience 3, 1992).
 const ACCESS_NETWORK_SPREAD: f64 = 0.1;
 /// Longest round-trip time.
 const MOST_RTT: Time = Time::from_secs(3600);
@@ -47,18 +48,19 @@ params! {
         weight: f64 = 1.0, in 0.001..=1000.0, symbol "w", source "our choice";
         /// Flows start uniformly between this time ...
         start_from: Time = "0 s", in "0 s"..="1440 h", source "abc2018 IV-A5";
-        /// ... and this. The default is that or the end of the warm-up, whichever comes first, but never before `start_from`.
+        /// ... and this. The default is that or the end of the warm-up, whichever comes first, but never before
+        /// `start_from`.
         start_until: Time = "15 s", in "0 s"..="1440 h", source "abc2018 IV-A5";
         /// Rate of these users' access links, if other than the topology's.
         access_rate: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", symbol "C_a", source "our choice";
         /// Delay of these users' access links, if other than the topology's.
         access_delay: Option<Time> = null, in "0 s"..="1 h", symbol "D_a", source "our choice";
-        /// Round-trip time of these users without queues and transmission times: that of the route, and the rest on their
-        /// access links, which have no other delay then.
+        /// Round-trip time of these users without queues and transmission times: that of the route, and the rest on
+        /// their access links, which have no other delay then.
         rtt: Option<Time> = null, in "0 s"..="1 h", symbol "RTT", source "our choice";
         /// By which part of `rtt` the time of a user may differ from it: each user's is drawn uniformly from
-        /// `rtt * (1 - rtt_spread)` to `rtt * (1 + rtt_spread)`. Without it 0, but on an access network 0.1, or what the route
-        /// leaves, if that is less; there the time that `access_delay` gives stands in for `rtt`.
+        /// `rtt * (1 - rtt_spread)` to `rtt * (1 + rtt_spread)`. Without it 0, but on an access network 0.1, or what
+        /// the route leaves, if that is less; there the time that `access_delay` gives stands in for `rtt`.
         rtt_spread: Option<f64> = null, in 0.0..=1.0, source "Floyd and Jacobson 1992, phase effects";
         /// The same as `rtt` for each user, in order.
         user_rtts: Option<Vec<Time>> = null, symbol "RTT", source "our choice";
@@ -356,7 +358,8 @@ fn read_subscribers(
     Ok(Some((of_tree, node)))
 }
 
-/// The delays of the access links of a group, which may follow from round-trip times, and by how much each may be longer.
+/// The delays of the access links of a group, which may follow from round-trip times, and by how much each may be
+/// longer.
 pub(super) fn access_delays(
     params: &GroupParams,
     route: &[u32],
@@ -374,7 +377,8 @@ pub(super) fn access_delays(
     if aside > delays[0] {
         let most = widest_spread(params, route, topology);
         let problem = format!(
-            "{spread} is out of range, with a round-trip time of {rtt} it must be from 0 to {most}, for there and back take {} without access link",
+            "{spread} is out of range, with a round-trip time of {rtt} it must be from 0 to {most}, for there and \
+             back take {} without access link",
             least_rtt(params, route, topology)
         );
         return Err(ConfigError::new(key("rtt_spread"), problem));

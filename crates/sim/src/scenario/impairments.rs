@@ -46,8 +46,8 @@ params! {
 }
 
 params! {
-    /// Loss in bursts: the chain of Gilbert and Elliott. With the defaults of `bad_loss` and `good_loss`, bursts are `1/r`
-    /// packets long on average and `p/(p + r)` of all packets are lost.
+    /// Loss in bursts: the chain of Gilbert and Elliott. With the defaults of `bad_loss` and `good_loss`, bursts are
+    /// `1/r` packets long on average and `p/(p + r)` of all packets are lost.
     pub struct GilbertElliottParams {
         /// Probability with which a packet in the good state is the last there.
         p: Probability = "1 %", in "0 %"..="100 %", symbol "p", source "tc-netem(8) loss gemodel";
@@ -140,8 +140,8 @@ choices! {
 params! {
     /// A delay that varies around that of the link; where the sum would be below zero it is zero.
     pub struct JitterParams {
-        /// By how much: half the width of a uniform distribution, the standard deviation of a normal one, the scale of a
-        /// Pareto distribution.
+        /// By how much: half the width of a uniform distribution, the standard deviation of a normal one, the scale of
+        /// a Pareto distribution.
         deviation: Time = "1 ms", in "0 s"..="1 h", source "tc-netem(8) delay";
         /// The distribution.
         distribution: JitterDistribution = "uniform", source "Linux sch_netem.c tabledist, without a table";

@@ -78,8 +78,8 @@ params! {
         series_memory: Time = "0.5 s", in "1 us"..="1 h", source "abc2018 IV-G5";
         /// The smallest units whose delay, round-trip times, losses and marks are recorded.
         detail: Detail = "group", source "our choice";
-        /// Whether the record has a row for each user and flow, or percentiles and the worst users in their place. By default
-        /// rows, but on an access network.
+        /// Whether the record has a row for each user and flow, or percentiles and the worst users in their place. By
+        /// default rows, but on an access network.
         user_rows: Option<bool> = null, source "our choice";
         /// Where the classes of transfers by time begin, in ascending order; the first begins at zero.
         transfer_times: Vec<Time> = ["0.05 s", "0.5 s", "1 s", "2 s", "5 s"], source "afpft Table III";
@@ -94,8 +94,8 @@ const MOST_CLASSES: usize = 100;
 /// Longest time series, in bins.
 const MOST_BINS: u64 = 100_000;
 
-/// Most numbers in the time series of a run: six for each group and three for the link, in each bin. They are 96 MB in the
-/// simulator, 192 MB in the record, and 240 MB as text.
+/// Most numbers in the time series of a run: six for each group and three for the link, in each bin. They are 96 MB in
+/// the simulator, 192 MB in the record, and 240 MB as text.
 const MOST_SERIES_NUMBERS: u64 = 12_000_000;
 
 /// Most users and flows with delays of their own: typically 1.5 kB each, at most 16 kB, and 400 bytes of text in the
@@ -139,8 +139,8 @@ pub struct Scenario {
     /// User groups.
     pub groups: Vec<GroupConfig>,
     /// Whether users have random streams and flow numbers of their own, so that they have to do with one another only
-    /// through links: see [`crate::network`]. Otherwise transfers and markers draw from one stream each, in the order of
-    /// all events.
+    /// through links: see [`crate::network`]. Otherwise transfers and markers draw from one stream each, in the order
+    /// of all events.
     pub own_streams: bool,
 }
 
@@ -375,7 +375,8 @@ fn check_marker(marker: &MarkerConfig, queue: &QueueConfig, key: &str) -> Result
 fn check_labels(groups: &[GroupConfig], marker: &MarkerConfig) -> Result<(), ConfigError> {
     match groups.iter().position(|group| group.params.forged_labels) {
         Some(index) if *marker == MarkerConfig::None => {
-            let problem = "true has no effect with marker \"none\", which writes no labels: use a scheme with a marker, such as abc";
+            let problem = "true has no effect with marker \"none\", which writes no labels: use a scheme with a \
+                           marker, such as abc";
             Err(ConfigError::new(format!("groups[{index}].forged_labels"), problem))
         }
         _ => Ok(()),

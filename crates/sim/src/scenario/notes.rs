@@ -54,7 +54,8 @@ impl Scenario {
         }
         let hours = total / PACKETS_PER_SECOND / 3600.0;
         let text = format!(
-            "this source sends most of about {total:.1e} packets of each run: at a million a second that takes {} hours",
+            "this source sends most of about {total:.1e} packets of each run: at a million a second that takes {} \
+             hours",
             hours.round()
         );
         (hours >= 1.0).then_some(Note { key, text })
@@ -119,7 +120,8 @@ impl Scenario {
         let (&(group, source), others) = deaf.split_first()?;
         let tcp = self.groups[group].sources[source].tcp()?;
         let text = format!(
-            "\"{}\" answers marks only with ecn = true, which is false here{}: without marks it is little else than Reno",
+            "\"{}\" answers marks only with ecn = true, which is false here{}: without marks it is little else than \
+             Reno",
             tcp.params.control_name(),
             and_others(others.len(), "and in")
         );
@@ -161,16 +163,16 @@ impl Scenario {
         let (&(group, source, socket_buffer, path, queue), others) = small.split_first()?;
         let queue = if queue > 0 { format!(", its full queue {}", Bytes(queue)) } else { String::new() };
         let text = format!(
-            "\"{socket_buffer}\" may limit a flow{}: the path holds {} of payload{queue}; a larger socket_buffer leaves that to \
-             the congestion control",
+            "\"{socket_buffer}\" may limit a flow{}: the path holds {} of payload{queue}; a larger socket_buffer \
+             leaves that to the congestion control",
             and_others(others.len(), "and in"),
             Bytes(path),
         );
         Some(Note { key: format!("groups[{group}].sources[{source}].socket_buffer"), text })
     }
 
-    /// Payload that the path of a group holds while its queues are empty, and that the drop-tail queue at its slowest link
-    /// holds beyond that. Other schemes keep their queues far below their limit.
+    /// Payload that the path of a group holds while its queues are empty, and that the drop-tail queue at its slowest
+    /// link holds beyond that. Other schemes keep their queues far below their limit.
     fn room(&self, group: &GroupConfig, tcp: &TcpParams) -> (u64, u64) {
         let packet = tcp.segment_payload + tcp.header_bytes;
         let payload = |bytes: u64| {
@@ -294,8 +296,8 @@ impl Scenario {
                 let (assured, has) = (BitRate(assured.round() as u64), BitRate(has.round() as u64));
                 let node = shortened(node);
                 let text = format!(
-                    "least rates below \"{node}\" are {assured} together, its class is assured {has} {direction}: nobody there \
-                     is assured the whole"
+                    "least rates below \"{node}\" are {assured} together, its class is assured {has} {direction}: \
+                     nobody there is assured the whole"
                 );
                 notes.push(Note { key: "topology.files.devices".into(), text });
             }
@@ -332,8 +334,8 @@ impl Scenario {
         };
         let end = self.run.end();
         let text = format!(
-            "\"{stop}\" is before the end of the run, {end}{others}: means include the time in which the source is silent, and \
-             max-min shares do not know of it"
+            "\"{stop}\" is before the end of the run, {end}{others}: means include the time in which the source is \
+             silent, and max-min shares do not know of it"
         );
         Some(Note { key: format!("groups[{group}].sources[{source}].stop"), text })
     }
@@ -388,7 +390,8 @@ mod tests {
         let queue = |limit: &str| json!({"scheme": "droptail", "limit": limit});
         let note = |limit: &str, bytes: u32| {
             format!(
-                "queue.limit: \"{limit}\" has no room for a full packet of groups[0].sources[0], {bytes} B: all of them are lost"
+                "queue.limit: \"{limit}\" has no room for a full packet of groups[0].sources[0], {bytes} B: all of \
+                 them are lost"
             )
         };
         // The profile linux: 1448 of payload and 52 of headers.
@@ -404,8 +407,8 @@ mod tests {
         let group = json!({"route": ["a", "b"], "start_until": "1 s", "sources": [small.clone(), small]});
         let told = notes(&json!({"queue": {"scheme": "droptail"}, "topology": {"kind": "graph", "links": links},
             "groups": [group]}));
-        let text = "topology.links[1].queue.limit: \"99 B\" has no room for a full packet of groups[0].sources[0], 100 B (nor \
-                    of 1 other source): all of them are lost";
+        let text = "topology.links[1].queue.limit: \"99 B\" has no room for a full packet of groups[0].sources[0], \
+                    100 B (nor of 1 other source): all of them are lost";
         assert_eq!(told, [text]);
     }
 
@@ -415,8 +418,8 @@ mod tests {
         for control in ["dctcp", "prague"] {
             let source = json!({"kind": "tcp", "congestion_control": control});
             let note = format!(
-                "groups[0].sources[0].congestion_control: \"{control}\" answers marks only with ecn = true, which is false \
-                 here: without marks it is little else than Reno"
+                "groups[0].sources[0].congestion_control: \"{control}\" answers marks only with ecn = true, which is \
+                 false here: without marks it is little else than Reno"
             );
             assert_eq!(of_source(&codel, source), [note]);
         }
@@ -427,20 +430,21 @@ mod tests {
 
     #[test]
     fn a_socket_buffer_below_what_path_and_queue_hold_is_told_of() {
-        // 50 Mbit/s for 40 ms are 250 kB, and 16 times that is 4 MB of queue; 1448 of 1500 bytes are payload: 241 333 and
-        // 3 861 333.
+        // 50 Mbit/s for 40 ms are 250 kB, and 16 times that is 4 MB of queue; 1448 of 1500 bytes are payload: 241 333
+        // and 3 861 333.
         let scenario = |queue: Json, tcp: Json| {
             json!({
                 "topology": {"bottleneck_rate": "50 Mbit/s", "bottleneck_delay": "20 ms", "access_delay": "0 s"},
-                "queue": queue, "tcp": tcp, "groups": [{"start_until": "0 s", "sources": [{"kind": "tcp"}, {"kind": "tcp"}]}],
+                "queue": queue, "tcp": tcp, "groups": [{"start_until": "0 s", "sources": [{"kind": "tcp"},
+                    {"kind": "tcp"}]}],
             })
         };
         let deep = || json!({"scheme": "droptail", "limit": "4 MB"});
         let linux = |socket_buffer: &str| json!({"profile": "linux", "socket_buffer": socket_buffer});
         let note = |size: &str, queue: &str| {
             format!(
-                "groups[0].sources[0].socket_buffer: \"{size}\" may limit a flow (and in 1 other source): the path holds 241.333 kB of \
-                 payload{queue}; a larger socket_buffer leaves that to the congestion control"
+                "groups[0].sources[0].socket_buffer: \"{size}\" may limit a flow (and in 1 other source): the path \
+                 holds 241.333 kB of payload{queue}; a larger socket_buffer leaves that to the congestion control"
             )
         };
         let full = ", its full queue 3861333 B";
@@ -492,7 +496,8 @@ mod tests {
     fn of_several_sources_the_first_is_named_and_the_others_are_counted() {
         let source = json!({"kind": "tcp", "ecn": true});
         let found = notes(&json!({"queue": {"scheme": "droptail"}, "groups": [{"sources": [source, source, source]}]}));
-        let note = "groups[0].sources[0].ecn: true changes nothing (nor in 2 other sources): no queue on the way marks packets";
+        let note = "groups[0].sources[0].ecn: true changes nothing (nor in 2 other sources): no queue on the way \
+                    marks packets";
         assert_eq!(found, [note]);
     }
 
@@ -511,10 +516,9 @@ mod tests {
     fn steps_of_a_rate_that_the_run_does_not_reach_are_told_of() {
         let of_dumbbell = |times: &[&str]| {
             let steps: Vec<_> = times.iter().map(|at| json!({"at": at, "rate": "5 Mbit/s"})).collect();
-            notes(
-                &json!({"queue": {"scheme": "droptail"}, "run": {"warmup": "5 s", "measure": "15 s"}, "topology": {"bottleneck_schedule": steps},
-                "groups": [{"start_until": "1 s", "sources": [{"kind": "tcp"}]}]}),
-            )
+            notes(&json!({"queue": {"scheme": "droptail"}, "run": {"warmup": "5 s", "measure": "15 s"},
+                    "topology": {"bottleneck_schedule": steps},
+                "groups": [{"start_until": "1 s", "sources": [{"kind": "tcp"}]}]}))
         };
         let text = "is not before the end of the run, 20 s";
         assert_eq!(of_dumbbell(&["1 s", "19.999 s"]), [""; 0]);
@@ -556,10 +560,9 @@ mod tests {
         let late =
             json!({"schedule": [{"at": "40 s", "rate": "1 Mbit/s"}], "detour": {"delay": "1 ms", "from": "50 s"}});
         let links = [link("a", json!({})), link("b", late)];
-        let found = notes(
-            &json!({"queue": {"scheme": "droptail"}, "run": {"warmup": "5 s", "measure": "15 s"}, "topology": {"kind": "graph", "links": links},
-            "groups": [{"route": ["a", "b"], "start_until": "1 s", "sources": [{"kind": "tcp"}]}]}),
-        );
+        let found = notes(&json!({"queue": {"scheme": "droptail"}, "run": {"warmup": "5 s", "measure": "15 s"},
+                "topology": {"kind": "graph", "links": links},
+            "groups": [{"route": ["a", "b"], "start_until": "1 s", "sources": [{"kind": "tcp"}]}]}));
         let text = "is not before the end of the run, 20 s: it changes nothing";
         let step = format!("topology.links[1].schedule[0].at: \"40 s\" {text}");
         let detour = format!("topology.links[1].detour.from: \"50 s\" {text}");

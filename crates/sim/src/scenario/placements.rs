@@ -1,4 +1,5 @@
-//! Where the users of the groups are: on an access network each group has users at many nodes, elsewhere all are in one place.
+//! Where the users of the groups are: on an access network each group has users at many nodes, elsewhere all are in one
+//! place.
 
 use super::groups::{GroupConfig, MOST_ACCESS_LINKS, access_delays, check_hops, default_spread};
 use super::sources::SourceConfig;
@@ -20,8 +21,8 @@ pub struct Placement<'a> {
     pub config: Cow<'a, GroupConfig>,
 }
 
-/// The places of the users of these groups, in the order in which users are numbered; the edge keeps plans, unless a tree of
-/// classes does.
+/// The places of the users of these groups, in the order in which users are numbered; the edge keeps plans, unless a
+/// tree of classes does.
 pub(super) fn placements<'a>(
     groups: &'a [GroupConfig],
     topology: &TopologyConfig,
@@ -60,8 +61,8 @@ fn placed(group: &GroupConfig, dealt: &Dealt, tree: &AccessNetwork, topology: &T
     placed
 }
 
-/// Fills in the number of users that the shares give and the spread of their round-trip times, and checks what the places
-/// need.
+/// Fills in the number of users that the shares give and the spread of their round-trip times, and checks what the
+/// places need.
 pub(super) fn check_placements(
     groups: &mut [GroupConfig],
     tree: &AccessNetwork,

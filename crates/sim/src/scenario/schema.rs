@@ -145,8 +145,9 @@ fn loss_model(model: LossModel) -> Json {
 
 fn trace() -> Json {
     let file = json!({"type": "string", "description": "File in Mahimahi's format, relative to the scenario's."});
-    let gaps = json!({"type": "string", "description": "Content of the file: gaps in ms between opportunities, the first \
-        from time 0, equal ones as GAP*COUNT. Filled in when the file is read."});
+    let gaps = json!({"type": "string", "description": "Content of the file: gaps in ms between opportunities, the \
+                                                        first from time 0, equal ones as GAP*COUNT. Filled in when \
+        the file is read."});
     let mut table = object(with(with(schema_properties(&TraceParams::specs()), "file", file), "gaps", gaps), &["file"]);
     table["description"] = "Recorded opportunities to send that the link follows in place of its rate.".into();
     table
@@ -177,7 +178,8 @@ fn marker(scheme: MarkerScheme) -> Json {
     )
 }
 
-/// The keys of `[tcp]`: the default is that of the default profile, and `x-profiles` has what the other profiles say instead.
+/// The keys of `[tcp]`: the default is that of the default profile, and `x-profiles` has what the other profiles say
+/// instead.
 fn tcp_properties() -> Map<String, Json> {
     let standard = TcpConfig::default().write();
     let mut properties = with(
@@ -208,7 +210,8 @@ fn group() -> Json {
     );
     properties.insert(
         "sources".into(),
-        json!({"type": "array", "minItems": 1, "items": {"oneOf": SourceKind::ALL.iter().copied().map(source).collect::<Vec<_>>()},
+        json!({"type": "array", "minItems": 1,
+            "items": {"oneOf": SourceKind::ALL.iter().copied().map(source).collect::<Vec<_>>()},
         "description": "What each user sends."}),
     );
     object(
@@ -238,8 +241,8 @@ fn source(kind: SourceKind) -> Json {
             "Distribution of the payload in place of `sizes`: a file with a line for each point.".into();
         properties.insert("cdf".into(), cdf);
     }
-    let application = json!({"type": "string", "description": "What it is called among the applications of an access network; \
-        by default its kind."});
+    let application = json!({"type": "string", "description": "What it is called among the applications of an access \
+        network; by default its kind."});
     properties.insert("application".into(), application);
     let name = json!({"const": kind.name(), "description": "The kind of source."});
     object(with(properties, "kind", name), if kind.has_rate() { &["kind", "rate"] } else { &["kind"] })

@@ -240,9 +240,9 @@ mod tests {
 
     #[test]
     fn built_in_distributions_have_the_means_of_their_tables() {
-        // Trapezoids by hand. Web search: 0.15*5 + 0.05*15 + 0.1*25 + 0.1*40 + 0.13*65 + 0.07*140 + 0.1*600 + 0.1*1500 +
-        // 0.1*3500 + 0.07*7500 + 0.03*20000 = 1711.25 kB. Data mining, in packets: 0.5 + 0.15 + 0.25 + 0.5 + 13.7 + 59.35 +
-        // 0.04*34387 + 0.01*366667 = 5116.6 of 1460 B; pFabric gives 7.4 MB.
+        // Trapezoids by hand. Web search: 0.15*5 + 0.05*15 + 0.1*25 + 0.1*40 + 0.13*65 + 0.07*140 + 0.1*600 +
+        // 0.1*1500 + 0.1*3500 + 0.07*7500 + 0.03*20000 = 1711.25 kB. Data mining, in packets: 0.5 + 0.15 + 0.25 + 0.5 +
+        // 13.7 + 59.35 + 0.04*34387 + 0.01*366667 = 5116.6 of 1460 B; pFabric gives 7.4 MB.
         assert!((SizeTable::WebSearch.cdf().mean() / 1_711_250.0 - 1.0).abs() < 1e-9);
         assert!((SizeTable::DataMining.cdf().mean() / (5116.6 * 1460.0) - 1.0).abs() < 1e-4);
     }

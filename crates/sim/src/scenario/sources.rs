@@ -94,8 +94,8 @@ choices! {
 }
 
 params! {
-    /// Sessions of one user: pages with objects, each object a TCP transfer over a connection of its own. Sessions start
-    /// at the times of a Poisson process (`interval`) or a fixed number of them uniformly in time (`sessions`).
+    /// Sessions of one user: pages with objects, each object a TCP transfer over a connection of its own. Sessions
+    /// start at the times of a Poisson process (`interval`) or a fixed number of them uniformly in time (`sessions`).
     pub struct WebParams {
         /// Mean of the exponential time between the starts of two sessions of a user, from `start_from` on. Either this
         /// or `sessions`.
@@ -161,8 +161,8 @@ choices! {
 }
 
 params! {
-    /// One flow of each user that sends bursts of equal gaps, with silence between them. A burst has at least one packet:
-    /// its time over the gap, rounded.
+    /// One flow of each user that sends bursts of equal gaps, with silence between them. A burst has at least one
+    /// packet: its time over the gap, rounded.
     pub struct OnOffParams {
         /// Rate on the wire within a burst.
         rate: BitRate = "10 Mbit/s", in "1 bit/s"..="10 Tbit/s", symbol "R_t", source "afpft III-E: link rate";

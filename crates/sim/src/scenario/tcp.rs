@@ -24,7 +24,8 @@ impl TcpConfig {
         Self { profile, params: TcpParams::profile(profile) }
     }
 
-    /// Reads the `[tcp]` table; the caller checks for unknown keys. `congestion_control` may also be one that `find` finds.
+    /// Reads the `[tcp]` table; the caller checks for unknown keys. `congestion_control` may also be one that `find`
+    /// finds.
     ///
     /// # Errors
     /// A value out of range, or timeouts that contradict each other.
@@ -32,7 +33,8 @@ impl TcpConfig {
         TcpDefaults { config: &Self::default(), find }.read(table)
     }
 
-    /// Refuses a key of `[tcp]` that has no effect in any of the `sources` that it reaches, or by itself if there are none.
+    /// Refuses a key of `[tcp]` that has no effect in any of the `sources` that it reaches, or by itself if there are
+    /// none.
     ///
     /// # Errors
     /// The first such key.
@@ -193,7 +195,8 @@ fn check_loss_detection(params: &TcpParams, table: &mut Table<'_>) -> Result<(),
     if params.congestion_control.needs_samples() && !params.is_tracked() {
         let name = params.control_name();
         let problem = format!(
-            "\"{name}\" needs loss_detection = \"rack\", as the profile linux has it, \"scoreboard\" or \"packet_threshold\""
+            "\"{name}\" needs loss_detection = \"rack\", as the profile linux has it, \"scoreboard\" or \
+             \"packet_threshold\""
         );
         return Err(ConfigError::new(blame("congestion_control", "loss_detection"), problem));
     }
@@ -309,11 +312,13 @@ mod tests {
         );
         assert_eq!(
             refusal(&json!({"byte_counting": false}), &[json!({"congestion_control": "bbr1"})]),
-            "tcp.byte_counting: false has no effect with congestion_control = \"bbr1\": only reno, dctcp, vegas, ledbat read it"
+            "tcp.byte_counting: false has no effect with congestion_control = \"bbr1\": only reno, dctcp, vegas, \
+             ledbat read it"
         );
         assert_eq!(
             refusal(&json!({"flight_size": "pipe"}), &none),
-            "tcp.flight_size: \"pipe\" has no effect with congestion_control = \"cubic\": only reno, dctcp, vegas, ledbat read it"
+            "tcp.flight_size: \"pipe\" has no effect with congestion_control = \"cubic\": only reno, dctcp, vegas, \
+             ledbat read it"
         );
         // HyStart in its classic form is part of CUBIC; the profile linux has it, and there it holds for nobody else.
         assert_eq!(

@@ -55,8 +55,8 @@ impl VideoParams {
         let room = params.buffer.saturating_sub(params.chunk);
         if params.reservoir.saturating_add(params.cushion) > room {
             let problem = format!(
-                "\"{}\" is out of range, it must have room for reservoir, cushion and a chunk, {}: the highest bitrate would \
-                 never be chosen",
+                "\"{}\" is out of range, it must have room for reservoir, cushion and a chunk, {}: the highest \
+                 bitrate would never be chosen",
                 params.buffer,
                 params.reservoir.saturating_add(params.cushion).saturating_add(params.chunk)
             );

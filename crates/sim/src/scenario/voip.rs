@@ -52,14 +52,15 @@ impl Codec {
 }
 
 params! {
-    /// A call of each user, from its start to the end: packets of equal size at equal gaps, without pauses in the speech.
+    /// A call of each user, from its start to the end: packets of equal size at equal gaps, without pauses in the
+    /// speech.
     pub struct VoipParams {
         /// Codec: what a packet holds, and how much a listener minds a lost one.
         codec: Codec = "g711", source "ITU-T G.711, G.729; G.113 appendix I";
         /// Speech in a packet, and the gap between two of them: a multiple of 10 ms.
         packet_interval: Time = "20 ms", in "10 ms"..="120 ms", source "RFC 3551 4.2";
-        /// Delay that the receiver's buffer adds to the first packet that is measured. Later packets are played at equal
-        /// gaps from then on; those that come after their time are lost.
+        /// Delay that the receiver's buffer adds to the first packet that is measured. Later packets are played at
+        /// equal gaps from then on; those that come after their time are lost.
         buffer: Time = "50 ms", in "0 s"..="10 s", source "VoIPmonitor: a fixed buffer of 50 ms";
         with until: StopParams;
     }

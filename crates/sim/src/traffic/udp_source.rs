@@ -1,8 +1,8 @@
 //! Sources that do not react: Poisson, constant bit rate and bursts over UDP. abc2018 IV-A1, afpft III-E, afc 4.4.
 //!
-//! Bursts are those of ns-2 (`tools/expoo.cc`, `tools/pareto.cc`): a burst is a whole number of packets, its time over the
-//! gap rounded, one at least; the gap after its last packet is lengthened by a silence. Deviation: the source begins with
-//! a silence, so that sources that start together do not burst together.
+//! Bursts are those of ns-2 (`tools/expoo.cc`, `tools/pareto.cc`): a burst is a whole number of packets, its time over
+//! the gap rounded, one at least; the gap after its last packet is lengthened by a silence. Deviation: the source
+//! begins with a silence, so that sources that start together do not burst together.
 
 use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::scenario::{BurstDistribution, OnOffParams, UDP_HEADER_BYTES, UdpConfig};
@@ -234,7 +234,8 @@ mod tests {
 
     #[test]
     fn jitter_spreads_gaps_evenly_and_keeps_the_rate() {
-        // Uniform within half a gap of 1.2 ms on either side: standard deviation 1.2 ms / sqrt(12) each; five of the mean.
+        // Uniform within half a gap of 1.2 ms on either side: standard deviation 1.2 ms / sqrt(12) each; five of the
+        // mean.
         let times = times(&mut cbr(10_000_000, 1.0), Time::from_secs(60));
         let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
         let n = gaps.len() as f64;
@@ -263,8 +264,9 @@ mod tests {
 
     #[test]
     fn bursts_have_the_duty_cycle_of_ns2() {
-        // afpft: 10 Mb/s, 1000 B, ON 0.2 s, OFF 3.8 s: 250 packets a burst, 0.5 Mb/s. afc as proposed: 1 Mb/s, 0.5 s each.
-        // And bursts so short that rounding counts: 2.5 packets on average, 1 + e^-0.6/(1 - e^-0.4) = 2.6647 rounded.
+        // afpft: 10 Mb/s, 1000 B, ON 0.2 s, OFF 3.8 s: 250 packets a burst, 0.5 Mb/s. afc as proposed: 1 Mb/s, 0.5 s
+        // each. And bursts so short that rounding counts: 2.5 packets on average, 1 + e^-0.6/(1 - e^-0.4) = 2.6647
+        // rounded.
         for (rate, on_ms, off_ms, packets) in
             [(10_000_000, 200, 3800, 250.0), (1_000_000, 500, 500, 62.5), (10_000_000, 2, 10, 2.6647)]
         {

@@ -15,8 +15,8 @@
 //! Cost: a few operations per chunk, 250 bytes a player.
 //!
 //! Deviations:
-//! 1. All chunks of a bitrate are of one size, rounded up to whole TCP segments; the chunk map of BBA-1 and the start-up of
-//!    BBA-2 are not there.
+//! 1. All chunks of a bitrate are of one size, rounded up to whole TCP segments; the chunk map of BBA-1 and the
+//!    start-up of BBA-2 are not there.
 //! 2. Playing starts, and goes on after a stall, with the first whole chunk: the paper does not say when.
 //! 3. The buffer is that of the player alone: there are no seeks, and a user watches to the end.
 
@@ -141,7 +141,8 @@ impl VideoPlayer {
         }
     }
 
-    /// Chooses the next chunk; its request is at the server at `at_server`. The server then calls [`VideoPlayer::serve`].
+    /// Chooses the next chunk; its request is at the server at `at_server`. The server then calls
+    /// [`VideoPlayer::serve`].
     pub fn request(&mut self, now: Time, at_server: Time) {
         self.advance(now);
         self.rung_before = Some(self.rung);
@@ -297,9 +298,9 @@ mod tests {
 
     #[test]
     fn at_a_constant_rate_it_alternates_around_it_and_never_stalls() {
-        // 2.5 Mbit/s: below it the buffer fills, above it empties; the mean over chunks is that for which it stands still,
-        // each chunk weighted alike: sum of sizes over time = rate, so the mean bitrate is 2.5 Mbit/s, at the end within
-        // what the buffer, 60 s of 1000 s, may have taken up.
+        // 2.5 Mbit/s: below it the buffer fills, above it empties; the mean over chunks is that for which it stands
+        // still, each chunk weighted alike: sum of sizes over time = rate, so the mean bitrate is 2.5 Mbit/s, at the
+        // end within what the buffer, 60 s of 1000 s, may have taken up.
         let mut player = player();
         watch(&mut player, 2.5e6, END);
         let figures = player.figures(END);
@@ -314,7 +315,8 @@ mod tests {
         let mut player = player();
         watch(&mut player, 8e6, END);
         assert_eq!(player.rung, 3);
-        // A chunk takes half its time: the buffer has between 60 s less what plays meanwhile, 1 s and a chunk, and 60 s.
+        // A chunk takes half its time: the buffer has between 60 s less what plays meanwhile, 1 s and a chunk, and
+        // 60 s.
         assert!(player.buffered >= Time::from_secs(57), "{}", player.buffered);
         // It climbed the ladder once.
         assert!(player.figures(END).switches <= 3, "{:?}", player.figures(END));
@@ -322,7 +324,8 @@ mod tests {
 
     #[test]
     fn below_the_ladder_it_stalls_for_the_share_that_is_missing() {
-        // 0.8 Mbit/s for 1 Mbit/s: plays 80 % of the time once started; each chunk of 2 s comes in 2.5 s, a stall for each.
+        // 0.8 Mbit/s for 1 Mbit/s: plays 80 % of the time once started; each chunk of 2 s comes in 2.5 s, a stall for
+        // each.
         let mut player = player();
         watch(&mut player, 8e5, END);
         let figures = player.figures(END);

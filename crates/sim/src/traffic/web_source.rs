@@ -314,7 +314,8 @@ mod tests {
 
     #[test]
     fn sessions_under_way_are_all_that_is_kept() {
-        // Little: 10 sessions a second, each 9 s from first to last page: 90 on average, Poisson: not above 90 + 6 * 9.5.
+        // Little: 10 sessions a second, each 9 s from first to last page: 90 on average, Poisson: not above 90 + 6 *
+        // 9.5.
         let params = WebParams { interval: Some(Time::from_millis(100)), pages: 10, ..WebParams::default() };
         let mut source = WebSource::new(&params, 960, (Time::ZERO, Time::ZERO), rng());
         let mut most = 0;

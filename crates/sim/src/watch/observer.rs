@@ -51,8 +51,8 @@ pub trait Observer {
     /// The receiver of a flow sends an acknowledgement. Its whole way back is known: nothing can be lost on it.
     #[inline]
     fn ack_sent(&mut self, _index: u32, _flow: &TcpFlow, _ack: &Ack, _wire_bytes: u32, _times: AckTimes) {}
-    /// The sender of a flow has taken in an acknowledgement, by which it may take segments for lost, and has sent nothing
-    /// yet; `rtt` is the sample that it gave.
+    /// The sender of a flow has taken in an acknowledgement, by which it may take segments for lost, and has sent
+    /// nothing yet; `rtt` is the sample that it gave.
     #[inline]
     fn ack_taken_in(
         &mut self,

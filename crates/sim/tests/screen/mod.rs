@@ -22,8 +22,8 @@ use std::thread;
 const TABLE: &str = include_str!("shares.txt");
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/screen/shares.txt");
 
-/// Part of the max-min share that may be missing: Poisson arrivals over 10 s vary by 1 %, dropping by measured rates by a
-/// tenth, and a TCP flow alone does not quite fill its share with 24 packets of buffer.
+/// Part of the max-min share that may be missing: Poisson arrivals over 10 s vary by 1 %, dropping by measured rates by
+/// a tenth, and a TCP flow alone does not quite fill its share with 24 packets of buffer.
 const TOLERANCE: f64 = 0.15;
 
 /// Throughput of the groups of one case, Mbit/s, beside their max-min shares.

@@ -49,8 +49,8 @@ pub const UNFAIR: &[Unfair] = &[
     Unfair {
         schemes: &[Scheme::Rfq],
         cases: &["poisson", "lengths", "flood"],
-        reason: "its queue threshold of 12 packets is reached by chance, above all by short ones; each time it gives up a \
-                 layer, a sixth of the link, which comes back after 100 ms at the earliest",
+        reason: "its queue threshold of 12 packets is reached by chance, above all by short ones; each time it gives \
+                 up a layer, a sixth of the link, which comes back after 100 ms at the earliest",
     },
     Unfair {
         schemes: &[Scheme::PvPie],
@@ -76,7 +76,8 @@ pub const UNFAIR: &[Unfair] = &[
     Unfair {
         schemes: &[Scheme::Choke],
         cases: &["poisson", "flood"],
-        reason: "it drops pairs of packets of one flow: a flow with more of the queue loses more, but not down to a share",
+        reason: "it drops pairs of packets of one flow: a flow with more of the queue loses more, but not down to a \
+                 share",
     },
     Unfair {
         schemes: &[Scheme::Black],
@@ -96,26 +97,26 @@ pub const UNFAIR: &[Unfair] = &[
     Unfair {
         schemes: &[Scheme::Fdpa],
         cases: &["poisson", "flood"],
-        reason: "users above their share are served by rate, the slowest first: one that does not slow down gets what is \
-                 left",
+        reason: "users above their share are served by rate, the slowest first: one that does not slow down gets what \
+                 is left",
     },
     Unfair {
         schemes: &[Scheme::Cebinae],
         cases: &["poisson", "lengths", "flood"],
-        reason: "it lowers rates for senders that slow down; a group that does not is shut out for whole rounds, and the \
-                 limits end when the link is not full for that",
+        reason: "it lowers rates for senders that slow down; a group that does not is shut out for whole rounds, and \
+                 the limits end when the link is not full for that",
     },
     Unfair {
         schemes: &[Scheme::Cobalt],
         cases: &["lengths"],
-        reason: "an overflow raises BLUE's probability by sixteen times what an idle link takes off: under an overload that \
-                 does not react it stays too high, and the link is idle for a part of the time",
+        reason: "an overflow raises BLUE's probability by sixteen times what an idle link takes off: under an \
+                 overload that does not react it stays too high, and the link is idle for a part of the time",
     },
     Unfair {
         schemes: &[Scheme::Htb],
         cases: &["lengths"],
-        reason: "an overflow raises BLUE's probability in the CAKE of each user, the more often the shorter its packets; with \
-                 FQ-CoDel or drop-tail as leaf nobody is short",
+        reason: "an overflow raises BLUE's probability in the CAKE of each user, the more often the shorter its \
+                 packets; with FQ-CoDel or drop-tail as leaf nobody is short",
     },
     Unfair {
         schemes: &[Scheme::FqPie],
@@ -125,29 +126,31 @@ pub const UNFAIR: &[Unfair] = &[
     Unfair {
         schemes: &[Scheme::SpPifo, Scheme::Aifo, Scheme::Packs],
         cases: &["flood"],
-        reason: "unlike a sorted queue it cannot push out: of 24 packets those of the heavy user leave little room for TCP, \
-                 which gives way; with 200 packets TCP has at least three quarters of its share",
+        reason: "unlike a sorted queue it cannot push out: of 24 packets those of the heavy user leave little room \
+                 for TCP, which gives way; with 200 packets TCP has at least three quarters of its share",
     },
     Unfair {
         schemes: &[Scheme::Aifo, Scheme::Packs],
         cases: &["lengths"],
-        reason: "the part of the queue that is used counts packets if the limit does; with a limit in bytes nobody is short",
+        reason: "the part of the queue that is used counts packets if the limit does; with a limit in bytes nobody is \
+                 short",
     },
     Unfair {
         schemes: &[Scheme::Rifo],
         cases: &["poisson", "flood"],
-        reason: "start tags grow, so that the range of the last 150 is wide and most tags look low; with 15, Poisson users \
-                 share fairly",
+        reason: "start tags grow, so that the range of the last 150 is wide and most tags look low; with 15, Poisson \
+                 users share fairly",
     },
     Unfair {
         schemes: &[Scheme::CodelAf],
         cases: &["flood"],
-        reason: "it signals to flows, and one that does not react is held back by overflows alone, not down to its share",
+        reason: "it signals to flows, and one that does not react is held back by overflows alone, not down to its \
+                 share",
     },
     Unfair {
         schemes: &[Scheme::Ahab],
         cases: &["poisson", "lengths", "flood"],
-        reason: "its memories, 4 and 16 ms for links of 100 Mbit/s and more, hold 3 and 13 packets of this one: rates of \
-                 users are read too high, those of the link by chance",
+        reason: "its memories, 4 and 16 ms for links of 100 Mbit/s and more, hold 3 and 13 packets of this one: rates \
+                 of users are read too high, those of the link by chance",
     },
 ];

@@ -98,8 +98,8 @@ fn every_packet_is_accounted_for() {
     }
     core.run_until(Time::from_millis(2));
     let report = core.report();
-    // One is sent and five wait at 20 Mbit/s (0.6 ms each), of which three have arrived at 0.6, 1.2, 1.8 ms at the port,
-    // which sends the first from 0.6 to 1.8 ms, then the second.
+    // One is sent and five wait at 20 Mbit/s (0.6 ms each), of which three have arrived at 0.6, 1.2, 1.8 ms at the
+    // port, which sends the first from 0.6 to 1.8 ms, then the second.
     let (ingress, egress) = (&report["ports"][0]["ingress"], &report["ports"][1]["egress"]);
     assert_eq!((&ingress["received"]["packets"], &ingress["line_drops"]), (&json!(20), &json!(14)));
     assert_eq!(egress["accounting"], json!({"arrived": 3, "departed": 2, "dropped": 0, "queued": 1}));
@@ -148,7 +148,8 @@ fn a_frame_for_an_unknown_host_goes_to_all_others_and_a_full_pool_drops() {
 fn left_of(small: &[u8], users: &Json, queue: &str) -> (usize, [Json; 2]) {
     let mut core = core(json!({"users": users, "ports": [
         {"interface": "a"},
-        {"interface": "b", "egress": {"rate": "1 Mbit/s", "control_rate": "8 kbit/s", "queue": {"scheme": queue, "limit": "20 packets"}}},
+        {"interface": "b", "egress": {"rate": "1 Mbit/s", "control_rate": "8 kbit/s", "queue": {"scheme": queue,
+            "limit": "20 packets"}}},
     ]}));
     for _ in 0..50 {
         core.arrive(0, &frame(1, 1500), &[], Time::ZERO);
@@ -284,9 +285,9 @@ fn abc_marks_in_place_of_drops_where_asked_to_and_where_packets_can_be_marked() 
         let (marked, port) = marks(&abc(ecn), is_capable);
         (marked, port["accounting"]["departed"].as_u64().unwrap(), port["drops"][0]["packets"].as_u64().unwrap())
     };
-    // One user at one instant: the activity of its n-th packet is log2(n) above that of the first, by at least 0.875 above
-    // the mean of those before it from the second on, so that T_drop is Q_min = 6. The n-th finds n - 2 waiting: 8 to 37
-    // are marked, those after a queue of 20 + 16 are dropped.
+    // One user at one instant: the activity of its n-th packet is log2(n) above that of the first, by at least 0.875
+    // above the mean of those before it from the second on, so that T_drop is Q_min = 6. The n-th finds n - 2 waiting:
+    // 8 to 37 are marked, those after a queue of 20 + 16 are dropped.
     assert_eq!(counts(true, true), (30, 37, 13));
     for (ecn, is_capable) in [(false, true), (true, false), (false, false)] {
         assert_eq!(counts(ecn, is_capable), (0, 7, 43), "{ecn} {is_capable}");

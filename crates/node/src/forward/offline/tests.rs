@@ -10,8 +10,8 @@ use fairlane_schemes::registry::schemes::Scheme;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// Schemes that do otherwise for good reasons: they hash numbers of flows, which here are hashes of addresses themselves, or
-/// change something when the link falls idle, which the vectors never tell them and the forwarder does.
+/// Schemes that do otherwise for good reasons: they hash numbers of flows, which here are hashes of addresses
+/// themselves, or change something when the link falls idle, which the vectors never tell them and the forwarder does.
 const DIFFERING: [&str; 16] = [
     "afpft", "red", "blue", "sfb", "red_pd", "cobalt", "codel_af", "black", "afc", "stfq", "fq_codel", "fq_pie", "afq",
     "sp_pifo", "packs", "rifo",
@@ -115,7 +115,8 @@ fn golden_vectors_come_out_of_the_forwarder() {
         let found = replay(scheme, &vector);
         let is_same = found.len() == vector.departures.len()
             && vector.departures.iter().all(|(packet, start_ps)| {
-                // A departure of the vector is the start of a transmission, 0.8 us a byte; a capture has whole nanoseconds.
+                // A departure of the vector is the start of a transmission, 0.8 us a byte; a capture has whole
+                // nanoseconds.
                 let due_ns = start_ps / 1000 + vector.arrivals[*packet as usize].bytes as u64 * 800;
                 found.get(packet).is_some_and(|found| found.abs_diff(due_ns) <= 2)
             });

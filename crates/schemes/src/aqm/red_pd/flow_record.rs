@@ -249,7 +249,8 @@ mod tests {
         // Equal drop rates say nothing; nor do silent intervals.
         assert!(reacts(&[(10_000, 500); 5]));
         assert!(reacts(&[(10_000, 500), (0, 0), (0, 0), (0, 0)]));
-        // Six intervals: the first is forgotten. 0.02, 0.04, 0.04 x 3: bad pairs (1 with each of 4) only while it lasts.
+        // Six intervals: the first is forgotten. 0.02, 0.04, 0.04 x 3: bad pairs (1 with each of 4) only while it
+        // lasts.
         assert!(!reacts(&[(10_000, 200), (10_000, 400), (10_000, 400), (10_000, 400)]));
         assert!(reacts(&[(10_000, 200), (10_000, 400), (10_000, 400), (10_000, 400), (10_000, 400), (10_000, 400)]));
         // One good pair wants four bad ones: 0.01 -> 0.02 at a tenth of the rate is good, and so on.

@@ -70,7 +70,8 @@ impl SchemeSpec for SfbScheme {
             && bin_size > limit
         {
             let problem = format!(
-                "{bin_size} is out of range, it must be from 1 to the limit of the queue, {limit}: no bin would ever be full"
+                "{bin_size} is out of range, it must be from 1 to the limit of the queue, {limit}: no bin would ever \
+                 be full"
             );
             return error("bin_size", problem);
         }
@@ -446,7 +447,8 @@ mod tests {
 
     #[test]
     fn bins_of_two_packets_drop_in_underload_and_a_third_of_the_limit_does_not() {
-        // Three Poisson flows with 2, 2 and 4 of 10 Mbit/s, packets of 1000 B, a buffer of 24 packets: docs/schemes/sfb.md.
+        // Three Poisson flows with 2, 2 and 4 of 10 Mbit/s, packets of 1000 B, a buffer of 24 packets:
+        // docs/schemes/sfb.md.
         let lost = |bin_size| {
             let params = SfbParams { bin_size, ..Default::default() };
             let buffer = BufferParams { limit: QueueLimit::Packets(24), ..Default::default() };
@@ -483,7 +485,8 @@ mod tests {
     fn times_that_do_not_fit_are_refused() {
         assert_eq!(
             refusal(json!({"scheme": "sfb", "bin_size": 25})),
-            "queue.bin_size: 25 is out of range, it must be from 1 to the limit of the queue, 24: no bin would ever be full"
+            "queue.bin_size: 25 is out of range, it must be from 1 to the limit of the queue, 24: no bin would ever \
+             be full"
         );
         assert_eq!(
             refusal(json!({"scheme": "sfb", "freeze": "100 ms"})),

@@ -51,7 +51,8 @@ params! {
         /// How long before a change all flows teach the other set.
         warm_up: Time = "0 s", in "0 s"..="1 h", source "sfb2001 and ns: only flows of rule (3) do; 60 s in Linux";
         /// Rate that flows which do not react are limited to.
-        penalty_rate: BitRate = "49.5 kbit/s", in "1 bit/s"..="1 Tbit/s", source "afc Table 1: fair rate 5 Mbit/s / 101";
+        penalty_rate: BitRate = "49.5 kbit/s", in "1 bit/s"..="1 Tbit/s",
+            source "afc Table 1: fair rate 5 Mbit/s / 101";
         /// Burst that the limit lets through.
         penalty_burst: Bytes = "2 kB", in "64 B"..="1 GB", source "two packets of afc; 20 packets in Linux";
         /// Who shares that rate.

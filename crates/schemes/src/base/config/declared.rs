@@ -27,7 +27,8 @@ const KINDS: [(&str, Read); 9] = [
     (String::KIND, read_as::<String>),
 ];
 
-/// Checks that a declaration can be read by: its kind is known, default and bounds are of it, and something is in the range.
+/// Checks that a declaration can be read by: its kind is known, default and bounds are of it, and something is in the
+/// range.
 ///
 /// # Errors
 /// It cannot; the error is at the parameter's name.

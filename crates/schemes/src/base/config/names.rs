@@ -32,7 +32,8 @@ pub fn meant<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// What to say of a name that is not known: those that may be meant, or else what there is; of more than `most`, the nearest.
+/// What to say of a name that is not known: those that may be meant, or else what there is; of more than `most`, the
+/// nearest.
 #[must_use]
 pub fn near(unknown: &str, known: &[&str], most: usize) -> String {
     let close = meant(unknown, known.iter().copied());

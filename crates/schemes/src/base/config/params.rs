@@ -78,8 +78,8 @@ impl ParamSpec {
     }
 }
 
-/// A parameter as [`params!`](crate::params!) declares it. Default and bounds are literals of the declaration, which are JSON
-/// and are read where they are wanted: made as values, each would be code of its own.
+/// A parameter as [`params!`](crate::params!) declares it. Default and bounds are literals of the declaration, which
+/// are JSON and are read where they are wanted: made as values, each would be code of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Declared {
     /// As those of [`ParamSpec`].
@@ -194,8 +194,8 @@ pub fn schema_properties(specs: &[ParamSpec]) -> Map<String, Json> {
 }
 
 /// Declares a parameter set: struct, defaults, ranges, reading, writing and documentation in one place. `with name:
-/// Set;` after the parameters adds those of another set, in the same table. Default and bounds are literals that JSON has, too:
-/// numbers without `_` and without a type.
+/// Set;` after the parameters adds those of another set, in the same table. Default and bounds are literals that JSON
+/// has, too: numbers without `_` and without a type.
 ///
 /// ```
 /// use fairlane_schemes::{base::config::ParamSet, base::units::Time, params};

@@ -1,8 +1,8 @@
 //! Quantities with their units in the type: time, bit rates, sizes and queue amounts.
 //!
 //! Every type reads and writes the form a person types in a scenario: `"5 ms"`, `"10 Mbit/s"`, `"1500 B"`,
-//! `"24 packets"`. A bare number is never a quantity: `10` could be seconds or milliseconds, so it is an error. Reading and
-//! writing are in [`text`].
+//! `"24 packets"`. A bare number is never a quantity: `10` could be seconds or milliseconds, so it is an error. Reading
+//! and writing are in [`text`].
 
 pub mod text;
 
@@ -138,8 +138,8 @@ impl BitRate {
         Self(u64::try_from(bits_ps / u128::from(span.0)).unwrap_or(u64::MAX))
     }
 
-    /// The time that `bytes` take at this rate, rounded to the nearest picosecond, at most [`Time::NEVER`]. The rate must
-    /// not be zero.
+    /// The time that `bytes` take at this rate, rounded to the nearest picosecond, at most [`Time::NEVER`]. The rate
+    /// must not be zero.
     #[must_use]
     #[inline]
     pub fn time_of(self, bytes: u64) -> Time {

@@ -1,8 +1,9 @@
 //! Quantities as a person writes them: a decimal number and a unit.
 //!
 //! Times, rates, sizes and numbers of packets are whole numbers of their smallest unit. They are read in exact decimal
-//! arithmetic, and a fraction that the type cannot hold (`"78.125 bit/s"`) is refused, not rounded. Thresholds in packets or
-//! bytes are only compared; they are the nearest floating-point number. What is written reads back as the same value.
+//! arithmetic, and a fraction that the type cannot hold (`"78.125 bit/s"`) is refused, not rounded. Thresholds in
+//! packets or bytes are only compared; they are the nearest floating-point number. What is written reads back as the
+//! same value.
 
 use super::{BitRate, Bytes, QueueLimit, Threshold, Time};
 use std::fmt;

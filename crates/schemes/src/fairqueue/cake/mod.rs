@@ -1,7 +1,8 @@
 //! CAKE: flows in queues that take turns, with quanta that shrink as the host has more flows, each queue with COBALT.
 //!
 //! Source: Linux `sch_cake.c`; Hoeiland-Joergensen, Taht, Morton: "Piece of CAKE: A Comprehensive Queue Management
-//! Solution for Home Gateways", LANMAN 2018; [`crate::aqm::cobalt_core`]. MTU time is the time of a full packet on the link.
+//! Solution for Home Gateways", LANMAN 2018; [`crate::aqm::cobalt_core`]. MTU time is the time of a full packet on the
+//! link.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -31,8 +32,8 @@
 //! A flow may overtake itself: when all 8 queues of its set are in use, another flow takes its queue over, and its next
 //! packet may find one that has become free while the last ones still wait.
 //!
-//! Cost: O(1) per packet but for (10), see [`crate::fairqueue::queue_store`]; one hash, two with hosts. State: 112 bytes for
-//! each of the 1024 queues, 8 for each of as many hosts, used or not; none per flow.
+//! Cost: O(1) per packet but for (10), see [`crate::fairqueue::queue_store`]; one hash, two with hosts. State:
+//! 112 bytes for each of the 1024 queues, 8 for each of as many hosts, used or not; none per flow.
 //!
 //! Deviations:
 //! 1. The queue with most bytes is found by [`crate::fairqueue::queue_store`].
@@ -103,7 +104,8 @@ impl SchemeSpec for CakeScheme {
     const ABOUT: About = About {
         title: "Common applications kept enhanced, CAKE",
         kind: "hashed queues served in turn, sparse ones first; drops or marks at the head, on overflow in the longest",
-        summary: "Hashes flows into queues that take turns, gives the queues of a host the less the more of them are busy, and keeps the delay of each short by CoDel and BLUE.",
+        summary: "Hashes flows into queues that take turns, gives the queues of a host the less the more of them are \
+                  busy, and keeps the delay of each short by CoDel and BLUE.",
         source: "Linux sch_cake; Hoeiland-Joergensen, Taht, Morton: Piece of CAKE, LANMAN 2018",
         state: "port: 1024 queues with 5 numbers of COBALT, 1 credit, 1 host; 1024 hosts with 1 count each",
     };
@@ -349,7 +351,8 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
         self.queues.push_back(queue, packet, ());
         match self.queues[queue].state {
             State::Idle | State::Decaying => {
-                self.queues[queue].credits = share(self.quantum, self.hosts.as_deref(), &self.queues[queue]); // rule (5)
+                // Rule (5).
+                self.queues[queue].credits = share(self.quantum, self.hosts.as_deref(), &self.queues[queue]);
                 self.move_to(queue, State::Sparse);
             }
             State::SparseWait => self.set_state(queue, State::Bulk),

@@ -116,8 +116,8 @@ fn a_sparse_queue_goes_first_and_a_debt_is_paid_before_the_next_turn() {
     // A packet is a share: one each in turn.
     assert_eq!(serve(&mut port, 4), [1, 2, 1, 2]);
     offer(&mut port, 3, &[610]);
-    // Flow 3 was at rest and goes first. It owes 305 B then: two visits bring that to 305 B, the third serves it. Flow 2,
-    // which has just sent, stands before flow 1, but has to be granted a share first.
+    // Flow 3 was at rest and goes first. It owes 305 B then: two visits bring that to 305 B, the third serves it. Flow
+    // 2, which has just sent, stands before flow 1, but has to be granted a share first.
     assert_eq!(serve(&mut port, 1), [3]);
     offer(&mut port, 3, &[305]);
     assert_eq!(serve(&mut port, 7), [1, 2, 1, 3, 2, 1, 2]);
@@ -259,8 +259,8 @@ fn a_flow_that_lost_its_queue_may_overtake_itself() {
 #[test]
 fn eight_ways_keep_flows_apart_where_one_does_not() {
     // 256 flows in 1024 places. One way: a flow is alone with probability (1 - 1/1024)^255 = 0.78, so that about
-    // 1024 * (1 - (1 - 1/1024)^256) = 227 queues are used, standard deviation below 5. Eight ways: a set of 8 has 2 flows
-    // on average, 9 or more with probability 2.4e-4 for each of 128 sets.
+    // 1024 * (1 - (1 - 1/1024)^256) = 227 queues are used, standard deviation below 5. Eight ways: a set of 8 has 2
+    // flows on average, 9 or more with probability 2.4e-4 for each of 128 sets.
     let used = |sets, ways| {
         let mut port = port(&CakeParams { sets, ways, ..of(Isolation::Flow) }, 1000);
         (0..256).for_each(|flow| _ = offer(&mut port, flow, &[1500]));
@@ -304,7 +304,8 @@ proptest! {
             if operation == 0 {
                 queue.dequeue(now, &mut rng, &mut drops);
             } else {
-                queue.enqueue(TestPacket { flow, user: flow / 4, wire_bytes, ..Default::default() }, now, &mut rng, &mut drops);
+                queue.enqueue(TestPacket { flow, user: flow / 4, wire_bytes, ..Default::default() }, now, &mut rng,
+                    &mut drops);
             }
             let mut loads = vec![0; (sets * ways) as usize];
             for number in 0..sets * ways {

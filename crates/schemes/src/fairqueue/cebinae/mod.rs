@@ -56,11 +56,14 @@ params! {
         /// Rounds between two decisions.
         rounds: u32 = 1, in 1..=1000, symbol "P", source "ns-3 model";
         /// Part of its rate that the top group loses.
-        tax: f64 = 0.01, in 0.0..=1.0, symbol "tau", source "60 of 62 of the authors' configurations; 0.05 in their ns-3 model";
+        tax: f64 = 0.01, in 0.0..=1.0, symbol "tau", source "60 of 62 of the authors' configurations; 0.05 in their \
+            ns-3 model";
         /// The port is saturated above this part of its rate less than the whole.
-        port_margin: f64 = 0.01, in 0.0..=1.0, symbol "delta_port", source "46 of 62 of the authors' configurations, 0 in 16; 0.05 in their ns-3 model";
+        port_margin: f64 = 0.01, in 0.0..=1.0, symbol "delta_port", source "46 of 62 of the authors' configurations, \
+            0 in 16; 0.05 in their ns-3 model";
         /// A flow is top above this part of the largest flow less than the whole.
-        flow_margin: f64 = 0.01, in 0.0..=1.0, symbol "delta_flow", source "60 of 62 of the authors' configurations; 0.05 in their ns-3 model";
+        flow_margin: f64 = 0.01, in 0.0..=1.0, symbol "delta_flow", source "60 of 62 of the authors' configurations; \
+            0.05 in their ns-3 model";
         /// What gets one share: each flow, which is one connection, or each user with all its flows.
         share_per: FlowKey = "flow", source "SIGCOMM 2022: the 5-tuple";
         /// Slots in each of the two stages of the table of flows.

@@ -1,7 +1,8 @@
-//! Hierarchical token bucket: classes in a tree have a rate of their own, and borrow from those above what these have left.
+//! Hierarchical token bucket: classes in a tree have a rate of their own, and borrow from those above what these have
+//! left.
 //!
-//! Source: Linux net/sched/sch_htb.c; M. Devera, "HTB Linux queuing discipline manual, user guide", 2002; tc-htb(8). Class c
-//! has tokens T for its rate and C for its ceiling; leaves are at level 0, the root is at level 7:
+//! Source: Linux net/sched/sch_htb.c; M. Devera, "HTB Linux queuing discipline manual, user guide", 2002; tc-htb(8).
+//! Class c has tokens T for its rate and C for its ceiling; leaves are at level 0, the root is at level 7:
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -14,27 +15,28 @@
 //! | (7) | a class that cannot send or has to borrow is looked at again when its tokens are back at zero (`htb_do_events`) | `Htb::look_again` |
 //! | (8) | `quantum = rate / r2q`, from 1000 to 200 000 bytes (`htb_change_class`) | `Htb::add` |
 //!
-//! The classes are those of an access network: its nodes, and a leaf for each user, see [`crate::contract::class_tree`]. Without
-//! a tree there is a root of the link's rate, and each user has a leaf of `rate` times its weight that borrows up to `ceil`.
+//! The classes are those of an access network: its nodes, and a leaf for each user, see
+//! [`crate::contract::class_tree`]. Without a tree there is a root of the link's rate, and each user has a leaf of
+//! `rate` times its weight that borrows up to `ceil`.
 //!
 //! While C holds back all that waits the link is idle: [`QueueDiscipline::ready_at`] says until when.
 //!
-//! Cost: a look-up of the user; one bucket for each level; O(log n) to change a class's mode or turn. State: 285 bytes for a
-//! leaf, 32 for each of an access network, and the queue of a leaf, `leaf_queues` times 116 or 120 bytes.
+//! Cost: a look-up of the user; one bucket for each level; O(log n) to change a class's mode or turn. State: 285 bytes
+//! for a leaf, 32 for each of an access network, and the queue of a leaf, `leaf_queues` times 116 or 120 bytes.
 //!
 //! Deviations:
 //! 1. The root can always send: the link itself keeps its rate.
 //! 2. Children take turns by the numbers that they got as they became known, in Linux by those that the user gave.
 //! 3. Two priorities, Linux has eight: a user whose first packet is EF comes before those of BE.
-//! 4. A leaf without packets whose tokens are full is gone when the next new user comes; it is as one that has never been, but
-//!    for its turn.
+//! 4. A leaf without packets whose tokens are full is gone when the next new user comes; it is as one that has never
+//!    been, but for its turn.
 //! 5. The buffer's limit holds for each leaf, as in Linux, not for the port.
 //! 6. Leaves have `leaf_queues` queues, by default 32, where `fq_codel` and `cake` of Linux have 1024: those of 20 000
 //!    subscribers would take 2.4 GB.
 //! 7. Tokens count picoseconds, in Linux nanoseconds.
 //!
-//! Not implemented: hysteresis, which Linux leaves off; direct packets of users without a class, which get a leaf below the
-//! root; offload.
+//! Not implemented: hysteresis, which Linux leaves off; direct packets of users without a class, which get a leaf below
+//! the root; offload.
 
 mod bucket;
 mod leaf;
@@ -59,7 +61,8 @@ impl SchemeSpec for HtbScheme {
     const ABOUT: About = About {
         title: "Hierarchical token bucket, HTB",
         kind: "tree of classes with token buckets; a queue for each user, which drops as CAKE, FQ-CoDel or drop-tail",
-        summary: "Gives every class of a tree its own rate, lets it borrow up to a ceiling what the classes above have left, and keeps a queue for each user.",
+        summary: "Gives every class of a tree its own rate, lets it borrow up to a ceiling what the classes above \
+                  have left, and keeps a queue for each user.",
         source: "Linux sch_htb",
         state: "class: 2 token buckets, 1 turn; user: a class with 8 deficits and a queue of its own",
     };

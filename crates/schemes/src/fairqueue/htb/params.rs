@@ -31,8 +31,8 @@ params! {
         leaf: LeafQueue = "cake", source "LibreQoS";
         /// Queues of a leaf's CAKE, in eights, or of its FQ-CoDel.
         leaf_queues: u32 = 32, in 8..=1024, source "our choice, bounds the memory; 1024 in Linux";
-        /// Rate that a user's leaf is assured, times its weight; at most its ceiling. Where files of LibreQoS have a least rate
-        /// for a subscriber, that one stands for it.
+        /// Rate that a user's leaf is assured, times its weight; at most its ceiling. Where files of LibreQoS have a
+        /// least rate for a subscriber, that one stands for it.
         rate: BitRate = "1 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "tc-htb(8)";
         /// Rate that it may reach; on an access network that of its plan, without it and elsewhere the link's.
         ceil: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "tc-htb(8)";

@@ -143,8 +143,8 @@ fn expedited_users_borrow_first() {
 
 #[test]
 fn a_silence_is_worth_a_burst() {
-    // 15 000 bytes of its rate and ceiling of 1 Mbit/s at once, then a packet in 12 ms. Tokens may be in debt: the one that
-    // finds none left but no debt is sent.
+    // 15 000 bytes of its rate and ceiling of 1 Mbit/s at once, then a packet in 12 ms. Tokens may be in debt: the one
+    // that finds none left but no debt is sent.
     let mut load = Load::of(1000, vec![], vec![class(0, 1.0, 1.0)]);
     (load.seconds, load.params.burst, load.params.cburst) = (1.0, Bytes(15_000), Bytes(15_000));
     let sent = load.run();
@@ -221,10 +221,11 @@ fn trees() -> impl Strategy<Value = (Vec<ClassSpec>, Vec<ClassSpec>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// In any interval nobody is sent more than its ceiling and a burst, or less than its rate and a burst, if it and all its
-    /// packets are there. A packet may put the tokens into debt: so one comes on top.
+    /// In any interval nobody is sent more than its ceiling and a burst, or less than its rate and a burst, if it and
+    /// all its packets are there. A packet may put the tokens into debt: so one comes on top.
     #[test]
-    fn no_class_exceeds_its_ceiling_or_falls_below_its_rate((inner, leaves) in trees(), starts in prop::collection::vec(0.0f64..3.0, 6)) {
+    fn no_class_exceeds_its_ceiling_or_falls_below_its_rate((inner, leaves) in trees(),
+        starts in prop::collection::vec(0.0f64..3.0, 6)) {
         let load = Load { seconds: 4.0, ..Load::of(10, inner.clone(), leaves.clone()) };
         let sent = load.run();
         let all = leaves.len() as f64;
@@ -250,16 +251,19 @@ proptest! {
         }
     }
 
-    /// The link is idle only while every class that has packets is at a ceiling, its own or that of a class above. Tokens
-    /// beyond a burst of little more than a packet are lost while others send, which costs a few per cent where ceilings and
-    /// the link allow nearly the same.
+    /// The link is idle only while every class that has packets is at a ceiling, its own or that of a class above.
+    /// Tokens beyond a burst of little more than a packet are lost while others send, which costs a few per cent where
+    /// ceilings and the link allow nearly the same.
     #[test]
     fn it_sends_unless_ceilings_forbid_it((inner, leaves) in trees()) {
         let load = Load { seconds: 8.0, ..Load::of(10, inner.clone(), leaves.clone()) };
         let rates = load.rates();
         let mbit = |rate: BitRate| rate.as_f64() / MBIT as f64;
         let of_site = |number: u32| {
-            let wanted: f64 = leaves.iter().filter(|leaf| leaf.parent == Some(number)).map(|leaf| mbit(leaf.ceil.unwrap())).sum();
+            let wanted: f64 = leaves.iter()
+                .filter(|leaf| leaf.parent == Some(number))
+                .map(|leaf| mbit(leaf.ceil.unwrap()))
+                .sum();
             wanted.min(mbit(inner[number as usize - 1].ceil.unwrap()))
         };
         let possible = (1..=inner.len() as u32).map(of_site).sum::<f64>().min(10.0);

@@ -284,8 +284,8 @@ mod tests {
         }
     }
 
-    /// Packets of users at their labels, a tenth without one if asked for, through both ports; the reference decides what
-    /// the queue is. Returns drops, decisions that differ, and the worst error of alpha.
+    /// Packets of users at their labels, a tenth without one if asked for, through both ports; the reference decides
+    /// what the queue is. Returns drops, decisions that differ, and the worst error of alpha.
     fn train(seed: u64, q_min: u32, packets: u32, has_labels: bool) -> (u32, u32, f64) {
         let mut pair = Pair::new(q_min, seed);
         let mut rng = Rng::stream(seed, 0, "train", 0);

@@ -16,9 +16,9 @@
 //! Cost: 24 bytes per user; per packet two divisions less than the reference, about 40 multiplications of 64 bits at a
 //! port, 30 at the edge. State of a port: 72 bytes.
 //!
-//! Deviations: 1. Packets of one tick (2^-20 to 2^-19 time constants), not of one instant, are summed and take effect at
-//! the next. 2. Time that runs backwards counts as no time. 3. Sums saturate at 2^48 bytes. 4. A label is never below
-//! 2^-32 reference rates.
+//! Deviations: 1. Packets of one tick (2^-20 to 2^-19 time constants), not of one instant, are summed and take effect
+//! at the next. 2. Time that runs backwards counts as no time. 3. Sums saturate at 2^48 bytes. 4. A label is never
+//! below 2^-32 reference rates.
 //!
 //! Not implemented: the variants "1998" and "ton_fig4", cuts allowed per window, the bound "floor".
 

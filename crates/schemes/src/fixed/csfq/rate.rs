@@ -1,7 +1,7 @@
 //! The exponential rate estimator of CSFQ in integers.
 //!
-//! Source: the estimator of the ns-2 code of CSFQ, as in [`crate::measure::rate_estimates`]. Real-valued, for L bits at time t, T
-//! after the packet before, and x = T/K:
+//! Source: the estimator of the ns-2 code of CSFQ, as in [`crate::measure::rate_estimates`]. Real-valued, for L bits at
+//! time t, T after the packet before, and x = T/K:
 //!
 //! ```text
 //! r = (1 - exp(-x)) * L/T + exp(-x) * r
@@ -87,8 +87,8 @@ impl RateConstants {
         q31(libm::log2(8e9 / unit.as_f64()) - f64::from(SUM_BITS)) - self.log2_constant
     }
 
-    /// The exponents of 1/2, in Q56, that a number of ticks gives: of the decay exp(-x), none if nothing is left, and of
-    /// h(x).
+    /// The exponents of 1/2, in Q56, that a number of ticks gives: of the decay exp(-x), none if nothing is left, and
+    /// of h(x).
     ///
     /// 64 bits suffice: log2(x) < 45 for 2^64 ticks.
     #[inline]

@@ -61,9 +61,9 @@ impl AbcRule {
         if queue >= drop_threshold { Verdict::Drop } else { Verdict::Accept }
     }
 
-    /// What becomes of a packet above its threshold where marks take the place of drops. It is dropped nevertheless where a
-    /// user of half the average rate is (activity one below A_avg in eq. (10)): who sends on in spite of its marks shall
-    /// not take the queue from the others (RFC 7567 4.2.1).
+    /// What becomes of a packet above its threshold where marks take the place of drops. It is dropped nevertheless
+    /// where a user of half the average rate is (activity one below A_avg in eq. (10)): who sends on in spite of its
+    /// marks shall not take the queue from the others (RFC 7567 4.2.1).
     #[must_use]
     #[inline]
     pub fn verdict_with_ecn(&self, queue: f64) -> Verdict {
@@ -71,8 +71,8 @@ impl AbcRule {
     }
 }
 
-/// The activity AQM of one port. Whether it marks is of its type: without marks nothing is asked and no mark can come, which
-/// the engine's loop is compiled for.
+/// The activity AQM of one port. Whether it marks is of its type: without marks nothing is asked and no mark can come,
+/// which the engine's loop is compiled for.
 #[derive(Clone, Debug)]
 pub struct AbcAqm<const MARKS: bool = false> {
     rule: AbcRule,
@@ -241,7 +241,8 @@ mod tests {
         assert_eq!(verdicts::<true>(-1.0), [A, A, A, A, A, D]);
     }
 
-    /// Packets that a port of 10 Mbit/s with `ecn` drops and marks of 2000, two for each that leaves, of activities 0 to 3.
+    /// Packets that a port of 10 Mbit/s with `ecn` drops and marks of 2000, two for each that leaves, of activities 0
+    /// to 3.
     fn dropped_and_marked(ecn: bool, codepoint: Ecn) -> (Vec<u64>, Vec<u32>) {
         let config = read_queue(json!({"scheme": "abc", "ecn": ecn, "limit": "100 packets"})).unwrap();
         let mut queue = config.build::<TestPacket>(BitRate(10_000_000), &Weights::equal());
@@ -354,8 +355,8 @@ mod tests {
 
     #[test]
     fn a_delay_from_departures_follows_them() {
-        // One packet of 1500 bytes each 2.4 ms while others wait: half of the link's 10 Mbit/s. Ten packets mean 24 ms of
-        // delay then, the Q_base below, and 12 ms by the rate of the link.
+        // One packet of 1500 bytes each 2.4 ms while others wait: half of the link's 10 Mbit/s. Ten packets mean 24 ms
+        // of delay then, the Q_base below, and 12 ms by the rate of the link.
         let of = |delay_estimate| AbcParams {
             q_min: Threshold::Delay(Time::from_millis(10)),
             q_base: Threshold::Delay(Time::from_micros(24_100)),

@@ -54,11 +54,11 @@
 //! 13. An activity is never below -32, the least that the wire format says: otherwise a packet without length, the
 //!     first of its user, would have none.
 //! 14. With `average_over = "bytes"` (6) and (7) become `S = ... + L*A` and `N = ... + L`. The paper's traffic has one
-//!     direction. Where acknowledgements of the other direction share a port, they are a third of its packets or so, of users
-//!     who hardly send there: a mean over packets lies far below the activity of all who transfer, and all of them have
-//!     the threshold `Q_min`. Over packets unless said otherwise, as the paper has it.
-//! 15. With `ecn` a packet whose transport understands marks (RFC 3168 section 5) is marked in place of dropped, as long as
-//!     the queue is below `Q_base + gamma`. The paper drops only; without `ecn`, so does this.
+//!     direction. Where acknowledgements of the other direction share a port, they are a third of its packets or so, of
+//!     users who hardly send there: a mean over packets lies far below the activity of all who transfer, and all of
+//!     them have the threshold `Q_min`. Over packets unless said otherwise, as the paper has it.
+//! 15. With `ecn` a packet whose transport understands marks (RFC 3168 section 5) is marked in place of dropped, as
+//!     long as the queue is below `Q_base + gamma`. The paper drops only; without `ecn`, so does this.
 
 mod aqm;
 mod marker;

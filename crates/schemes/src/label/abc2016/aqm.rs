@@ -26,11 +26,13 @@ params! {
         /// How strongly activity bends the probability; 0: not at all.
         gamma: f64 = 3.0, in 0.0..=100.0, symbol "gamma", source "noms2016: 3 recommended";
         /// Weight of the old average when a packet comes.
-        average_weight: f64 = 0.996, in 0.0..=0.999999, symbol "w_A", source "our choice: 0.3 s of full packets at 10 Mbit/s, as M_AA of abc2018";
+        average_weight: f64 = 0.996, in 0.0..=0.999999, symbol "w_A", source "our choice: 0.3 s of full packets at 10 \
+            Mbit/s, as M_AA of abc2018";
         /// Where the base probability comes from.
         base: BaseAqm = "linear", source "our choice: the paper names none";
         /// Below, nothing is dropped.
-        min_th: Threshold = "6 packets", in "0 packets"..="16777216 packets", source "our choice: a quarter of the limit of abc2018";
+        min_th: Threshold = "6 packets", in "0 packets"..="16777216 packets", source "our choice: a quarter of the \
+            limit of abc2018";
         /// Where the first line ends.
         max_th: Threshold = "18 packets", in "0 packets"..="16777216 packets", source "our choice: three quarters";
         /// Where the second line ends; `base = "linear"` only.
@@ -195,7 +197,8 @@ pub(super) fn check(params: &Abc2016Params, limit: QueueLimit, table: &Table<'_>
 impl Aqm for Abc2016Aqm {
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
         let activity = packet.label();
-        self.average_activity = self.average_weight * self.average_activity + (1.0 - self.average_weight) * activity; // eq. (6)
+        let Self { average_weight: w, average_activity: average, .. } = *self;
+        self.average_activity = w * average + (1.0 - w) * activity; // eq. (6)
         let p = self.base.probability(packet.wire_bytes(), queue, now);
         self.drop_probability = bend(p, self.gamma * (activity - self.average_activity)); // eq. (7)
         if rng.open01() < self.drop_probability { Verdict::Drop } else { Verdict::Accept }

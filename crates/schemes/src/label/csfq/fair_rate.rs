@@ -9,7 +9,8 @@ choices! {
         /// With the amendments of 2003 as the ports of the ns-2 code have them: below the threshold no estimate starts,
         /// and an uncongested window ends without one.
         Amended = "amended",
-        /// Besides, a congested window that ends below the threshold ends the congestion (abc2018 V-E1 on csfq2003 Fig. 4).
+        /// Besides, a congested window that ends below the threshold ends the congestion (abc2018 V-E1 on csfq2003 Fig.
+        /// 4).
         TonFig4 = "ton_fig4",
     }
 }

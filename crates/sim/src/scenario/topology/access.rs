@@ -1,8 +1,9 @@
 //! Access networks: a gateway, sites, access points and subscribers as a tree, in both directions.
 //!
 //! The tree is given by counts and rates for each level, or by LibreQoS's `network.json` and `ShapedDevices.csv`
-//! ([`super::access_files`]). Each node but the gateway's own subscribers has a link to it and a link from it; the gateway has
-//! one from and one to the Internet. A group of users stands for a share of the subscribers, in one direction.
+//! ([`super::access_files`]). Each node but the gateway's own subscribers has a link to it and a link from it; the
+//! gateway has one from and one to the Internet. A group of users stands for a share of the subscribers, in one
+//! direction.
 
 use super::access_files::FilesConfig;
 use super::access_tree::{AccessNetworkParams, AccessNode, Subscribers, by_counts};
@@ -16,8 +17,8 @@ use serde_json::{Map, Value as Json, json};
 
 /// What the catalogue says.
 pub(super) const ABOUT: About = About {
-    summary: "Gateway, sites, access points and subscribers as a tree, with links in both directions. A group is a share of \
-              the subscribers in one direction: down, up, or to a neighbour without passing the gateway.",
+    summary: "Gateway, sites, access points and subscribers as a tree, with links in both directions. A group is a \
+              share of the subscribers in one direction: down, up, or to a neighbour without passing the gateway.",
     source: "LibreQoS network.json",
     picture: "servers --[plan]-- edge --[gateway]-- --[site]-- --[access point]-- subscribers, and back",
 };
@@ -221,8 +222,8 @@ impl AccessNetwork {
         self.files.as_ref().map(FilesConfig::notes).unwrap_or_default()
     }
 
-    /// The first node whose class in a tree of shapers is assured less than the subscribers of files below it are together,
-    /// with both rates in bit/s; `rate` assures those who have none.
+    /// The first node whose class in a tree of shapers is assured less than the subscribers of files below it are
+    /// together, with both rates in bit/s; `rate` assures those who have none.
     #[must_use]
     pub fn overbooked(&self, way: usize, margin: f64, rate: BitRate) -> Option<(&str, f64, f64)> {
         self.files.as_ref()?;
@@ -263,9 +264,9 @@ impl AccessNetwork {
         find_node(&self.nodes, name, key)
     }
 
-    /// Share of the subscribers that are active at the hour of the scenario. Labovitz (Arbor Networks, "The Internet after
-    /// dark", 2009), consumer providers of North America: 50 % of the peak at 6 h, the peak at 23 h, 60 % at 3 h; between them
-    /// we draw lines.
+    /// Share of the subscribers that are active at the hour of the scenario. Labovitz (Arbor Networks, "The Internet
+    /// after dark", 2009), consumer providers of North America: 50 % of the peak at 6 h, the peak at 23 h, 60 % at 3 h;
+    /// between them we draw lines.
     #[must_use]
     pub fn active_share(&self) -> f64 {
         const POINTS: [(f64, f64); 4] = [(-1.0, 1.0), (3.0, 0.6), (6.0, 0.5), (23.0, 1.0)];
@@ -410,8 +411,8 @@ pub struct Dealt {
 }
 
 impl AccessNetwork {
-    /// Deals the subscribers to the groups of each direction in turn, in proportion to their shares: of each node in order,
-    /// group by group. A group gets its share of any run of subscribers, give or take one.
+    /// Deals the subscribers to the groups of each direction in turn, in proportion to their shares: of each node in
+    /// order, group by group. A group gets its share of any run of subscribers, give or take one.
     #[must_use]
     pub fn deal(&self, groups: &[(SubscriberParams, Option<u32>)]) -> Vec<Dealt> {
         let active = self.active_share();
@@ -510,22 +511,23 @@ mod tests {
         let cases = [
             (
                 json!({"subscribers": 1_000_000}),
-                "topology.subscribers: 1000000 is out of range, it must be from 1 to 31250 with 4 sites of 8 access points and \
-                 1000000 subscribers in all",
+                "topology.subscribers: 1000000 is out of range, it must be from 1 to 31250 with 4 sites of 8 access \
+                 points and 1000000 subscribers in all",
             ),
             (
                 json!({"sites": 1000, "subscribers": 200}),
-                "topology.sites: 1000 is out of range, it must be from 1 to 625 with 8 access points of 200 subscribers each \
-                 and 1000000 subscribers in all",
+                "topology.sites: 1000 is out of range, it must be from 1 to 625 with 8 access points of 200 \
+                 subscribers each and 1000000 subscribers in all",
             ),
             (
                 json!({"sites": 10, "access_points": 1000}),
-                "topology.access_points: 1000 is out of range, it must be from 1 to 998 with 10 sites and 10000 nodes in all",
+                "topology.access_points: 1000 is out of range, it must be from 1 to 998 with 10 sites and 10000 nodes \
+                 in all",
             ),
             (
                 json!({"sites": 1000, "access_points": 10}),
-                "topology.sites: 1000 is out of range, it must be from 1 to 909 with 10 access points each and 10000 nodes in \
-                 all",
+                "topology.sites: 1000 is out of range, it must be from 1 to 909 with 10 access points each and 10000 \
+                 nodes in all",
             ),
         ];
         for (json, problem) in cases {

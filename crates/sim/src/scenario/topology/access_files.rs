@@ -2,19 +2,20 @@
 //!
 //! Source: LibreQoS 2.2, docs/v2.0/configuration-advanced.md, src/virtual_tree_nodes.py.
 //!
-//! A scenario names the files. Its reader passes their content on as one text, which [`tree_of_files`] makes: nodes, circuits of a
-//! node that are alike with their number, and notes. `fairlane_libreqos` reads the files. Nodes that are virtual are left out, and
-//! what is below them is below the next node above that is not (`build_physical_network`).
+//! A scenario names the files. Its reader passes their content on as one text, which [`tree_of_files`] makes: nodes,
+//! circuits of a node that are alike with their number, and notes. `fairlane_libreqos` reads the files. Nodes that are
+//! virtual are left out, and what is below them is below the next node above that is not (`build_physical_network`).
 //!
 //! Cost: a line for each node, and for all circuits of a node that are alike.
 //!
 //! Deviations:
-//! 1. A circuit without a parent node, or under virtual nodes only, is at the gateway, and a note says so: LibreQoS deals such
-//!    circuits out to nodes of its own making.
-//! 2. Least rates, from 1 kbit/s up, are what a tree of shapers assures, see `htb`; other schemes do not look at them. Without these
-//!    columns, and where a field is empty, `rate` of the queue stands for them: LibreQoS requires them.
+//! 1. A circuit without a parent node, or under virtual nodes only, is at the gateway, and a note says so: LibreQoS
+//!    deals such circuits out to nodes of its own making.
+//! 2. Least rates, from 1 kbit/s up, are what a tree of shapers assures, see `htb`; other schemes do not look at them.
+//!    Without these columns, and where a field is empty, `rate` of the queue stands for them: LibreQoS requires them.
 //! 3. No node may be called `gateway`, the name of the root.
-//! 4. Addresses, names of circuits, overrides of their queues (`sqm`) and comments have no effect; a note names the columns.
+//! 4. Addresses, names of circuits, overrides of their queues (`sqm`) and comments have no effect; a note names the
+//!    columns.
 
 use super::access_tree::{AccessNetworkParams, AccessNode, Subscribers, gateway};
 use fairlane_libreqos::{Circuits, Column, Network, Use};
@@ -125,9 +126,9 @@ pub fn nodes_of_network(content: &[u8]) -> Result<String, String> {
     Ok(json!(network).to_string())
 }
 
-/// The tree of the nodes of [`nodes_of_network`] and the content of `ShapedDevices.csv`, as `files.tree` of a scenario has
-/// it: nodes with the index of their parent and rates, subscribers that are alike with their number, plan and least rates, and
-/// notes.
+/// The tree of the nodes of [`nodes_of_network`] and the content of `ShapedDevices.csv`, as `files.tree` of a scenario
+/// has it: nodes with the index of their parent and rates, subscribers that are alike with their number, plan and least
+/// rates, and notes.
 ///
 /// # Errors
 /// Says what is wrong with which line.
@@ -212,8 +213,8 @@ mod tests {
         let group = |rest: &str| format!(r#"{{"downloadBandwidthMbps": 5, "uploadBandwidthMbps": 5, {rest}}}"#);
         let town = group(&format!(r#""type": "virtual", "children": {}"#, NETWORK.replace("Site_1", "Site_2")));
         let network = format!(
-            r#"{{"Region": {{"virtual": true, "children": {{"Site": {{"downloadBandwidthMbps": 9, "uploadBandwidthMbps": 9,
-            "children": {{"Town": {town}}}}}}}}}}}"#
+            r#"{{"Region": {{"virtual": true, "children": {{
+            "Site": {{"downloadBandwidthMbps": 9, "uploadBandwidthMbps": 9, "children": {{"Town": {town}}}}}}}}}}}"#
         );
         let rows = "1,,,,Region,,,,1,1,9,9,\n2,,,,Town,,,,1,1,9,9,\n3,,,,Site_2,,,,1,1,9,9,\n";
         let (nodes, subscribers, notes) = tree(&network, rows).unwrap();

@@ -53,9 +53,11 @@ params! {
 
 impl Preset for TwoSidedDumbbell {
     const ABOUT: About = About {
-        summary: "As the one-sided dumbbell, with an access link for each receiver; delays of both sides may differ by group.",
+        summary: "As the one-sided dumbbell, with an access link for each receiver; delays of both sides may differ \
+                  by group.",
         source: "afpft III, afc 4",
-        picture: "users --[access link]-- edge node --[bottleneck: C_b, D_b]-- node --[receiver's access link]-- receivers",
+        picture: "users --[access link]-- edge node --[bottleneck: C_b, D_b]-- node --[receiver's access link]-- \
+                  receivers",
     };
     const HAS_COURSE: bool = true;
 

@@ -223,17 +223,20 @@ macro_rules! topologies {
             /// Its entry in the catalogue.
             #[must_use]
             pub fn about(self) -> About {
-                match self { $( Self::$Variant => $module::$Type::ABOUT, )+ Self::Graph => ABOUT_GRAPH, Self::Access => access::ABOUT }
+                match self { $( Self::$Variant => $module::$Type::ABOUT, )+ Self::Graph => ABOUT_GRAPH,
+                    Self::Access => access::ABOUT }
             }
 
             /// Whether receivers have access links.
             #[must_use]
             pub fn has_receiver_links(self) -> bool {
-                match self { $( Self::$Variant => $module::$Type::HAS_RECEIVER_LINKS, )+ Self::Graph => true, Self::Access => false }
+                match self { $( Self::$Variant => $module::$Type::HAS_RECEIVER_LINKS, )+ Self::Graph => true,
+                    Self::Access => false }
             }
 
             fn own_specs(self) -> Vec<ParamSpec> {
-                match self { $( Self::$Variant => $module::$Type::specs(), )+ Self::Graph => Vec::new(), Self::Access => access_tree::AccessNetworkParams::specs() }
+                match self { $( Self::$Variant => $module::$Type::specs(), )+ Self::Graph => Vec::new(),
+                    Self::Access => access_tree::AccessNetworkParams::specs() }
             }
 
             /// Its links, its keys as they are written, and its tree if it is one.

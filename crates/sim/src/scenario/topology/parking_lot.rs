@@ -18,7 +18,8 @@ impl Preset for ParkingLot {
     const ABOUT: About = About {
         summary: "Links in a row. A group crosses all of them, or those that its route names: cross traffic.",
         source: "afpft Fig. 4(b)",
-        picture: "users --[access link]-- node --[link1: C_b, D_b]-- node --[link2: C_b, D_b]-- ... --[access link]-- receivers",
+        picture: "users --[access link]-- node --[link1: C_b, D_b]-- node --[link2: C_b, D_b]-- ... --[access link]-- \
+                  receivers",
     };
 
     fn links(&self) -> Vec<LinkConfig> {

@@ -20,7 +20,8 @@ pub trait Preset: ParamSet {
     const ABOUT: About;
     /// Whether receivers have access links of their own.
     const HAS_RECEIVER_LINKS: bool = true;
-    /// Whether its first link may have what a link of a graph may have beyond rate and delay: steps, a trace, loss, jitter.
+    /// Whether its first link may have what a link of a graph may have beyond rate and delay: steps, a trace, loss,
+    /// jitter.
     const HAS_COURSE: bool = false;
 
     /// Its links, in the order in which a group without a route crosses them.

@@ -1,5 +1,5 @@
-//! A link that follows a recorded trace, in the format of Mahimahi: a line for each opportunity to send a full packet, with
-//! its time in ms. mm-link(1), "packet-delivery trace".
+//! A link that follows a recorded trace, in the format of Mahimahi: a line for each opportunity to send a full packet,
+//! with its time in ms. mm-link(1), "packet-delivery trace".
 //!
 //! A scenario names the file; whoever reads the scenario hands over its content, as gaps between the opportunities.
 
@@ -20,8 +20,8 @@ params! {
     pub struct TraceParams {
         /// What an opportunity takes away: bytes on the wire.
         opportunity: Bytes = "1500 B", in "1 B"..="65535 B", source "mm-link(1): an MTU";
-        /// Time over which schemes are told the mean rate of the link, from the end of the first on; without it they are
-        /// told the link's rate, always.
+        /// Time over which schemes are told the mean rate of the link, from the end of the first on; without it they
+        /// are told the link's rate, always.
         rate_window: Option<Time> = null, in "1 ms"..="1 h", source "our choice";
     }
 }

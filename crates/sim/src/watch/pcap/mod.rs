@@ -5,16 +5,16 @@
 //! At the edge node, on its interface to the bottleneck: a packet is captured when its transmission starts, an
 //! acknowledgement when it has passed the reverse bottleneck. So the round-trip times seen here lack the queue of the
 //! port and the access links. Dropped packets are not captured, or, if wanted, at the time of the drop and with a
-//! comment. Those that are lost on the wire were captured when they were sent; if drops are wanted, they are there again with a
-//! comment, when they would have arrived.
+//! comment. Those that are lost on the wire were captured when they were sent; if drops are wanted, they are there
+//! again with a comment, when they would have arrived.
 //!
 //! # What is in a packet
 //!
 //! - Link type 101, raw IPv4. The original length is the simulator's, link layer included: with the default of 54 bytes
 //!   of headers it is 2 bytes (PPP) longer than the IPv4 packet. The captured part are the headers; payload is zeros.
 //! - Addresses: 10.0.0.1 and on for the users, 192.0.2.1 for the server. Ports: flow f has 50000 + f mod 10000 at the
-//!   user and 40000 + f div 10000 (modulo 2^16) at the server. TCP flows are numbered before UDP flows; transfers of web
-//!   sources have larger numbers.
+//!   user and 40000 + f div 10000 (modulo 2^16) at the server. TCP flows are numbered before UDP flows; transfers of
+//!   web sources have larger numbers.
 //! - DSCP 46 (EF, RFC 3246) or 0 by traffic class, for acknowledgements as well; the packet's ECN field.
 //! - TCP: initial sequence numbers 0, so that segment k starts at 1 + k * MSS (modulo 2^32). Timestamps (RFC 7323) in
 //!   milliseconds, if `header_bytes` has room for them, that is 52 at least. SACK blocks, and the flags ECE and CWR. On
@@ -77,7 +77,8 @@ pub fn check(scenario: &Scenario) -> Result<(), ConfigError> {
             for (key, bytes) in [("header_bytes", tcp.params.header_bytes), ("syn_bytes", tcp.params.syn_bytes)] {
                 if bytes < LEAST_TCP_BYTES {
                     let problem = format!(
-                        "{bytes} is out of range, a capture needs at least {LEAST_TCP_BYTES} for the IPv4 and TCP headers"
+                        "{bytes} is out of range, a capture needs at least {LEAST_TCP_BYTES} for the IPv4 and TCP \
+                         headers"
                     );
                     return Err(ConfigError::new(format!("groups[{g}].sources[{s}].{key}"), problem));
                 }

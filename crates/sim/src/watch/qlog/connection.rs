@@ -150,7 +150,8 @@ impl Connection {
         });
     }
 
-    /// An outstanding segment is sent again: says why. A sender without records tells by this that it takes it for lost.
+    /// An outstanding segment is sent again: says why. A sender without records tells by this that it takes it for
+    /// lost.
     fn send_again(&mut self, events: &mut Events<'_>, flow: &TcpFlow, place: usize) -> Option<&'static str> {
         let record = &mut self.outstanding[place];
         match record.fate {

@@ -16,8 +16,8 @@
 //!   copies of a segment that were not taken for lost, or else the last one. TCP cannot tell which copy arrived.
 //! - A packet is lost when the sender takes it for lost. A sender without a record of each segment (`loss_detection =
 //!   "dupack"`) has no such moment: the packet is lost when its segment is sent again.
-//! - Metrics are those of the sender, as in the table `tcp` of [`crate::watch::trace`]; the latest and the least RTT are
-//!   of the samples that it took.
+//! - Metrics are those of the sender, as in the table `tcp` of [`crate::watch::trace`]; the latest and the least RTT
+//!   are of the samples that it took.
 //! - Times are those of the simulation, in ms with six digits.
 //!
 //! # Cost
@@ -101,8 +101,8 @@ impl<W, S> std::fmt::Debug for Qlog<W, S> {
 }
 
 impl<W: Write, S: Read + Write + Seek> Qlog<W, S> {
-    /// Begins the log of a replication of a scenario; [`check`] must have agreed. A contained log needs `storage`, which
-    /// is empty, for what it collects.
+    /// Begins the log of a replication of a scenario; [`check`] must have agreed. A contained log needs `storage`,
+    /// which is empty, for what it collects.
     ///
     /// # Errors
     /// `output` cannot be written.

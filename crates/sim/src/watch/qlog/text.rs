@@ -19,7 +19,8 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// The member of a stream frame that tells its length: quic-events-01 appendix A.7.8, quic-events-13 section 8.13.8.
+    /// The member of a stream frame that tells its length: quic-events-01 appendix A.7.8, quic-events-13
+    /// section 8.13.8.
     pub(super) fn length_of_frame(self, bytes: u32) -> String {
         match self {
             Self::Contained => format!(r#""length":{bytes}"#),
@@ -98,7 +99,8 @@ pub(super) const FILE_END: &str = "\n]}\n";
 pub(super) fn file_header(title: &str, description: &str) -> String {
     let (title, description) = (json!(title), json!(description));
     format!(
-        "{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON\",\"title\":{title},\"description\":{description},\"traces\":[\n"
+        "{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON\",\"title\":{title},\"description\":{description},\
+         \"traces\":[\n"
     )
 }
 
@@ -122,7 +124,9 @@ pub(super) fn sequence_header(title: &str, description: &str) -> String {
         "event_schemas": ["urn:ietf:params:qlog:events:quic-13"],
     });
     format!(
-        "{RECORD}{{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\"serialization_format\":\"application/qlog+json-seq\",\"title\":{title},\"description\":{description},\"trace\":{trace}}}\n"
+        "{RECORD}{{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\
+         \"serialization_format\":\"application/qlog+json-seq\",\"title\":{title},\"description\":{description},\
+         \"trace\":{trace}}}\n"
     )
 }
 
