@@ -267,7 +267,7 @@ mod tests {
     use crate::aqm::pie::PieScheme;
     use crate::base::rng::Rng;
     use crate::fairqueue::testing::{
-        assert_max_min, build, drain, limits, noise, offer, packet, serve, standing_queue, survives,
+        assert_max_min, assert_new_before_old, build, drain, limits, noise, offer, packet, standing_queue, survives,
     };
     use crate::registry::schemes::SchemeParams;
     use crate::testing::{Drops, TestPacket, reading};
@@ -279,13 +279,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_was_empty_goes_before_old_ones() {
-        // Quantum 1514: two packets of 1000 use up the credits of a visit.
-        let (mut queue, mut rng) = port(&FqPieParams::default(), 100);
-        offer(&mut queue, &mut rng, 1, &[1000; 8]);
-        offer(&mut queue, &mut rng, 2, &[1000; 8]);
-        assert_eq!(serve(&mut queue, &mut rng, 5), [1, 1, 2, 2, 1]);
-        offer(&mut queue, &mut rng, 3, &[100]);
-        assert_eq!(serve(&mut queue, &mut rng, 2), [3, 1]);
+        assert_new_before_old::<FqPieScheme>(&FqPieParams::default());
     }
 
     #[test]

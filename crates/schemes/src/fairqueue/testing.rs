@@ -123,6 +123,20 @@ pub fn assert_max_min<S: SchemeSpec>(params: &S::Params, limit: u32, weights: [f
     assert_rates(&rates, &[1e6, share(weights[1]), share(weights[2])], tolerance);
 }
 
+/// Asserts that queues take turns of a quantum of 1514 bytes, those that were empty before old ones.
+pub fn assert_new_before_old<S: SchemeSpec>(params: &S::Params) {
+    // Two packets of 1000 use up the credits of a visit (a debt is allowed).
+    let (mut queue, mut rng) = build::<S>(params, QueueLimit::Packets(100), &Weights::equal());
+    offer(&mut queue, &mut rng, 1, &[1000; 8]);
+    offer(&mut queue, &mut rng, 2, &[1000; 8]);
+    assert_eq!(serve(&mut queue, &mut rng, 5), [1, 1, 2, 2, 1]);
+    offer(&mut queue, &mut rng, 3, &[100]);
+    assert_eq!(serve(&mut queue, &mut rng, 2), [3, 1], "flow 3 is new, then the visit of flow 1 goes on");
+    // Having run empty as a new queue, it is old for a round: no priority by sending one packet at a time.
+    offer(&mut queue, &mut rng, 3, &[100]);
+    assert_eq!(serve(&mut queue, &mut rng, 3), [2, 2, 3]);
+}
+
 /// Flow 1 keeps the port at 50 packets for 1 s, flow 2 sends a packet in 19.2 ms: the flows that lost a packet to the
 /// AQM of their queue, and how many packets were marked.
 pub fn standing_queue<S: SchemeSpec>(params: &S::Params, ecn: Ecn) -> (Vec<u32>, usize) {
