@@ -1,4 +1,5 @@
-//! Classes of a port: a tree with rates, and the class of each user. Schemes that shape by classes take it, others have none.
+//! Classes of a port: a tree with rates, and the class of each user. Schemes that shape by classes take it, others have
+//! none.
 
 use crate::base::units::BitRate;
 use std::sync::Arc;

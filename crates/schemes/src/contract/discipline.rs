@@ -122,13 +122,13 @@ pub trait QueueDiscipline<P: Packet> {
     fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P>;
     /// What waits.
     fn backlog(&self) -> Backlog;
-    /// Whether it judges packets at their arrival alone, and sends them in this order. Then a port may keep them itself from
-    /// the first one on: it calls `admit`, `departed` and `idle`, and neither `enqueue` nor `dequeue`.
+    /// Whether it judges packets at their arrival alone, and sends them in this order. Then a port may keep them itself
+    /// from the first one on: it calls `admit`, `departed` and `idle`, and neither `enqueue` nor `dequeue`.
     fn is_fifo(&self) -> bool {
         false
     }
-    /// Judges a packet that arrives at `now` at a port that keeps what waits: the backlog, and when its head came. Whether
-    /// the packet is to be kept, or was handed to `drops`.
+    /// Judges a packet that arrives at `now` at a port that keeps what waits: the backlog, and when its head came.
+    /// Whether the packet is to be kept, or was handed to `drops`.
     fn admit(
         &mut self,
         _packet: &mut P,
@@ -143,7 +143,8 @@ pub trait QueueDiscipline<P: Packet> {
     fn departed(&mut self, _packet: &P, _behind: Backlog, _now: Time) {}
     /// Such a port falls idle at `now`; may be told again for the same idle period.
     fn idle(&mut self, _now: Time) {}
-    /// The packet that is `places` behind the next, where that is known without a search: a host may ask for what it touches.
+    /// The packet that is `places` behind the next, where that is known without a search: a host may ask for what it
+    /// touches.
     fn upcoming(&self, _places: usize) -> Option<&P> {
         None
     }
@@ -167,7 +168,8 @@ pub trait QueueDiscipline<P: Packet> {
     fn state_size(&self) -> StateSize;
     /// Tells what the scheme measures and counts itself, such as an average queue or a fair rate. Off the fast path.
     fn report(&self, _report: Report<'_>) {}
-    /// Why the discipline has stopped working, which only one from outside can ([`crate::registry::external`]): end the run.
+    /// Why the discipline has stopped working, which only one from outside can ([`crate::registry::external`]): end the
+    /// run.
     fn failure(&self) -> Option<&str> {
         None
     }

@@ -72,7 +72,8 @@ pub trait SchemeSpec {
     fn check(_params: &Self::Params, _buffer: &BufferParams, _table: &Table<'_>) -> Result<(), ConfigError> {
         Ok(())
     }
-    /// Whether it may mark packets that can be marked, in place of dropping them or beside it. Most that do have a key `ecn`.
+    /// Whether it may mark packets that can be marked, in place of dropping them or beside it. Most that do have a key
+    /// `ecn`.
     #[must_use]
     fn marks(params: &Self::Params) -> bool {
         let mut written = Map::new();

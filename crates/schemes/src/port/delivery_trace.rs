@@ -10,11 +10,13 @@
 //! | (3) | What nobody waits for is lost, and so is the opportunity at the very instant of an arrival at an idle link. | [`TraceCourse::transmit`] |
 //! | (4) | After the last opportunity the trace begins anew, at that instant. | [`OpportunityTimes::time_of`] |
 //!
-//! Cost: a comparison and an addition per packet and opportunity used, a binary search after idling; 4 bytes an opportunity.
+//! Cost: a comparison and an addition per packet and opportunity used, a binary search after idling; 4 bytes an
+//! opportunity.
 //!
 //! Deviations:
 //! 1. The packet at the head of the queue leaves it when the transmitter is free, as on any link, and waits for its
-//!    opportunity there: in Mahimahi it waits in the queue, which holds one packet more for it. Departures are the same.
+//!    opportunity there: in Mahimahi it waits in the queue, which holds one packet more for it. Departures are the
+//!    same.
 //! 2. A packet that arrives at the very instant at which the one before it left an idle link still finds what that one
 //!    left of the opportunity; in Mahimahi it does not.
 //! 3. Mahimahi takes 1504 bytes at a time, of which 4 are the header of its virtual interface: 1500 here.
@@ -80,8 +82,8 @@ pub struct DeliveryTrace {
     pub times: OpportunityTimes,
     /// Bytes on the wire that an opportunity takes away.
     pub opportunity_bytes: u64,
-    /// Length of the windows whose mean rate disciplines are told when they have passed; without it they are told the rate
-    /// at the start, always.
+    /// Length of the windows whose mean rate disciplines are told when they have passed; without it they are told the
+    /// rate at the start, always.
     pub told_window: Option<Time>,
 }
 
@@ -223,7 +225,8 @@ mod tests {
         assert_eq!(told(1700), BitRate(192_000));
     }
 
-    /// When packets leave that arrive at these times, as the words of Mahimahi's source have it: opportunity by opportunity.
+    /// When packets leave that arrive at these times, as the words of Mahimahi's source have it: opportunity by
+    /// opportunity.
     fn literal(times: &OpportunityTimes, arrivals: &[(Time, u32)]) -> Vec<Time> {
         let (mut waiting, mut to_come) = (VecDeque::new(), arrivals.iter().peekable());
         let (mut in_transit, mut left, mut number) = (0, Vec::new(), 0);

@@ -4,9 +4,9 @@
 //! must have started by then are started, in order and each at its own time: nothing could have seen them earlier.
 //! So a hop costs one event, the arrival at the far end, and only the head of the wire has an event at all.
 //!
-//! Where the discipline is first-in-first-out and the rate is constant, it is known when a packet is admitted when it will
-//! leave. Such a packet goes on the wire at once, behind those that it waits for, and is counted there when its transmission
-//! starts: it is moved once less.
+//! Where the discipline is first-in-first-out and the rate is constant, it is known when a packet is admitted when it
+//! will leave. Such a packet goes on the wire at once, behind those that it waits for, and is counted there when its
+//! transmission starts: it is moved once less.
 
 use super::link_rate::LinkRate;
 use super::wire::Wire;
@@ -158,8 +158,8 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         self.busy_until
     }
 
-    /// When something happens next without a packet from outside: one reaches the far end, or, if none is on its way, one that
-    /// was held back may be sent. [`Time::NEVER`] if nothing waits either.
+    /// When something happens next without a packet from outside: one reaches the far end, or, if none is on its way,
+    /// one that was held back may be sent. [`Time::NEVER`] if nothing waits either.
     #[must_use]
     #[inline]
     pub fn next_event(&self) -> Time {

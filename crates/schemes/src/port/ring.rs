@@ -2,8 +2,8 @@
 
 use crate::base::units::Time;
 
-/// A queue of values, each with a time, that grows by doubling and never shrinks. Its length is a power of two, so that a place is found by a
-/// mask where a [`std::collections::VecDeque`] compares.
+/// A queue of values, each with a time, that grows by doubling and never shrinks. Its length is a power of two, so that
+/// a place is found by a mask where a [`std::collections::VecDeque`] compares.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Vec<(Time, T)>,

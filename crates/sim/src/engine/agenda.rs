@@ -1,8 +1,9 @@
 //! What happens next: one event for each entity, and always the earliest at hand.
 //!
-//! Entities are numbered: the control entry first, then links, impairments, hosts, sources, web sources, video players, flows. That is also the
-//! order of events at equal times; of a host, a packet comes before an acknowledgement. Links, shared lines and calendars, few and
-//! always busy, have their events in the small [`RankedEventSet`], all others in the [`EventSet`].
+//! Entities are numbered: the control entry first, then links, impairments, hosts, sources, web sources, video players,
+//! flows. That is also the order of events at equal times; of a host, a packet comes before an acknowledgement. Links,
+//! shared lines and calendars, few and always busy, have their events in the small [`RankedEventSet`], all others in
+//! the [`EventSet`].
 
 use crate::engine::event::Event;
 use crate::engine::event_set::EventSet;
@@ -18,8 +19,8 @@ const FIRST_LINK: u32 = 1;
 /// The events of all entities of a network.
 #[derive(Clone, Debug)]
 pub struct Agenda {
-    /// Links, then shared lines up, then shared lines down, then the calendars of packets and of acknowledgements, if hosts
-    /// use them.
+    /// Links, then shared lines up, then shared lines down, then the calendars of packets and of acknowledgements, if
+    /// hosts use them.
     busy: RankedEventSet,
     /// The others, by number.
     others: EventSet,

@@ -1,7 +1,7 @@
 //! Many runs in parallel. A run does not depend on any other, so the records are the same for any number of threads.
 //!
-//! Runs come first: each has one thread while there are as many runs as threads. Only where fewer are left does a run get
-//! several, if it gains by them ([`crate::engine::partition`]).
+//! Runs come first: each has one thread while there are as many runs as threads. Only where fewer are left does a run
+//! get several, if it gains by them ([`crate::engine::partition`]).
 
 use crate::engine::event_loop::Stop;
 use crate::engine::parallel::run_on;
@@ -248,8 +248,8 @@ mod tests {
 
     #[test]
     fn runs_come_before_the_parts_of_a_run() {
-        // Eight threads: one run has all, three have two each, eight and more have one each; the last of many has one while
-        // seven others are under way, and all when it is alone.
+        // Eight threads: one run has all, three have two each, eight and more have one each; the last of many has one
+        // while seven others are under way, and all when it is alone.
         assert_eq!([share(8, 1, 0), share(8, 1, 2), share(8, 2, 1), share(8, 3, 0)], [8, 2, 2, 2]);
         assert_eq!([share(8, 1, 7), share(8, 8, 100), share(8, 8, 0), share(8, 1, 0)], [1, 1, 1, 8]);
     }

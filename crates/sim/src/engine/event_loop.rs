@@ -273,7 +273,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.network.restart();
     }
 
-    /// What is in no shared line and no calendar. A packet reaches the edge node from a host, or an acknowledgement reaches the host.
+    /// What is in no shared line and no calendar. A packet reaches the edge node from a host, or an acknowledgement
+    /// reaches the host.
     fn on_host(&mut self, user: u32, now: Time) {
         if let Some(packet) = self.network.hosts.packet_at_edge(user, now) {
             self.agenda.set_host(user, &self.network.hosts);
@@ -373,7 +374,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.forward(packet, now);
     }
 
-    /// Delivers what has arrived by `now` and may be late. Not all of it if a flow's event is due before: that comes first.
+    /// Delivers what has arrived by `now` and may be late. Not all of it if a flow's event is due before: that comes
+    /// first.
     #[inline]
     fn deliver_until(&mut self, now: Time) -> bool {
         self.late_link.is_none_or(|link| self.deliver_late(link, now))
@@ -562,7 +564,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     #[inline(never)]
     fn on_timer(&mut self, index: u32, now: Time) {
         self.handled -= 1;
-        // What has arrived may have ended the receiver's wait, and may have made another flow's timer due before this one.
+        // What has arrived may have ended the receiver's wait, and may have made another flow's timer due before this
+        // one.
         if self.network.flows[index as usize].receiver.timer() <= now
             && !(self.deliver_until(now) && self.agenda.next_flow() == Some(index))
         {
@@ -695,8 +698,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.agenda.set_flow(index, flow.armed);
     }
 
-    /// The last byte of a chunk is at the end of its route: the receiver acknowledges it at once, and the player asks for
-    /// the next one when it has room.
+    /// The last byte of a chunk is at the end of its route: the receiver acknowledges it at once, and the player asks
+    /// for the next one when it has room.
     fn on_chunk(&mut self, player: u32, now: Time) {
         let state = &mut self.network.players[player as usize];
         let flow = &mut self.network.flows[state.flow as usize];

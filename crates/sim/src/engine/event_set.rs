@@ -4,8 +4,8 @@
 //! tournament above it: four neighbours share a cache line, and the winner among them stands for all four in the line
 //! above. Moving an entry walks one path of log4(n) lines and stops where the winner stays; the earliest event is the
 //! winner of the top line. There is no search, no allocation and no stale entry. Equal times go to the smaller entity
-//! number, so that the order of events is total and the same on every machine. Lines are numbered as in a heap, level by
-//! level, so that no path is more than one line longer than another.
+//! number, so that the order of events is total and the same on every machine. Lines are numbered as in a heap, level
+//! by level, so that no path is more than one line longer than another.
 
 use crate::engine::tournament::{Contender, FAN, TournamentNode};
 use fairlane_schemes::base::units::Time;
@@ -107,8 +107,8 @@ impl EventSet {
         self.lines[self.line_of(entity)].0[entity as usize % FAN].time
     }
 
-    /// The line of an entity. What has no room in the lowest level stands at the end of the one above, behind its winners, so
-    /// that from left to right the order is that of numbers.
+    /// The line of an entity. What has no room in the lowest level stands at the end of the one above, behind its
+    /// winners, so that from left to right the order is that of numbers.
     #[inline]
     fn line_of(&self, entity: u32) -> usize {
         let line = self.lowest + entity as usize / FAN;
@@ -135,8 +135,8 @@ impl EventSet {
         self.first = winner;
     }
 
-    /// Makes the entity's event due at `time` if it was due later. It is compared with the winners on its way up only: what is
-    /// beside it stays behind them.
+    /// Makes the entity's event due at `time` if it was due later. It is compared with the winners on its way up only:
+    /// what is beside it stays behind them.
     #[inline]
     pub fn set_earlier(&mut self, entity: u32, time: Time) {
         let (mut line, mut place) = (self.line_of(entity), entity as usize % FAN);

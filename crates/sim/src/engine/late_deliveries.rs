@@ -1,16 +1,18 @@
 //! Deliveries handled together, a little after they happen.
 //!
-//! Where every route ends behind one link and all flows last as long as the run, only two things can tell when a delivery
-//! is handled: the acknowledgement, which needs at least the delay of the way back, and the flow's event, which may be due
-//! to the receiver's timer. So the link has one event for all packets that arrive within [`slack`], which is at most that
-//! delay; it handles each at its own time. Before a flow's event, the end of the warm-up and the end of the run, what has
-//! arrived by then is delivered. If a receiver arms a timer that is due before the next delivery, that comes first.
+//! Where every route ends behind one link and all flows last as long as the run, only two things can tell when a
+//! delivery is handled: the acknowledgement, which needs at least the delay of the way back, and the flow's event,
+//! which may be due to the receiver's timer. So the link has one event for all packets that arrive within [`slack`],
+//! which is at most that delay; it handles each at its own time. Before a flow's event, the end of the warm-up and the
+//! end of the run, what has arrived by then is delivered. If a receiver arms a timer that is due before the next
+//! delivery, that comes first.
 
 use crate::network::tcp_flow::Span;
 use crate::network::{Entry, Hop, Network};
 use fairlane_schemes::base::units::Time;
 
-/// Full packets that arrive between two events of the link: with more, nothing is gained, and the wire takes more memory.
+/// Full packets that arrive between two events of the link: with more, nothing is gained, and the wire takes more
+/// memory.
 const MOST_PACKETS: u64 = 32;
 const FULL_PACKET_BYTES: u64 = 1500;
 

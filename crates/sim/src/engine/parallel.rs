@@ -1,9 +1,9 @@
 //! One run on several threads: each has a part of the network, and they meet after each window of time.
 //!
-//! A window is as long as the lookahead of the [`Partition`]: what a part sends to another during a window arrives after
-//! its end. So each part handles its events of the window in their order, as if it were alone, serves the links that are
-//! cut until the end of the window, and hands over what they have sent; then all meet. The order of events, by time and
-//! rank, is that of a run on one thread wherever they touch the same state, so that the bytes are the same.
+//! A window is as long as the lookahead of the [`Partition`]: what a part sends to another during a window arrives
+//! after its end. So each part handles its events of the window in their order, as if it were alone, serves the links
+//! that are cut until the end of the window, and hands over what they have sent; then all meet. The order of events, by
+//! time and rank, is that of a run on one thread wherever they touch the same state, so that the bytes are the same.
 //!
 //! Each part has the numbers of the whole network, and memory for all of it, but touches only what is its own.
 
@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::{panic, thread};
 
-/// Runs one replication on at most `threads` threads, on one if it would gain little by more. The record is the same. An
-/// observer learns how far the run is, and no more.
+/// Runs one replication on at most `threads` threads, on one if it would gain little by more. The record is the same.
+/// An observer learns how far the run is, and no more.
 ///
 /// # Errors
 /// The run was cancelled, its observer gave up, or a scheme or congestion control from outside failed.

@@ -83,8 +83,8 @@ impl Partition {
         if best.1 * LEAST_GAIN < 1.0 { Ok(best.0) } else { Err(WhyWhole::NoGain) }
     }
 
-    /// All partitions of a scenario into at most `threads` parts that come into question, each with the time of a run by
-    /// it over that on one thread, as estimated.
+    /// All partitions of a scenario into at most `threads` parts that come into question, each with the time of a run
+    /// by it over that on one thread, as estimated.
     ///
     /// # Errors
     /// It cannot be cut.
@@ -255,7 +255,8 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Deals out what hangs together by delays below `least` to parts of about the same work; `None` if that is one part.
+    /// Deals out what hangs together by delays below `least` to parts of about the same work; `None` if that is one
+    /// part.
     fn dealt_out(&self, least: Time, threads: usize) -> Option<Partition> {
         let pieces = self.pieces(least);
         let mut piece_work = vec![0.0; pieces.len()];

@@ -2,8 +2,8 @@
 //!
 //! With many flows their state is beyond the caches, and an event waits for each line that it fetches. What comes next
 //! in a shared line, in a calendar or on a link is known, so its lines are requested some events before: that costs an
-//! instruction each, and the wait is over, or shorter, when the event comes. What these lines point to is asked for later,
-//! when they have come. All of it stands apart from the loop, which small networks do not leave for it.
+//! instruction each, and the wait is over, or shorter, when the event comes. What these lines point to is asked for
+//! later, when they have come. All of it stands apart from the loop, which small networks do not leave for it.
 
 use crate::cache_line::fetch;
 use crate::network::hosts::FlowAck;
@@ -18,9 +18,9 @@ const PLACES_AHEAD: usize = 8;
 const FEWER_PLACES_AHEAD: usize = 4;
 /// How many for what these tell the place of.
 const FEWEST_PLACES_AHEAD: usize = 2;
-/// Places behind the first of a packet on a link between nodes, of which there are many, so that some of their packets come
-/// between two of this one: when to ask for the packet itself, for its next hop, for what it meets there, for what these point
-/// to, and for what that points to.
+/// Places behind the first of a packet on a link between nodes, of which there are many, so that some of their packets
+/// come between two of this one: when to ask for the packet itself, for its next hop, for what it meets there, for what
+/// these point to, and for what that points to.
 const PACKET_ON_LINK: usize = 5;
 const HOP_ON_LINK: usize = 4;
 const STATE_ON_LINK: usize = 3;

@@ -2,8 +2,8 @@
 //!
 //! A tournament as in [`super::event_set`], over entries that change places in the order of events: the event of a
 //! shared line is that of the host whose arrival is first. An entry carries its rank, and a path is always walked to
-//! the top: with so few entries that costs less than guessing where to stop. Only an event where there was none is compared
-//! with the first of all in place of that.
+//! the top: with so few entries that costs less than guessing where to stop. Only an event where there was none is
+//! compared with the first of all in place of that.
 
 use crate::engine::tournament::{Contender, FAN, TournamentNode};
 use fairlane_schemes::base::units::Time;

@@ -82,7 +82,8 @@ impl Rendezvous {
         self.is_off.load(Ordering::SeqCst)
     }
 
-    /// Who falls asleep counts itself first and looks again then, so that it is either seen here or sees that it is over.
+    /// Who falls asleep counts itself first and looks again then, so that it is either seen here or sees that it is
+    /// over.
     fn sleep_until(&self, is_over: impl Fn() -> bool) {
         let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.sleepers.fetch_add(1, Ordering::SeqCst);

@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// How long threads that were told to stop are waited for. A run looks every few thousand events, so milliseconds are enough,
-/// unless a scheme from outside never returns: nobody can end its thread.
+/// How long threads that were told to stop are waited for. A run looks every few thousand events, so milliseconds are
+/// enough, unless a scheme from outside never returns: nobody can end its thread.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Calls what it is given, once, within whatever a host needs around the work of a thread.
@@ -26,8 +26,8 @@ impl Threads {
         Self { process: std::process::id(), running: Mutex::new(running) }
     }
 
-    /// Waits until all have ended that were told to stop, for [`GRACE`] at most; the others are left to themselves. In another
-    /// process there is nothing to wait for.
+    /// Waits until all have ended that were told to stop, for [`GRACE`] at most; the others are left to themselves. In
+    /// another process there is nothing to wait for.
     pub fn join(&self) {
         if std::process::id() != self.process {
             return;

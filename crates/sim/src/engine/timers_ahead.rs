@@ -1,7 +1,7 @@
 //! Timers that are due soon, looked up before they are.
 //!
-//! Hosts count in ticks (jiffies), so that of many flows the timers are due in bursts, by number of flow: the next ones can
-//! be told, and what they touch is asked for some events before.
+//! Hosts count in ticks (jiffies), so that of many flows the timers are due in bursts, by number of flow: the next ones
+//! can be told, and what they touch is asked for some events before.
 
 use crate::engine::agenda::Agenda;
 use crate::network::Network;

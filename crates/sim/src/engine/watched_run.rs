@@ -1,4 +1,5 @@
-//! One run that is watched: a capture of the bottleneck, tables of senders and queues, a log of senders, or all of them.
+//! One run that is watched: a capture of the bottleneck, tables of senders and queues, a log of senders, or all of
+//! them.
 //!
 //! The run has a thread of its own. Tables come through a channel of few places, so that a reader who is slow slows the
 //! run down instead of filling the memory.

@@ -162,8 +162,8 @@ impl Builder<'_> {
     }
 
     /// Where the route of a group begins in the table of hops; groups that take the same one share it. `access` is the
-    /// number of the impairment of the access links, if they have one. That of calls leads past their receivers, that of an
-    /// application ends at a hop of its own.
+    /// number of the impairment of the access links, if they have one. That of calls leads past their receivers, that
+    /// of an application ends at a hop of its own.
     fn first_hop(&mut self, group: &GroupConfig, access: Option<u32>, has_calls: bool, source: usize) -> u16 {
         let edge = match (self.is_labelled(), group.params.forged_labels) {
             (false, _) => Entry::Core,

@@ -1,14 +1,14 @@
 //! A calendar: arrivals that come in no order, entered by their time.
 //!
 //! Where many access links are busy at once, the arrivals from them come in no order, and each host would need an entry
-//! among the events. Here they are entered into days, lists of what arrives in the same span of time, and a day is sorted
-//! when it comes (Brown, "Calendar queues", 1988; but days do not change their length). What comes next is known long
-//! before, and the values lie in one memory, where the place that was freed last is the next to be used.
+//! among the events. Here they are entered into days, lists of what arrives in the same span of time, and a day is
+//! sorted when it comes (Brown, "Calendar queues", 1988; but days do not change their length). What comes next is known
+//! long before, and the values lie in one memory, where the place that was freed last is the next to be used.
 
 use fairlane_schemes::base::units::Time;
 
-/// A day lasts 2^28 ps, 0.27 ms: 268 arrivals at a million a second. Only those of the open day can be asked for ahead, so that
-/// days must not be short.
+/// A day lasts 2^28 ps, 0.27 ms: 268 arrivals at a million a second. Only those of the open day can be asked for ahead,
+/// so that days must not be short.
 const DAY_LOG2: u32 = 28;
 /// Days of the calendar, 1.1 s in all: what is later cannot be entered.
 const DAYS: usize = 4096;

@@ -1,8 +1,8 @@
 //! Delay lines that share their memory.
 //!
 //! Each user has two short lines, for packets on the way up and acknowledgements on the way down. As ring buffers, each
-//! would keep room for its largest burst; as chains through one memory they need room for what is on its way altogether,
-//! and a node that was just freed, still in the cache, is the next to be used.
+//! would keep room for its largest burst; as chains through one memory they need room for what is on its way
+//! altogether, and a node that was just freed, still in the cache, is the next to be used.
 
 use fairlane_schemes::base::units::Time;
 

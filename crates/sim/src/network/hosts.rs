@@ -43,8 +43,9 @@ pub struct HostParams {
 
 /// Shared lines up of access links that are alike: for the packet that finds its link idle, and for the one behind it.
 const UP_LINES: u32 = 2;
-/// Shared lines down of access links that are alike where acknowledgements do not pass one bottleneck that all share: what
-/// waited at one access link, or is longer, comes after what was sent later to others, and goes into the next line.
+/// Shared lines down of access links that are alike where acknowledgements do not pass one bottleneck that all share:
+/// what waited at one access link, or is longer, comes after what was sent later to others, and goes into the next
+/// line.
 const DOWN_LINES: u32 = 4;
 /// Most packets that may wait at an access link whose packets go into the calendar.
 const MOST_WAITING: u32 = 10_000;
@@ -114,8 +115,8 @@ struct Host {
     access: u16,
     /// Packets sent since the access link was idle; stays at the largest number.
     burst: u16,
-    /// Of these, those from the first on that did not go into the calendar, and the length of those before, the first left
-    /// out: see [`Hosts::send_by_calendar`].
+    /// Of these, those from the first on that did not go into the calendar, and the length of those before, the first
+    /// left out: see [`Hosts::send_by_calendar`].
     apart: u16,
     bytes: u16,
 }
@@ -240,8 +241,8 @@ impl Hosts {
         let more_down = if params.way_back.is_some() && !params.are_longer { DOWN_LINES - 1 } else { 0 };
         if alike.is_none() {
             self.shared_up.extend((0..UP_LINES).map(|_| SharedLine::default()));
-            // Where access links have a delay each of its own, the calendar has all: nothing keeps the order of a closed
-            // line, so that others are not asked.
+            // Where access links have a delay each of its own, the calendar has all: nothing keeps the order of a
+            // closed line, so that others are not asked.
             let line = || if params.are_longer { SharedLine::closed() } else { SharedLine::default() };
             self.shared_down.extend((0..=more_down).map(|_| line()));
         }
@@ -371,9 +372,9 @@ impl Hosts {
 
     /// As [`Hosts::send_by_lines`], with the calendar in place of the line of the host.
     ///
-    /// No list tells what waits: packets have the same length from the second since the link was idle on, so that the number
-    /// follows from when the last transmission ends. The first one of another length goes into the line of the host, and so
-    /// do all behind it until the link is idle.
+    /// No list tells what waits: packets have the same length from the second since the link was idle on, so that the
+    /// number follows from when the last transmission ends. The first one of another length goes into the line of the
+    /// host, and so do all behind it until the link is idle.
     #[inline]
     fn send_by_calendar(&mut self, user: u32, packet: SimPacket, now: Time) -> NextOf {
         let host = &mut self.hosts[user as usize];
@@ -631,8 +632,8 @@ fn longer_of(longer: &[Time], user: u32) -> Time {
     longer.get(user as usize).copied().unwrap_or(Time::ZERO)
 }
 
-/// Whether a packet of `user` with `wire_bytes` fits in addition to what waits at the access link: in the host's own line, and perhaps the one
-/// packet of it in the shared line `behind` those that found their access links idle.
+/// Whether a packet of `user` with `wire_bytes` fits in addition to what waits at the access link: in the host's own
+/// line, and perhaps the one packet of it in the shared line `behind` those that found their access links idle.
 #[inline(always)]
 fn has_room(
     (line, burst): (&mut WatchedDelayLine, u16),

@@ -1,8 +1,9 @@
-//! What a path does to packets besides delaying them: it loses some and lets others wait, as netem does, or leads them over
-//! another route for a time.
+//! What a path does to packets besides delaying them: it loses some and lets others wait, as netem does, or leads them
+//! over another route for a time.
 //!
-//! Source: net/sched/sch_netem.c of Linux 6.6, loss_gilb_ell and tabledist, and netem/ of iproute2; Gilbert, Capacity of a burst-noise channel, Bell
-//! System Technical Journal 39, 1960; Elliott, Estimates of error rates for codes on burst-noise channels, the same 42, 1963.
+//! Source: net/sched/sch_netem.c of Linux 6.6, loss_gilb_ell and tabledist, and netem/ of iproute2; Gilbert, Capacity
+//! of a burst-noise channel, Bell System Technical Journal 39, 1960; Elliott, Estimates of error rates for codes on
+//! burst-noise channels, the same 42, 1963.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -15,13 +16,16 @@
 //!
 //! An impairment is a hop of its own behind a link or an access link, so that links without one know nothing of it.
 //!
-//! Cost: a draw or a count per packet for loss; with jitter, or on the detour, an event, and a place in a heap while the packet is on its way.
+//! Cost: a draw or a count per packet for loss; with jitter, or on the detour, an event, and a place in a heap while
+//! the packet is on its way.
 //!
 //! Deviations:
-//! 1. netem drops a packet before it waits for the link; here it is lost on the wire, so that it takes its time on the link.
-//! 2. netem draws from tables of 4096 values of 16 bits; here the distributions themselves, cut off where those tables end:
-//!    at four deviations.
-//! 3. Reordering is what jitter makes of it. netem's `reorder`, which lets single packets pass without delay, is not there.
+//! 1. netem drops a packet before it waits for the link; here it is lost on the wire, so that it takes its time on the
+//!    link.
+//! 2. netem draws from tables of 4096 values of 16 bits; here the distributions themselves, cut off where those tables
+//!    end: at four deviations.
+//! 3. Reordering is what jitter makes of it. netem's `reorder`, which lets single packets pass without delay, is not
+//!    there.
 //! 4. netem takes 1 - p for `r` if it is not given; here it must be.
 //!
 //! Not implemented: correlation, duplication, corruption, the chain of four states.
@@ -328,8 +332,8 @@ mod tests {
         let n = bursts.len() as f64;
         let mean = bursts.iter().sum::<f64>() / n;
         assert!((mean - 1.0 / r).abs() < 5.0 * (1.0 - r).sqrt() / r / n.sqrt(), "{mean}");
-        // Share of the bad state pi = p/(p + r); its states are correlated by (1 - p - r)^k: the variance of the mean is
-        // larger by (2 - p - r)/(p + r). Where single packets get through, the share of the losses is in proportion.
+        // Share of the bad state pi = p/(p + r); its states are correlated by (1 - p - r)^k: the variance of the mean
+        // is larger by (2 - p - r)/(p + r). Where single packets get through, the share of the losses is in proportion.
         let pi = p / (p + r);
         let error = 5.0 * (pi * (1.0 - pi) / f64::from(PACKETS) * (2.0 - p - r) / (p + r)).sqrt();
         assert!((share(&lost) - pi).abs() < error, "{}", share(&lost));
@@ -372,7 +376,8 @@ mod tests {
     fn jitter_has_the_mean_and_deviation_of_its_distribution() {
         // In units of the deviation of 5 ms, around 20 ms: uniform variance 1/3. Normal 1, and what lies beyond four
         // deviations matters to less than 1e-3. Pareto, 4/3 (Y - 1.5) with P(Y > y) = y^-3, cut off at y = 4.5: mean
-        // -4/3 * 4.5^-2/2 = -0.033; E[min(Y, a)^2] = 3 - 2/a, so that the variance is (4/3)^2 (2.556 - 1.475^2) = 0.675.
+        // -4/3 * 4.5^-2/2 = -0.033; E[min(Y, a)^2] = 3 - 2/a, so that the variance is (4/3)^2 (2.556 - 1.475^2) =
+        // 0.675.
         let deviation = 0.005;
         for (distribution, mean, variance) in [
             (JitterDistribution::Uniform, 0.0, 1.0 / 3.0),

@@ -247,8 +247,8 @@ impl Link {
         self.port.take_sent()
     }
 
-    /// When the next transmission starts if nothing else is offered before, after [`Link::serve_until`] some time before;
-    /// [`Time::NEVER`] if nothing waits, or nothing may go.
+    /// When the next transmission starts if nothing else is offered before, after [`Link::serve_until`] some time
+    /// before; [`Time::NEVER`] if nothing waits, or nothing may go.
     #[must_use]
     pub fn next_start(&self, served_until: Time) -> Time {
         let start = self.port.busy_until();

@@ -218,8 +218,8 @@ impl Network {
         self.meters.label(meter, packet, now, rng);
     }
 
-    /// Where the flow that this number belongs to is in [`Network::flows`], if it is a TCP flow; `None` if it is over, but
-    /// for those that find it by themselves.
+    /// Where the flow that this number belongs to is in [`Network::flows`], if it is a TCP flow; `None` if it is over,
+    /// but for those that find it by themselves.
     #[inline]
     pub fn place_of(&self, id: u32) -> Option<u32> {
         match &self.own {

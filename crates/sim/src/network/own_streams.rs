@@ -1,9 +1,9 @@
 //! Random streams and flow numbers of the users' own.
 //!
-//! Usually all transfers draw from one stream, and take the places that others have left, in the order of events: what a
-//! user does depends, by a random number or a hash, on what all others did before. Where a scenario has own streams
-//! ([`crate::scenario::Scenario::own_streams`]), users have to do with one another only through links, so that parts of a
-//! network can run apart:
+//! Usually all transfers draw from one stream, and take the places that others have left, in the order of events: what
+//! a user does depends, by a random number or a hash, on what all others did before. Where a scenario has own streams
+//! ([`crate::scenario::Scenario::own_streams`]), users have to do with one another only through links, so that parts of
+//! a network can run apart:
 //!
 //! - The number of a transfer's flow is that of its source behind those of all lasting flows, with a count of the
 //!   source's transfers above it, from 1 to 4095 and round again. A source uses its places again, and no other does.

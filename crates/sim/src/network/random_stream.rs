@@ -15,10 +15,11 @@ choices! {
         Web = "web",
         /// What a source of transfers draws: their starts and sizes; index: the source, counted with web sources.
         Transfers = "transfers",
-        /// What a test of responsiveness draws: the times of its probes, and connections; index: the source, counted with web
-        /// sources.
+        /// What a test of responsiveness draws: the times of its probes, and connections; index: the source, counted
+        /// with web sources.
         Probes = "probes",
-        /// Pauses between the repeated transfers of TCP connections; one stream, or one for each if users have own streams.
+        /// Pauses between the repeated transfers of TCP connections; one stream, or one for each if users have own
+        /// streams.
         Pause = "pause",
         /// What the congestion controls of TCP connections draw: a seed for each connection; one stream, or, of
         /// connections that do not last, one for each if users have own streams.

@@ -2,19 +2,20 @@
 //!
 //! Source: LibreQoS 1.4, src/LibreQoS.py, `traverseNetwork`.
 //!
-//! A node's class has a ceiling of `margin` times its rate, at most that of its parent, and a rate of 95 % of that; below it a
-//! user's class has the least rate of ShapedDevices.csv, without one `rate`, either times its weight, and the rate of its plan
-//! as ceiling.
+//! A node's class has a ceiling of `margin` times its rate, at most that of its parent, and a rate of 95 % of that;
+//! below it a user's class has the least rate of ShapedDevices.csv, without one `rate`, either times its weight, and
+//! the rate of its plan as ceiling.
 //!
 //! Cost: once; 32 bytes for a class.
 //!
 //! Deviations:
-//! 1. The rates of siblings are lessened to fit into that of their parent, unless `node_rates = "full"`: HTB lets a class send
-//!    from its own rate whatever its parent has left. Each keeps what the users below it are assured, and what is left is
-//!    divided in proportion to the rates. If that is more than the parent has, all are assured the same part of it; LibreQoS
-//!    then assures 1 Mbit/s or 10 kbit/s (2.0, src/LibreQoS.py, `attach_circuits`), or more than there is (1.4).
-//! 2. Subscribers of nodes more than six levels below the link are in the class of the sixth, where LibreQoS makes one level of
-//!    several in another way.
+//! 1. The rates of siblings are lessened to fit into that of their parent, unless `node_rates = "full"`: HTB lets a
+//!    class send from its own rate whatever its parent has left. Each keeps what the users below it are assured, and
+//!    what is left is divided in proportion to the rates. If that is more than the parent has, all are assured the same
+//!    part of it; LibreQoS then assures 1 Mbit/s or 10 kbit/s (2.0, src/LibreQoS.py, `attach_circuits`), or more than
+//!    there is (1.4).
+//! 2. Subscribers of nodes more than six levels below the link are in the class of the sixth, where LibreQoS makes one
+//!    level of several in another way.
 
 use crate::scenario::{AccessNetwork, NODE_RATE, Placement};
 use fairlane_schemes::base::units::BitRate;
@@ -141,8 +142,8 @@ impl Tree {
     }
 }
 
-/// Rates that fit into `room`, of classes with a least and a full rate each: a common part of the full rates, but no less than
-/// the least ones.
+/// Rates that fit into `room`, of classes with a least and a full rate each: a common part of the full rates, but no
+/// less than the least ones.
 fn fitted(room: f64, rates: &[(f64, f64)]) -> Vec<f64> {
     let (least, full) = rates.iter().fold((0.0, 0.0), |sums, rate| (sums.0 + rate.0, sums.1 + rate.1));
     if full <= room {
@@ -243,8 +244,8 @@ mod tests {
 
     #[test]
     fn least_rates_hold_where_nodes_have_more_than_the_node_above_them() {
-        // The site is assured 0.95 * 0.95 * 60 = 54.15, and its access points as much each. Half of that is less than the 40
-        // of one of them, which leaves 14.15 for the other.
+        // The site is assured 0.95 * 0.95 * 60 = 54.15, and its access points as much each. Half of that is less than
+        // the 40 of one of them, which leaves 14.15 for the other.
         let tree = json!({"nodes": [["site", 0, 60_000_000, 60_000_000], ["s", 1, 200_000_000, 200_000_000],
             ["o", 1, 200_000_000, 200_000_000]], "subscribers": [
             [2, 1, 50_000_000, 50_000_000, 40_000_000, 40_000_000], [3, 2, 50_000_000, 50_000_000, 1_000_000, 1_000_000]]});
@@ -259,8 +260,8 @@ mod tests {
 
     #[test]
     fn rates_are_fitted_to_what_there_is() {
-        // All fit; 10 of 40 each; one is held at 7, 3 of 20 for the others; two are held, 1 of 10 is left; nothing but the
-        // least rates, 5 of 15 of them.
+        // All fit; 10 of 40 each; one is held at 7, 3 of 20 for the others; two are held, 1 of 10 is left; nothing but
+        // the least rates, 5 of 15 of them.
         assert_eq!(fitted(40.0, &[(1.0, 20.0), (1.0, 20.0)]), [20.0, 20.0]);
         assert_eq!(fitted(20.0, &[(1.0, 40.0), (1.0, 40.0)]), [10.0, 10.0]);
         assert_eq!(fitted(10.0, &[(7.0, 10.0), (0.0, 10.0), (0.0, 10.0)]), [7.0, 1.5, 1.5]);

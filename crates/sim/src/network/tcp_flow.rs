@@ -187,7 +187,8 @@ mod tests {
 
     #[test]
     fn both_ends_of_a_flow_begin_their_lines() {
-        // The second half of the receiver ends with the second line but for 8 bytes, the sender begins 8 bytes into the third.
+        // The second half of the receiver ends with the second line but for 8 bytes, the sender begins 8 bytes into the
+        // third.
         assert_eq!((offset_of!(TcpFlow, armed), offset_of!(TcpFlow, sender)), (120, 136));
         assert_eq!(align_of::<TcpFlow>(), 64);
     }

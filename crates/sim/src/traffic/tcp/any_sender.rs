@@ -11,8 +11,8 @@ use super::tracked::TrackedSender;
 use super::{Ack, Segment, TcpParams};
 
 /// A sender of either kind. The caller starts it, hands it each ACK and, when [`AnySender::timer`] is due, calls
-/// [`AnySender::on_timer`]. After each of these it calls [`AnySender::poll_transmit`] until there is nothing more. `params`
-/// must be the same in every call.
+/// [`AnySender::on_timer`]. After each of these it calls [`AnySender::poll_transmit`] until there is nothing more.
+/// `params` must be the same in every call.
 #[derive(Debug)]
 pub enum AnySender {
     /// Duplicate ACKs or RFC 6675, in place.

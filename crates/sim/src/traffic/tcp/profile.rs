@@ -41,12 +41,13 @@ params! {
         initial_rto: Time = "1001 ms", in "1 us"..="1 h", source "rtt-estimator.cc InitialEstimation + granularity";
         /// Clock granularity: the least share of the variation in the timeout.
         rto_granularity: Time = "1 ms", in "0 s"..="1 s", symbol "G", source "tcp-socket-base.cc ClockGranularity, RFC 6298 2.3";
-        /// Whether a timeout that backed off stays so until an RTT is sampled, not just until new data are acknowledged.
+        /// Whether a timeout that backed off stays so until an RTT is sampled, not just until new data are
+        /// acknowledged.
         keep_backoff: bool = false, source "tcp-socket-base.cc NewAck; true by RFC 6298 5 and in ns-2 (tcp.cc newack)";
         /// Whether each timeout reduces the slow-start threshold, not just the first until the loss state ends.
         each_timeout_reduces: bool = false, source "tcp-socket-base.cc ReTxTimeout, RFC 5681 3.1; true in ns-2 (tcp.cc timeout)";
-        /// Whether a fast retransmit restarts the timer. If not, the timer runs since the last ACK of new data, more than
-        /// a round trip before.
+        /// Whether a fast retransmit restarts the timer. If not, the timer runs since the last ACK of new data, more
+        /// than a round trip before.
         retransmit_restarts_timer: bool = false, source "tcp-socket-base.cc DoRetransmit, RFC 6298 5; true in ns-2 (tcp-newreno.cc dupack_action)";
         /// Unit of RTT samples: they are rounded to it, one unit at least; 0 for exact samples.
         rtt_tick: Time = "0 s", in "0 s"..="1 s", source "deviation 2; ns-2 tcpTick_: 10 ms";
@@ -69,34 +70,36 @@ params! {
         full_ack_window: FullAckWindow = "inflight", source "RFC 6582 3.2 step 3; tcp-socket-base.cc ReceivedAck";
         /// Whether growth counts the segments that an ACK covers instead of ACKs.
         byte_counting: bool = false, source "RFC 3465 without the limit L, as in Linux";
-        /// Whether windows are whole segments: growth counts segments acknowledged, and congestion leaves a share of the
-        /// congestion window, rounded down.
+        /// Whether windows are whole segments: growth counts segments acknowledged, and congestion leaves a share of
+        /// the congestion window, rounded down.
         whole_windows: bool = false, source "tcp_cong.c tcp_cong_avoid_ai, tcp_reno_ssthresh of Linux";
-        /// Unit of the clock: what is due waits for a tick, and CUBIC computes anew once a tick at most; time stamps count milliseconds
-        /// then. 0 for an exact clock.
+        /// Unit of the clock: what is due waits for a tick, and CUBIC computes anew once a tick at most; time stamps
+        /// count milliseconds then. 0 for an exact clock.
         clock_tick: Time = "0 s", in "0 s"..="100 ms", source "HZ and TCP_TS_HZ of Linux; kernel/time/timer.c calc_index, tcp_cubic.c bictcp_update";
         /// Whether data packets are ECN-capable, and marks reduce the window once per round trip.
         ecn: bool = false, source "RFC 3168";
-        /// Segments that a receiver acknowledges one by one at the start of a connection and after a duplicate; 0 for none.
+        /// Segments that a receiver acknowledges one by one at the start of a connection and after a duplicate; 0 for
+        /// none.
         quickack: u32 = 0, in 0..=255, source "tcp_input.c tcp_enter_quickack_mode, TCP_MAX_QUICKACKS of Linux";
-        /// How long an ACK that reports a segment beyond a gap waits for more of them, from the fourth on, and at most for a
-        /// twentieth of the RTT; 0 for none.
+        /// How long an ACK that reports a segment beyond a gap waits for more of them, from the fourth on, and at most
+        /// for a twentieth of the RTT; 0 for none.
         sack_delay: Time = "0 s", in "0 s"..="100 ms", source "tcp_input.c __tcp_ack_snd_check, tcp_comp_sack_delay_ns of Linux";
         /// How long an ACK of several segments waits for more of them, up to 64 KiB, as a receiver with GRO does.
         gro_timeout: Time = "0 s", in "0 s"..="10 ms", source "net/core/gro.c, gro_flush_timeout of Linux";
-        /// By what losses are detected. All but `dupack` keep a record of each outstanding segment; the keys below need it, and
-        /// `sack`.
+        /// By what losses are detected. All but `dupack` keep a record of each outstanding segment; the keys below need
+        /// it, and `sack`.
         loss_detection: LossDetection = "dupack", source "RFC 5681, RFC 6675; RFC 8985; RFC 9002 6.1";
         /// Whether in recovery only the first ACK of new data restarts the retransmission timer.
         impatient_timer: bool = false, source "RFC 6582 4, Impatient variant; ns-3 tcp-socket-base.cc ProcessAck, with SACK too";
-        /// Whether two kinds of segments leave at once, whatever window and pacing say: the first that a recovery sends again, and
-        /// one for each ACK in it that ends at a segment not sent again yet, lost or else new.
+        /// Whether two kinds of segments leave at once, whatever window and pacing say: the first that a recovery sends
+        /// again, and one for each ACK in it that ends at a segment not sent again yet, lost or else new.
         recovery_sends_at_once: bool = false, source "RFC 6675 5 (4.3), RFC 6582 3.2 step 3; ns-3 tcp-socket-base.cc DoRetransmit";
-        /// Whether an ACK that reports something new by SACK is a duplicate even if its number moves: the window does not grow with it, the
-        /// timer does not restart, and a recovery begins with the third in a row or with one that finds the second outstanding segment lost.
+        /// Whether an ACK that reports something new by SACK is a duplicate even if its number moves: the window does
+        /// not grow with it, the timer does not restart, and a recovery begins with the third in a row or with one that
+        /// finds the second outstanding segment lost.
         sack_duplicates: bool = false, source "RFC 6675 2, 5 (1), (2); ns-3 tcp-socket-base.cc ProcessAck, DupAck";
-        /// Whether the RTT that a congestion control is told is that of the first segment that an ACK covers, which includes the wait
-        /// of a delayed ACK, not that of the newest one.
+        /// Whether the RTT that a congestion control is told is that of the first segment that an ACK covers, which
+        /// includes the wait of a delayed ACK, not that of the newest one.
         rtt_of_first: bool = false, source "ns-3 tcp-socket-base.cc EstimateRtt; of the newest in Linux, tcp_clean_rtx_queue";
         /// Whether a probe looks for a lost tail before the timeout does.
         tlp: bool = false, source "RFC 8985 7; tcp_early_retrans of Linux";
@@ -106,8 +109,9 @@ params! {
         undo: bool = false, source "RFC 3522, RFC 4015, RFC 3708; tcp_may_undo of Linux";
         /// What ends slow start before losses do, if the sender does slow start.
         hystart: HyStartKind = "off", source "tcp_cubic.c hystart_update; RFC 9406";
-        /// Congestion window after an idle period, unless the congestion control sets the window itself: `keep` leaves it, `restart` starts
-        /// again from the initial window, `decay` halves it for each timeout that the period lasts.
+        /// Congestion window after an idle period, unless the congestion control sets the window itself: `keep` leaves
+        /// it, `restart` starts again from the initial window, `decay` halves it for each timeout that the period
+        /// lasts.
         after_idle: AfterIdle = "keep", source "RFC 9002 7.8, tcp_slow_start_after_idle = 0 of Linux; restart: RFC 5681 4.1; decay: RFC 2861, tcp_output.c tcp_cwnd_restart";
         /// Whether segments leave spread over time.
         pacing: Pacing = "auto", source "RFC 9002 7.7; sch_fq, tcp_output.c tcp_update_skb_after_send of Linux";
@@ -115,14 +119,14 @@ params! {
         pacing_catches_up: bool = true, source "tcp_output.c tcp_update_skb_after_send of Linux; not in ns-3 tcp-socket-base.cc SendDataPacket";
         /// Most bytes that a paced sender sends at once, as TSO does; 0 for segment by segment.
         tso: Bytes = "64 KiB", in "0 B"..="64 KiB", source "tcp_output.c tcp_tso_autosize; GSO_MAX_SIZE";
-        /// Whether the receive window starts at 64 KiB and grows with what arrives in a round trip, up to `socket_buffer`; what widens
-        /// it is acknowledged at once.
+        /// Whether the receive window starts at 64 KiB and grows with what arrives in a round trip, up to
+        /// `socket_buffer`; what widens it is acknowledged at once.
         autotuning: bool = false, source "tcp_input.c tcp_rcv_space_adjust, tcp_grow_window of Linux";
-        /// Whether, with `ecn`, the receiver counts the marks for the sender, instead of echoing that there was one. Congestion
-        /// controls that need it have it in any case.
+        /// Whether, with `ecn`, the receiver counts the marks for the sender, instead of echoing that there was one.
+        /// Congestion controls that need it have it in any case.
         accurate_ecn: bool = false, source "draft-ietf-tcpm-accurate-ecn";
-        /// Rate of payload at which the application writes, from `app_limited_from` to `app_limited_until`; 0 is a pause. Without
-        /// it, and outside that span, it always has data to send.
+        /// Rate of payload at which the application writes, from `app_limited_from` to `app_limited_until`; 0 is a
+        /// pause. Without it, and outside that span, it always has data to send.
         app_rate: Option<BitRate> = null, in "0 bit/s"..="10 Tbit/s", source "our choice";
         /// Simulated time from which on `app_rate` holds.
         app_limited_from: Time = "0 s", in "0 s"..="1440 h", source "our choice";
@@ -204,8 +208,9 @@ impl TcpParams {
             header_bytes: 52,      // the same; no link layer
             syn_bytes: 60,         // 20 IP + 20 TCP + 20 options
             initial_window: 10,    // TCP_INIT_CWND, RFC 6928
-            // tcp_wmem[2], up to which tcp_sndbuf_expand grows with the window, ahead of it. The receive window ends at half of
-            // tcp_rmem[2] (TCP_DEFAULT_SCALING_RATIO), which is more in Linux 6.18: 32 MiB. In 6.12, with 6 MiB, it is 3 MiB.
+            // tcp_wmem[2], up to which tcp_sndbuf_expand grows with the window, ahead of it. The receive window ends at
+            // half of tcp_rmem[2] (TCP_DEFAULT_SCALING_RATIO), which is more in Linux 6.18: 32 MiB. In 6.12, with
+            // 6 MiB, it is 3 MiB.
             socket_buffer: Bytes(4 * 1024 * 1024),
             delayed_ack_timeout: Time::from_millis(40),   // TCP_DELACK_MIN
             min_rto: Time::from_millis(200),              // TCP_RTO_MIN
@@ -238,12 +243,13 @@ impl TcpParams {
     /// QUIC: RFC 9002, RFC 9000; datagrams of 1200 bytes.
     fn quic() -> Self {
         Self {
-            // RFC 9000 14.1: 1200. Short header: flags, 8 of connection ID, 2 of packet number, 16 of AEAD tag; STREAM frame:
-            // type, ID, 4 of offset, 2 of length.
+            // RFC 9000 14.1: 1200. Short header: flags, 8 of connection ID, 2 of packet number, 16 of AEAD tag; STREAM
+            // frame: type, ID, 4 of offset, 2 of length.
             segment_payload: 1200 - 27 - 8,
             header_bytes: 20 + 8 + 27 + 8, // IP, UDP and these
             syn_bytes: 20 + 8 + 1200,      // RFC 9000 14.1: Initial packets fill a datagram
-            //= RFC 9002 7.2-1: The initial window is ten datagrams, at most the larger of 14720 bytes and two datagrams.
+            //= RFC 9002 7.2-1: The initial window is ten datagrams, at most the larger of 14720 bytes and two
+            //= datagrams.
             initial_window: 10,                         // RFC 9002 7.2
             socket_buffer: Bytes(16 * 1024 * 1024),     // flow control that limits nobody
             delayed_ack_timeout: Time::from_millis(25), // RFC 9000 18.2 max_ack_delay
@@ -287,7 +293,8 @@ impl TcpParams {
         }
     }
 
-    /// When a timer set now for `delay` is due. In Linux it counts whole ticks, without the one that goes on (calc_index).
+    /// When a timer set now for `delay` is due. In Linux it counts whole ticks, without the one that goes on
+    /// (calc_index).
     #[inline]
     pub(super) fn due(&self, now: Time, delay: Time) -> Time {
         let tick = self.clock_tick.0;
@@ -297,7 +304,8 @@ impl TcpParams {
         Time((now.0 / tick + delay.0.div_ceil(tick) + 1).saturating_mul(tick))
     }
 
-    /// The RTT that an ACK tells by the time stamp that it echoes. In Linux stamps count milliseconds (tcp_rtt_tsopt_us).
+    /// The RTT that an ACK tells by the time stamp that it echoes. In Linux stamps count milliseconds
+    /// (tcp_rtt_tsopt_us).
     pub(super) fn rtt_of_echo(&self, echo: Time, now: Time) -> Time {
         if self.clock_tick == Time::ZERO {
             return now.saturating_sub(echo);
@@ -433,7 +441,8 @@ impl TcpParams {
         //= RFC 2018 3-1: The option has 2 + 8 n bytes for n blocks.
         // RFC 2018 section 3: 2 + 8 n bytes; two NOPs before them keep the blocks aligned.
         let option = if blocks > 0 { 4 + 8 * blocks } else { 0 };
-        // AccECN: kind, length and three counters of 3 bytes, padded, as far as 40 bytes of options with time stamps allow.
+        // AccECN: kind, length and three counters of 3 bytes, padded, as far as 40 bytes of options with time stamps
+        // allow.
         let counters = if self.has_accurate_ecn() { 12.min(40 - 12 - option) } else { 0 };
         if ack.syn { self.syn_bytes } else { self.header_bytes + option + counters }
     }
@@ -472,8 +481,9 @@ mod tests {
 
     #[test]
     fn the_profile_ns2_is_that_of_afpft_and_afc() {
-        // algorithms of ns-2, tcl/lib/ns-default.tcl: 1000 bytes on the wire of which 40 are headers, ACKs and SYNs of 40
-        // bytes, window 2 at first, an ACK for each packet, timeouts 0.2 s to 60 s from 3 s in ticks of 10 ms, no SACK.
+        // algorithms of ns-2, tcl/lib/ns-default.tcl: 1000 bytes on the wire of which 40 are headers, ACKs and SYNs of
+        // 40 bytes, window 2 at first, an ACK for each packet, timeouts 0.2 s to 60 s from 3 s in ticks of 10 ms, no
+        // SACK.
         let params = TcpParams::profile(TcpProfile::Ns2);
         let bytes = (params.segment_payload, params.header_bytes, params.syn_bytes);
         assert_eq!(bytes, (960, 40, 40));

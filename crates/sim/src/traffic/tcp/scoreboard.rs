@@ -19,7 +19,8 @@
 use super::blocks::SackBlocks;
 use super::ring::BitRing;
 
-/// The scoreboard. `una` and `nxt` are the sender's; `una` is passed to every call and grows by [`Scoreboard::advance`].
+/// The scoreboard. `una` and `nxt` are the sender's; `una` is passed to every call and grows by
+/// [`Scoreboard::advance`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     /// SACKed segments, all above `una`.

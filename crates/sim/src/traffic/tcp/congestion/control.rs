@@ -66,7 +66,8 @@ pub struct Window<'a> {
 }
 
 impl Window<'_> {
-    /// An ACK of `segments`: one segment of `mss` bytes more for each `per_segment` of them. `tcp_cong.c` tcp_cong_avoid_ai.
+    /// An ACK of `segments`: one segment of `mss` bytes more for each `per_segment` of them. `tcp_cong.c`
+    /// tcp_cong_avoid_ai.
     #[inline]
     pub fn count(self, per_segment: u32, segments: u32, mss: u32) {
         let mut more = 0;
@@ -121,8 +122,8 @@ impl Flight {
 /// Who decides on the window after an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {
-    /// The sender does slow start, with HyStart if it has it, and the window of recovery; the control grows in congestion avoidance
-    /// and says what congestion leaves.
+    /// The sender does slow start, with HyStart if it has it, and the window of recovery; the control grows in
+    /// congestion avoidance and says what congestion leaves.
     Avoidance,
     /// The control grows the window in all phases but recovery, slow start included, and says what congestion leaves.
     Growth,
@@ -154,13 +155,14 @@ pub struct Output {
     pub quantum: u32,
 }
 
-/// An ACK as a sender with a record per segment sees it, with its delivery-rate sample (draft-ietf-ccwg-bbr). Sizes are in
-/// bytes of payload, totals count from the start of the connection.
+/// An ACK as a sender with a record per segment sees it, with its delivery-rate sample (draft-ietf-ccwg-bbr). Sizes are
+/// in bytes of payload, totals count from the start of the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// When it came.
     pub now: Time,
-    /// RTT of the newest segment that it delivers, or of the first with `rtt_of_first`; none if that was sent twice or nothing is delivered.
+    /// RTT of the newest segment that it delivers, or of the first with `rtt_of_first`; none if that was sent twice or
+    /// nothing is delivered.
     pub rtt: Option<Time>,
     /// `rtt` is told by a time stamp of whole milliseconds: by up to one off.
     pub rtt_in_milliseconds: bool,
@@ -221,7 +223,8 @@ pub enum Event {
     Loss,
     /// A congestion mark, once a round trip by the rule of RFC 3168. [`Control::reduce`] as with `Loss`.
     Mark,
-    /// A timeout. [`Control::reduce`] and [`Control::timed_out`] as with `Loss`; a control of full authority sets the window.
+    /// A timeout. [`Control::reduce`] and [`Control::timed_out`] as with `Loss`; a control of full authority sets the
+    /// window.
     Timeout,
     /// Recovery or the loss state is over.
     RecoveryEnds,
@@ -279,8 +282,8 @@ pub struct Moment {
 
 /// How a congestion control treats the window of one sender; the least windows are common to all.
 ///
-/// A classic sender calls [`Control::avoid`], [`Control::reduce`] and [`Control::timed_out`] alone; one with a record per
-/// segment also hands out samples and events.
+/// A classic sender calls [`Control::avoid`], [`Control::reduce`] and [`Control::timed_out`] alone; one with a record
+/// per segment also hands out samples and events.
 pub trait Control: Debug {
     /// Its own keys of the `[tcp]` table.
     type Params: ParamSet;
@@ -297,8 +300,8 @@ pub trait Control: Debug {
     const ORDERED: &'static [(&'static str, &'static str)] = &[];
     /// The feedback that it needs on congestion marks.
     const ECN: EcnUse = EcnUse::Classic;
-    /// Whether it has no constant of time or rate, not even as a parameter: with all times multiplied and all rates divided
-    /// by a factor it does the same.
+    /// Whether it has no constant of time or rate, not even as a parameter: with all times multiplied and all rates
+    /// divided by a factor it does the same.
     const SCALE_FREE: bool = false;
 
     /// The state of a new connection. `seed` differs by run and flow: the only source of randomness.

@@ -1,7 +1,7 @@
 //! Copa: aims at a rate that is the inverse of the queuing delay, and competes with flows that fill buffers.
 //!
-//! Source: V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018; where it
-//! is silent, its authors' code, venkatarun95/genericCC, `markoviancc.cc`.
+//! Source: V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018;
+//! where it is silent, its authors' code, venkatarun95/genericCC, `markoviancc.cc`.
 //!
 //! Windows are in segments:
 //!
@@ -16,42 +16,45 @@
 //! | 2.2 | `copa_competitive_mode`: on while no queue of five RTTs was nearly empty, less than a tenth of its most in four | `Copa::update_mode` |
 //! | 2.2 | competitive mode: 1 / delta grows by 1 a round trip, and a loss halves it | `Copa::update_mode`, `Control::on_event` |
 //!
-//! Known weakness: beside flows that fill buffers its default mode gets what delay leaves, on 10 Mbit/s, with an RTT of 40 ms and a
-//! buffer of 264 packets, 0.4 Mbit/s beside CUBIC's 9.6 and 0.7 beside Reno's 9.3; competitive mode has 1.8 and 5.2 there.
+//! Known weakness: beside flows that fill buffers its default mode gets what delay leaves, on 10 Mbit/s, with an RTT of
+//! 40 ms and a buffer of 264 packets, 0.4 Mbit/s beside CUBIC's 9.6 and 0.7 beside Reno's 9.3; competitive mode has 1.8
+//! and 5.2 there.
 //!
 //! Cost: four windowed extremes and three divisions an ACK; 400 bytes.
 //!
 //! Deviations:
 //! 1. Windowed extremes keep three candidates, as in Linux; the paper does not say how.
 //! 2. v is at most delta cwnd, so that a round trip at most doubles the window, as in the authors' code.
-//! 3. v is 1 as soon as an ACK moves the window against the direction of the last round trip: a velocity that was reached
-//!    upwards would empty the pipe. The paper compares windows once a round trip; Meta's mvfst does the same as here.
+//! 3. v is 1 as soon as an ACK moves the window against the direction of the last round trip: a velocity that was
+//!    reached upwards would empty the pipe. The paper compares windows once a round trip; Meta's mvfst does the same as
+//!    here.
 //! 4. The window is two segments at least, as in the authors' code.
-//! 5. The default mode does not answer losses, as the paper has it, but for deviation 9. After a timeout the window is what
-//!    is in flight and a segment, and slow start begins anew; the paper does not speak of timeouts.
+//! 5. The default mode does not answer losses, as the paper has it, but for deviation 9. After a timeout the window is
+//!    what is in flight and a segment, and slow start begins anew; the paper does not speak of timeouts.
 //! 6. The five RTTs count from the end of slow start, whose own queue has to drain first.
-//! 7. Competitive mode is off, as in Meta's mvfst, which has none. Its detector fires without a competitor: the queue of a lone
-//!    flow swings between 0 and 2.5 / delta = 5 segments with a period of five round trips (section 3), the detector waits for
-//!    less than half a segment of queue within five round trips. A segment finds the queue in steps of whole segments, from
-//!    where the fraction of the bandwidth-delay product puts them (10 Mbit/s, 40 ms: 33.3 segments, hence 0.7, 1.7, ...), and a
-//!    period is easily longer than its mean. Once a flow competes, 1 / delta outgrows the swing and the queue is never empty
-//!    again. From 1 to 100 Mbit/s and 10 to 200 ms, one flow kept more than 10 segments at 43 of 120 points with the mode
-//!    and at none without; two more than 20 at 83, and at 4; four more than 40 at 100, and at none. The authors' code has the
-//!    same detector; there v keeps through a turn and doubles from the second round trip on, which empties the queue more often but
-//!    not always, and left 57 % of 20 Mbit/s unused here.
-//! 8. RTTs come from the records of segments, not from time stamps of whole milliseconds, by which Linux takes the RTT of an
-//!    ACK of segments sent again: one that is short by a fraction of a millisecond makes RTTmin one that is never seen again,
-//!    d_q that fraction at an empty queue, and the target a few hundred segments at any rate. An ACK without an RTT moves the
-//!    window by the delays in force, and its round trip counts.
-//! 9. A recovery that begins after a round trip which delivered less than nine tenths of the window leaves of the window
-//!    what that delivered, and ends slow start; the paper does not speak of either. Where the buffer is a fraction of a
-//!    bandwidth-delay product, slow start exceeds both by far before the target shows it. From then on each ACK releases its
-//!    own segment and the lost one beside it: bursts of twice the rate of the link, of which half is lost, and an empty queue
-//!    between them, at which the target is infinite, so that the window hardly falls. The tenth is ours: a link that loses
-//!    less changes nothing. The authors' code takes away 30 % when more than 30 % are lost within two round trips, which
-//!    leaves such bursts where they are.
-//! 10. Where the send buffer is smaller than the bandwidth-delay product, or the buffer of the link a few hundredths of it, the
-//!     bursts stay: they are those of pacing at twice the rate into a pipe that has run empty.
+//! 7. Competitive mode is off, as in Meta's mvfst, which has none. Its detector fires without a competitor: the queue
+//!    of a lone flow swings between 0 and 2.5 / delta = 5 segments with a period of five round trips (section 3), the
+//!    detector waits for less than half a segment of queue within five round trips. A segment finds the queue in steps
+//!    of whole segments, from where the fraction of the bandwidth-delay product puts them (10 Mbit/s, 40 ms:
+//!    33.3 segments, hence 0.7, 1.7, ...), and a period is easily longer than its mean. Once a flow competes, 1 / delta
+//!    outgrows the swing and the queue is never empty again. From 1 to 100 Mbit/s and 10 to 200 ms, one flow kept more
+//!    than 10 segments at 43 of 120 points with the mode and at none without; two more than 20 at 83, and at 4; four
+//!    more than 40 at 100, and at none. The authors' code has the same detector; there v keeps through a turn and
+//!    doubles from the second round trip on, which empties the queue more often but not always, and left 57 % of
+//!    20 Mbit/s unused here.
+//! 8. RTTs come from the records of segments, not from time stamps of whole milliseconds, by which Linux takes the RTT
+//!    of an ACK of segments sent again: one that is short by a fraction of a millisecond makes RTTmin one that is never
+//!    seen again, d_q that fraction at an empty queue, and the target a few hundred segments at any rate. An ACK
+//!    without an RTT moves the window by the delays in force, and its round trip counts.
+//! 9. A recovery that begins after a round trip which delivered less than nine tenths of the window leaves of the
+//!    window what that delivered, and ends slow start; the paper does not speak of either. Where the buffer is a
+//!    fraction of a bandwidth-delay product, slow start exceeds both by far before the target shows it. From then on
+//!    each ACK releases its own segment and the lost one beside it: bursts of twice the rate of the link, of which half
+//!    is lost, and an empty queue between them, at which the target is infinite, so that the window hardly falls. The
+//!    tenth is ours: a link that loses less changes nothing. The authors' code takes away 30 % when more than 30 % are
+//!    lost within two round trips, which leaves such bursts where they are.
+//! 10. Where the send buffer is smaller than the bandwidth-delay product, or the buffer of the link a few hundredths of
+//!     it, the bursts stay: they are those of pacing at twice the rate into a pipe that has run empty.
 //!
 //! Not implemented: the authors' reduction, see deviation 9.
 

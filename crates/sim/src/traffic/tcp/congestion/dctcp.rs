@@ -10,20 +10,22 @@
 //! | 3.4 | the window grows as Reno's; with `byte_counting` by whole segments, as in Linux | `Control::avoid` |
 //! | 3.5 | losses and timeouts are those of Reno | [`Reno`] |
 //!
-//! The queue that it is made for marks every packet while it is longer than a threshold (section 3.1): [RED](../schemes/red.md)
-//! with `weight = 1`, `max_p = 1`, `max_th` a packet above `min_th`, `ecn = true`, and `gentle`, `wait`, `hard_drop` off.
+//! The queue that it is made for marks every packet while it is longer than a threshold (section 3.1):
+//! [RED](../schemes/red.md) with `weight = 1`, `max_p = 1`, `max_th` a packet above `min_th`, `ecn = true`, and
+//! `gentle`, `wait`, `hard_drop` off.
 //!
 //! Cost: two additions an ACK, a division a round trip; 64 bytes.
 //!
 //! Deviations:
-//! 1. RFC 8257 3.2: each ACK counts all the marks so far, as with accurate ECN, where one bit tells of those that it covers.
-//!    As there, what waits for a delayed ACK is acknowledged at once when marks begin or end.
+//! 1. RFC 8257 3.2: each ACK counts all the marks so far, as with accurate ECN, where one bit tells of those that it
+//!    covers. As there, what waits for a delayed ACK is acknowledged at once when marks begin or end.
 //! 2. RFC 8257 3.3: what SACK blocks say has arrived counts too, as in Linux, `net/ipv4/tcp_dctcp.c`.
-//! 3. With `whole_windows` what a mark takes from the window is rounded down to segments, as in `dctcp_ssthresh` of Linux. Alpha
-//!    is exact; in Linux it counts in 1024ths (`dctcp_alpha_steps`), so that one mark in a window of more than 64 segments
-//!    leaves no trace in it: with 2 % of random marks the window is more than three times as large.
-//! 4. RFC 8257 3.3: the window shrinks over a round trip by proportional rate reduction, if the sender has it, and does not
-//!    grow meanwhile, as in Linux. A mark on the last ACK of a window is answered by alpha as it was in that window.
+//! 3. With `whole_windows` what a mark takes from the window is rounded down to segments, as in `dctcp_ssthresh` of
+//!    Linux. Alpha is exact; in Linux it counts in 1024ths (`dctcp_alpha_steps`), so that one mark in a window of more
+//!    than 64 segments leaves no trace in it: with 2 % of random marks the window is more than three times as large.
+//! 4. RFC 8257 3.3: the window shrinks over a round trip by proportional rate reduction, if the sender has it, and does
+//!    not grow meanwhile, as in Linux. A mark on the last ACK of a window is answered by alpha as it was in that
+//!    window.
 //!
 //! Not implemented: ECN-capable SYN-ACKs and ACKs (RFC 8257 3.6): they have no codepoint here.
 
@@ -41,8 +43,8 @@ params! {
         //= RFC 8257 3.3-1: Alpha is 1 at first.
         /// DCTCP's estimate of the share that is marked, as a connection starts.
         dctcp_initial_alpha: f64 = 1.0, in 0.0..=1.0, symbol "DCTCP.Alpha", source "RFC 8257 3.3; tcp_dctcp.c dctcp_alpha_on_init";
-        /// Steps from 0 to 1 in which DCTCP's estimate of the share that is marked counts, what it loses and what it gains rounded down;
-        /// 0 for an exact one.
+        /// Steps from 0 to 1 in which DCTCP's estimate of the share that is marked counts, what it loses and what it
+        /// gains rounded down; 0 for an exact one.
         dctcp_alpha_steps: u32 = 0, in 0..=1000000, source "RFC 8257 3.3: exact; tcp_dctcp.c dctcp_update_alpha: 1024";
     }
 }
@@ -125,8 +127,8 @@ impl Control for Dctcp {
     }
 }
 
-/// Alpha in whole `steps` after a window of which this share was marked. dctcp_update_alpha: what is too little to lose a step
-/// is lost all at once.
+/// Alpha in whole `steps` after a window of which this share was marked. dctcp_update_alpha: what is too little to lose
+/// a step is lost all at once.
 fn in_steps(steps: f64, alpha: f64, gain: f64, marked: f64) -> f64 {
     let alpha = (alpha * steps).round();
     let lost = match (alpha * gain).floor() {

@@ -63,7 +63,8 @@ impl Congestion {
         if *cwnd < ssthresh && progress.segments > 0 {
             // RFC 5681 3.1, eq. (2); RFC 3465 2.2 without the limit L if bytes are counted.
             let mss = params.segment_payload;
-            //= RFC 5681 3.1-9, by byte_counting: In slow start an ACK adds the bytes that it covers, one segment at most.
+            //= RFC 5681 3.1-9, by byte_counting: In slow start an ACK adds the bytes that it covers, one segment at
+            //= most.
             //= RFC 3465 2.2-1: In slow start an ACK adds what it covers, up to a limit L.
             //= RFC 3465 2.3-2, deviation: L is not above two segments.
             //= RFC 3465 2.3-3, deviation: L is one segment in the slow start after a timeout.

@@ -1,12 +1,12 @@
 //! Congestion controls from outside: a user's own, in Rust, Python or C, behind one dynamic call.
 //!
-//! A [`ControlFactory`] makes an [`ExternalControl`] for each connection of a sender with a record per segment. It gets what
-//! the built-in controls get, [`Sample`]s and [`Event`]s, and besides each segment that leaves and arrives, as controllers
-//! of QUIC want them. What it sets is checked after every call. The first mistake ends the control: from then on window and
-//! rate stay as they are, and the run, whose [`Failures`] says what was wrong, ends.
+//! A [`ControlFactory`] makes an [`ExternalControl`] for each connection of a sender with a record per segment. It gets
+//! what the built-in controls get, [`Sample`]s and [`Event`]s, and besides each segment that leaves and arrives, as
+//! controllers of QUIC want them. What it sets is checked after every call. The first mistake ends the control: from
+//! then on window and rate stay as they are, and the run, whose [`Failures`] says what was wrong, ends.
 //!
-//! Order of the calls at an ACK: `on_delivered` for each segment that it delivers, `on_event` for each loss that it shows
-//! and for what follows, `on_sample`, `avoid`.
+//! Order of the calls at an ACK: `on_delivered` for each segment that it delivers, `on_event` for each loss that it
+//! shows and for what follows, `on_sample`, `avoid`.
 //!
 //! Cost: a dynamic call for each of these; what the control itself keeps is not known.
 
@@ -64,9 +64,9 @@ pub struct Delivered {
     pub rtts: Rtts,
 }
 
-/// A congestion control of one connection. `output` has what is in force, and takes what is to be. Errors are one line that
-/// names the control; a window of 0 and a pacing rate of 0 are errors too, and a window of less than a segment counts as one
-/// segment.
+/// A congestion control of one connection. `output` has what is in force, and takes what is to be. Errors are one line
+/// that names the control; a window of 0 and a pacing rate of 0 are errors too, and a window of less than a segment
+/// counts as one segment.
 pub trait ExternalControl: Debug + Send {
     /// A segment leaves.
     ///
@@ -361,7 +361,8 @@ mod tests {
             }
             failed += u32::from(params.failure().is_some());
         }
-        // A call fails with probability 1/64 on purpose, 1/64 by a window and 1/128 by a rate of 0: 1 - (1 - 2.5/64)^20 = 0.55.
+        // A call fails with probability 1/64 on purpose, 1/64 by a window and 1/128 by a rate of 0: 1 - (1 -
+        // 2.5/64)^20 = 0.55.
         assert!((450..650).contains(&failed), "{failed}");
     }
 }

@@ -10,22 +10,23 @@
 //! | 2.4.2 | `MIN_CWND MSS <= cwnd <= flightsize + ALLOWED_INCREASE MSS` | `Ledbat::approach` |
 //! | 2.4.2 | a loss halves the window, by `flight_size` | [`Reno::reduce`] |
 //!
-//! Known weakness: where the buffer is full before the delay reaches TARGET, losses come first, and LEDBAT answers them as Reno
-//! does: it does not yield. On 10 Mbit/s, with an RTT of 40 ms, it gets 4.7 Mbit/s beside CUBIC's 5.3 with a buffer of 24 packets
-//! (29 ms), and 0.5 beside 9.5 with 264 packets (317 ms), over 100 s with the profile `linux`.
+//! Known weakness: where the buffer is full before the delay reaches TARGET, losses come first, and LEDBAT answers them
+//! as Reno does: it does not yield. On 10 Mbit/s, with an RTT of 40 ms, it gets 4.7 Mbit/s beside CUBIC's 5.3 with a
+//! buffer of 24 packets (29 ms), and 0.5 beside 9.5 with 264 packets (317 ms), over 100 s with the profile `linux`.
 //!
 //! Cost: a minimum of ten and of four numbers and a division an ACK; 560 bytes.
 //!
 //! Deviations:
-//! 1. RFC 6817 2.2: the delay is the round-trip time of the newest segment that an ACK delivers, not that of one way; ACKs
-//!    carry no time of the receiver. A queue on the way back, and the wait of a delayed ACK, count as delay. With `ledbat_delay
-//!    = "stamps"` each ACK has a delay, by its time stamps, so that recovery leaves no stale ones.
+//! 1. RFC 6817 2.2: the delay is the round-trip time of the newest segment that an ACK delivers, not that of one way;
+//!    ACKs carry no time of the receiver. A queue on the way back, and the wait of a delayed ACK, count as delay. With
+//!    `ledbat_delay = "stamps"` each ACK has a delay, by its time stamps, so that recovery leaves no stale ones.
 //! 2. RFC 6817 2.5: the initial window is the connection's own `initial_window`, which `linux` has at 10, not 2.
-//! 3. RFC 6817 2.4.2: in recovery the sender sets the window, by proportional rate reduction if it has it; a timeout leaves
-//!    the window at one segment, and the next ACK raises it to `ledbat_min_window`.
+//! 3. RFC 6817 2.4.2: in recovery the sender sets the window, by proportional rate reduction if it has it; a timeout
+//!    leaves the window at one segment, and the next ACK raises it to `ledbat_min_window`.
 //! 4. RFC 6817 leaves the start open. `ledbat_slow_start` starts as ns-3 does, by the slow start of Reno, which
 //!    `byte_counting` rules, until the window is above the threshold, and again after each timeout.
-//! 5. RFC 6817 2.4.2: what is newly acknowledged, and outstanding, counts by the number of the ACK: SACK blocks move no window.
+//! 5. RFC 6817 2.4.2: what is newly acknowledged, and outstanding, counts by the number of the ACK: SACK blocks move no
+//!    window.
 //!
 //! Not implemented: delay noise filters other than the minimum; a higher gain for decrease (RFC 6817 2.5).
 
@@ -71,8 +72,8 @@ params! {
         ledbat_slow_start: bool = false, source "RFC 6817 leaves it open; true in ns-3, tcp-ledbat.cc SSParam";
         /// Whether LEDBAT's filter leaves out delays that are older than a round trip.
         ledbat_fresh_delays: bool = true, source "RFC 6817 2.5; false in ns-3, tcp-ledbat.cc AddDelay";
-        /// What LEDBAT takes for the delay of its path: the RTT of segments sent once, or for each ACK how much later it comes, in whole
-        /// milliseconds, than what it echoes was sent.
+        /// What LEDBAT takes for the delay of its path: the RTT of segments sent once, or for each ACK how much later
+        /// it comes, in whole milliseconds, than what it echoes was sent.
         ledbat_delay: LedbatDelay = "rtt", source "stamps: RFC 6817 2.2, RFC 7323; ns-3 tcp-ledbat.cc PktsAcked, TcpOptionTS::NowToTsValue";
     }
 }

@@ -14,15 +14,15 @@
 //!
 //! Windows are in segments here, in bytes in the code.
 //!
-//! Known weakness: where the buffer is full before the delay reaches TARGET, losses come first, and it yields less: on 10 Mbit/s,
-//! with an RTT of 40 ms and 24 packets (29 ms), it gets 2.0 Mbit/s beside CUBIC's 7.7.
+//! Known weakness: where the buffer is full before the delay reaches TARGET, losses come first, and it yields less: on
+//! 10 Mbit/s, with an RTT of 40 ms and 24 packets (29 ms), it gets 2.0 Mbit/s beside CUBIC's 7.7.
 //!
 //! Cost: a minimum of ten and of four numbers and two divisions an ACK; 590 bytes.
 //!
 //! Deviations:
 //! 1. The initial window is the connection's own `initial_window`, which `linux` has at 10, not 2.
-//! 2. Upon a loss the window is halved as in Reno; a loss in slow start or in a slowdown ends it. After a timeout the modified
-//!    slow start leads up to the threshold.
+//! 2. Upon a loss the window is halved as in Reno; a loss in slow start or in a slowdown ends it. After a timeout the
+//!    modified slow start leads up to the threshold.
 //! 3. A slowdown that follows a timeout or a loss is counted from there, as after the first slow start.
 //!
 //! Not implemented: the choice of a receiver to steer the sender (RFC 9840, rLEDBAT).

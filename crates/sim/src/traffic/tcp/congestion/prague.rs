@@ -1,8 +1,8 @@
-//! Prague: the scalable control of L4S. A mark takes from the window in proportion to the share of bytes that were marked;
-//! flows with short RTTs grow no faster than one of 25 ms.
+//! Prague: the scalable control of L4S. A mark takes from the window in proportion to the share of bytes that were
+//! marked; flows with short RTTs grow no faster than one of 25 ms.
 //!
-//! Source: draft-briscoe-iccrg-prague-congestion-control, section 2.4 (of version 04), RFC 9331 section 4; where it leaves
-//! room, Linux, L4STeam/linux `net/ipv4/tcp_prague.c`, whose names begin with `prague_`.
+//! Source: draft-briscoe-iccrg-prague-congestion-control, section 2.4 (of version 04), RFC 9331 section 4; where it
+//! leaves room, Linux, L4STeam/linux `net/ipv4/tcp_prague.c`, whose names begin with `prague_`.
 //!
 //! Windows are in segments:
 //!
@@ -21,11 +21,11 @@
 //! Cost: some 20 floating-point operations per ACK; 120 bytes.
 //!
 //! Deviations:
-//! 1. Windows and alpha are not rounded to fixed point; the window in force follows the computed one by a segment per ACK, as
-//!    in Linux.
+//! 1. Windows and alpha are not rounded to fixed point; the window in force follows the computed one by a segment per
+//!    ACK, as in Linux.
 //! 2. Rounds end with the first ACK of what was sent in them, those of the virtual RTT by the clock, as in Linux.
-//! 3. A loss halves the window as recovery begins, and it does not grow until the end; retransmissions leave at the pacing rate
-//!    within the halved window, not by proportional rate reduction.
+//! 3. A loss halves the window as recovery begins, and it does not grow until the end; retransmissions leave at the
+//!    pacing rate within the halved window, not by proportional rate reduction.
 //! 4. A window of one segment is not subdivided: the draft's `cwnd` below two segments is left to the pacing rate.
 //!
 //! Not implemented: detection of a classic queue that marks ECT(1) (off by default in Linux); the other ways of RTT

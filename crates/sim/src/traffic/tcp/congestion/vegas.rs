@@ -1,7 +1,7 @@
 //! Vegas: keeps two to four segments of its own in the queue.
 //!
-//! Source: L. S. Brakmo, L. L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8),
-//! 1995, section III; Linux `net/ipv4/tcp_vegas.c`.
+//! Source: L. S. Brakmo, L. L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC
+//! 13(8), 1995, section III; Linux `net/ipv4/tcp_vegas.c`.
 //!
 //! Once a round trip, in segments, with the least RTT of that round trip:
 //!
@@ -13,25 +13,28 @@
 //!
 //! Linux and the paper differ; parameters and the list below say where.
 //!
-//! Known weakness: a flow that starts while others wait in the queue takes their delay for that of the path, keeps its segments
-//! on top of theirs, and those that were there before give way. On 10 Mbit/s, with an RTT of 40 ms and a long buffer, a flow that
-//! starts 2 s after another gets 8.5 Mbit/s and leaves it 1.1; two that start together get 4.8 each.
+//! Known weakness: a flow that starts while others wait in the queue takes their delay for that of the path, keeps its
+//! segments on top of theirs, and those that were there before give way. On 10 Mbit/s, with an RTT of 40 ms and a long
+//! buffer, a flow that starts 2 s after another gets 8.5 Mbit/s and leaves it 1.1; two that start together get 4.8
+//! each.
 //!
 //! Cost: two comparisons an ACK, a division a round trip; 64 bytes.
 //!
 //! Deviations:
-//! 1. As in Linux, Diff is measured by the least RTT of the round trip and the window, not by what was sent in the RTT of one
-//!    distinguished segment; in the paper that RTT is measured in the middle of bursts.
-//! 2. As in Linux, a round trip with fewer than three RTT samples grows as Reno, for all of them may be those of delayed ACKs.
-//! 3. As in Linux, slow start leaves a window of `cwnd BaseRTT / RTT + 1` segments when it ends; the paper does not say.
-//! 4. As in Linux, losses are detected and answered as by Reno. The paper checks for a loss at the first duplicate ACK, and
-//!    does not answer losses of what was sent before the last reduction (section III-A).
+//! 1. As in Linux, Diff is measured by the least RTT of the round trip and the window, not by what was sent in the RTT
+//!    of one distinguished segment; in the paper that RTT is measured in the middle of bursts.
+//! 2. As in Linux, a round trip with fewer than three RTT samples grows as Reno, for all of them may be those of
+//!    delayed ACKs.
+//! 3. As in Linux, slow start leaves a window of `cwnd BaseRTT / RTT + 1` segments when it ends; the paper does not
+//!    say.
+//! 4. As in Linux, losses are detected and answered as by Reno. The paper checks for a loss at the first duplicate ACK,
+//!    and does not answer losses of what was sent before the last reduction (section III-A).
 //! 5. RTTs are exact; Linux adds a microsecond to each.
-//! 6. As in Linux, a round trip ends with the first ACK of what was sent in it; its RTT is that of the round trip that ends.
-//!    With `vegas_early_round` it ends an ACK before. The paper does not say. In slow start, where segments leave in
-//!    trains with gaps between them, the first segment of a train finds the shortest queue.
-//! 7. A window that is not in use does not grow. In the paper Diff comes from what was sent, so that such a window shrinks;
-//!    in Linux it grows without bound, as with `vegas_grows_unused`.
+//! 6. As in Linux, a round trip ends with the first ACK of what was sent in it; its RTT is that of the round trip that
+//!    ends. With `vegas_early_round` it ends an ACK before. The paper does not say. In slow start, where segments leave
+//!    in trains with gaps between them, the first segment of a train finds the shortest queue.
+//! 7. A window that is not in use does not grow. In the paper Diff comes from what was sent, so that such a window
+//!    shrinks; in Linux it grows without bound, as with `vegas_grows_unused`.
 //!
 //! Not implemented: spreading what the window allows over a round trip, which the paper's code does in slow start.
 
@@ -48,8 +51,8 @@ const LEAST_SAMPLES: u32 = 3;
 choices! {
     /// What Vegas takes for its segments in the queue.
     pub enum VegasDiff {
-        /// The queuing delay over BaseRTT times the window, rounded down: more than is in the queue if the window is larger
-        /// than the path.
+        /// The queuing delay over BaseRTT times the window, rounded down: more than is in the queue if the window is
+        /// larger than the path.
         OfBase = "of_base",
         /// The window less what of it the path holds, that rounded down: Expected - Actual, times BaseRTT.
         ExpectedLessActual = "expected_less_actual",
@@ -70,7 +73,8 @@ params! {
         /// What Vegas takes for its segments in the queue: cwnd (RTT - BaseRTT) / BaseRTT rounded down, or
         /// cwnd - cwnd BaseRTT / RTT rounded up.
         vegas_diff: VegasDiff = "of_base", symbol "Diff", source "tcp_vegas.c diff; expected_less_actual: Brakmo 1995 III-B, ns-3 tcp-vegas.cc diff";
-        /// Whether Vegas decides with the ACK of the last segment that was in flight at the last decision, instead of the next ACK.
+        /// Whether Vegas decides with the ACK of the last segment that was in flight at the last decision, instead of
+        /// the next ACK.
         vegas_early_round: bool = false, source "tcp_vegas.c after(ack, beg_snd_nxt); true in ns-3, tcp-vegas.cc IncreaseWindow";
         /// Whether Vegas's window grows while the application or the receiver limits what is sent.
         vegas_grows_unused: bool = false, source "RFC 2861 2; true in Linux, tcp_vegas.c tcp_vegas_cong_avoid, and in ns-3, tcp-vegas.cc IncreaseWindow";
@@ -237,7 +241,8 @@ mod tests {
         flow
     }
 
-    /// Two round trips with this RTT, so that at least one decision saw nothing else; the change of the last one in segments.
+    /// Two round trips with this RTT, so that at least one decision saw nothing else; the change of the last one in
+    /// segments.
     fn change(flow: &mut Flow<Vegas>, rtt: Time) -> i64 {
         flow.round(|_, sample| sample.rtt = Some(rtt));
         let before = i64::from(flow.output.cwnd);
@@ -316,15 +321,16 @@ mod tests {
             flow.round(|_, sample| sample.rtt = Some(BASE));
             windows.push(flow.output.cwnd / MSS);
         }
-        // The first ACK has a sample of its own only and grows the window as Reno does; the rounds after it are the second and
-        // the fourth.
+        // The first ACK has a sample of its own only and grows the window as Reno does; the rounds after it are the
+        // second and the fourth.
         assert_eq!(windows, [11, 22, 22, 44]);
     }
 
     #[test]
     fn a_window_that_is_not_in_use_grows_only_if_asked_for() {
-        // On a path of 100 ms without a queue, in congestion avoidance by one in the second round trip, after a first one without a
-        // decision; in slow start by 19 and then by 39, for the first ACK of a round trip without three samples adds nothing.
+        // On a path of 100 ms without a queue, in congestion avoidance by one in the second round trip, after a first
+        // one without a decision; in slow start by 19 and then by 39, for the first ACK of a round trip without three
+        // samples adds nothing.
         for (vegas_grows_unused, ssthresh, window) in
             [(false, 10, 20), (false, 100, 20), (true, 10, 21), (true, 100, 78)]
         {

@@ -234,8 +234,8 @@ impl Receiver {
         None
     }
 
-    /// Counts a mark where each is echoed. If it differs from that of the segment before, the ACK that this one waits for
-    /// goes first; with `quickack`, as in Linux, the segment's own is due at once too.
+    /// Counts a mark where each is echoed. If it differs from that of the segment before, the ACK that this one waits
+    /// for goes first; with `quickack`, as in Linux, the segment's own is due at once too.
     fn note_mark(&mut self, params: &TcpParams, marked: bool) -> Option<Ack> {
         let changed = std::mem::replace(&mut self.congestion_echo, marked) != marked;
         //= RFC 8257 3.2-1: A receiver acknowledges at once what was pending when marks begin or end.
@@ -248,8 +248,8 @@ impl Receiver {
         before
     }
 
-    /// The first mark that is echoed, and the CWR that ends the echo, are acknowledged at once: the sender's window may be small
-    /// (tcp_data_ecn_check, tcp_ecn_accept_cwr).
+    /// The first mark that is echoed, and the CWR that ends the echo, are acknowledged at once: the sender's window may
+    /// be small (tcp_data_ecn_check, tcp_ecn_accept_cwr).
     fn hurry(&mut self, segment: &Segment, echoes: bool) {
         if segment.ecn == Ecn::Ce && !echoes {
             self.quick = self.quick.max(QUICK_AFTER_MARK);
@@ -300,8 +300,8 @@ impl Receiver {
         self.beyond > PROMPT
     }
 
-    /// The ACK of segment `seq` waits for more like it, but for none that makes a third run while others wait: no run is to
-    /// be forgotten (tcp_sack_new_ofo_skb).
+    /// The ACK of segment `seq` waits for more like it, but for none that makes a third run while others wait: no run
+    /// is to be forgotten (tcp_sack_new_ofo_skb).
     fn wait_for_more(&mut self, params: &TcpParams, seq: u32, now: Time) -> Option<Ack> {
         let is_known = self.sacks.iter().take(KEPT_RUNS).any(|block| block.touches(seq));
         let others_wait = self.beyond > PROMPT + 1;

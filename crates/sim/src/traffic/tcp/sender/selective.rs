@@ -40,7 +40,8 @@ impl Sender {
             self.restart_timer(params, now);
             self.disarm_at_end();
         }
-        // ns-3.48 ProcessAck: of an ACK that advances SND.UNA what it delivers counts, not what was SACKed before (segsAcked).
+        // ns-3.48 ProcessAck: of an ACK that advances SND.UNA what it delivers counts, not what was SACKed before
+        // (segsAcked).
         let credit = self.leave_recovery(if acked > 0 { delivered } else { 0 });
         if credit > 0 && !ack.congestion_echo {
             self.grow(params, credit, now);
@@ -53,8 +54,8 @@ impl Sender {
         sample
     }
 
-    /// Ends recovery or the loss state if `una` says so, and returns the segments that count for growth: in either case those
-    /// beyond `recover`.
+    /// Ends recovery or the loss state if `una` says so, and returns the segments that count for growth: in either case
+    /// those beyond `recover`.
     fn leave_recovery(&mut self, delivered: u32) -> u32 {
         match self.phase {
             //= RFC 6675 5-8: (A) The ACK of that point ends recovery.

@@ -1,4 +1,5 @@
-//! What an ACK says: which segments it delivers, the RTT, the sample for the congestion control. After `tcp_input.c` tcp_ack.
+//! What an ACK says: which segments it delivers, the RTT, the sample for the congestion control. After `tcp_input.c`
+//! tcp_ack.
 
 use fairlane_schemes::base::units::Time;
 
@@ -198,7 +199,8 @@ impl TrackedSender {
     /// The RTT for the timeout, and that of the newest segment. `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`.
     fn sample_rtt(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) -> (Option<Time>, Option<Time>) {
         //= RFC 6298 3-1: A segment that was sent twice gives no sample, unless time stamps tell which.
-        //= RFC 9002 5.1-1, deviation: An ACK that newly acknowledges its largest packet gives an RTT sample, from when that was sent.
+        //= RFC 9002 5.1-1, deviation: An ACK that newly acknowledges its largest packet gives an RTT sample, from when
+        //= that was sent.
         //= RFC 9002 5.1-2, deviation: An ACK that does not newly acknowledge its largest packet gives no sample.
         //= RFC 9002 5.1-3: An ACK that newly acknowledges no packet that elicits ACKs gives no sample.
         let since = |sent: Time| (sent < Time::NEVER).then(|| now.saturating_sub(sent));

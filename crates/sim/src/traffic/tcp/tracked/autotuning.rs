@@ -1,5 +1,5 @@
-//! The receive window as a Linux receiver moves it (`tcp_input.c` tcp_rcv_space_adjust, tcp_rcvbuf_grow, tcp_grow_window): from
-//! 64 KiB up, with what arrives in a round trip, by two segments for each that arrives.
+//! The receive window as a Linux receiver moves it (`tcp_input.c` tcp_rcv_space_adjust, tcp_rcvbuf_grow,
+//! tcp_grow_window): from 64 KiB up, with what arrives in a round trip, by two segments for each that arrives.
 //!
 //! It is kept at the sender, by what is sent: a round trip of that is what arrives in one, half of it later.
 

@@ -1,7 +1,8 @@
 //! Samples of the delivery rate: draft-ietf-ccwg-bbr, section on delivery rate.
 //!
-//! Each segment remembers how much had been delivered when it was sent, and when. When it is delivered itself, the rate is
-//! what was delivered since, over the longer of the time in which that was sent and the time in which it was acknowledged.
+//! Each segment remembers how much had been delivered when it was sent, and when. When it is delivered itself, the rate
+//! is what was delivered since, over the longer of the time in which that was sent and the time in which it was
+//! acknowledged.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 

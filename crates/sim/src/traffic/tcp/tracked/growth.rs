@@ -83,8 +83,9 @@ impl TrackedSender {
 
     /// Reduces the window after an idle period.
     ///
-    /// Linux also has tcp_cwnd_application_limited, which lets a window that is used in part shrink once it was not limiting for a
-    /// timeout. It never does: tcp_cong_avoid begins that time again with each ACK, and without ACKs the period is idle.
+    /// Linux also has tcp_cwnd_application_limited, which lets a window that is used in part shrink once it was not
+    /// limiting for a timeout. It never does: tcp_cong_avoid begins that time again with each ACK, and without ACKs the
+    /// period is idle.
     pub(super) fn restart_after_idle(&mut self, params: &TcpParams, idle: Time) {
         let rto = self.rtt.rto();
         if idle <= rto || Self::has_full_control(params) {
@@ -94,7 +95,8 @@ impl TrackedSender {
         let least = cwnd.min(params.initial_window.saturating_mul(mss));
         match params.after_idle {
             AfterIdle::Keep => {}
-            //= RFC 5681 4.1-1, by after_idle: After an idle time longer than the timeout, cwnd is the initial window at most.
+            //= RFC 5681 4.1-1, by after_idle: After an idle time longer than the timeout, cwnd is the initial window at
+            //= most.
             AfterIdle::Restart => self.output.cwnd = least,
             // tcp_cwnd_restart, tcp_current_ssthresh.
             AfterIdle::Decay => {

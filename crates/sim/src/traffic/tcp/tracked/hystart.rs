@@ -10,15 +10,16 @@ const LOW_WINDOW: u32 = 16;
 const TRAIN_GAP: Time = Time::from_millis(2);
 /// RTT samples of a round before it may end slow start: HYSTART_MIN_SAMPLES, N_RTT_SAMPLE (RFC 9406 4.3).
 const SAMPLES: u32 = 8;
-/// How much the RTT may rise: bounds and share of the least RTT (HYSTART_DELAY_MIN and MAX; RFC 9406 4.3 MIN_RTT_THRESH,
-/// MAX_RTT_THRESH, MIN_RTT_DIVISOR).
+/// How much the RTT may rise: bounds and share of the least RTT (HYSTART_DELAY_MIN and MAX; RFC 9406 4.3
+/// MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR).
 const RISE: (Time, Time) = (Time::from_millis(4), Time::from_millis(16));
 const RISE_SHARE: u64 = 8;
 /// RFC 9406 4.3 CSS_GROWTH_DIVISOR, CSS_ROUNDS, and L for senders that are not paced.
 const CSS_GROWTH_DIVISOR: u32 = 4;
 const CSS_ROUNDS: u32 = 5;
 const LIMIT: u32 = 8;
-/// Bytes that GRO and TSO may hold together (GSO_MAX_SIZE), of which four delay the ACKs of a train at most a millisecond.
+/// Bytes that GRO and TSO may hold together (GSO_MAX_SIZE), of which four delay the ACKs of a train at most a
+/// millisecond.
 const BUNDLE: u64 = 65_536;
 
 /// The state of one slow start.

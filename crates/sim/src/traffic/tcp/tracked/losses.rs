@@ -1,5 +1,5 @@
-//! Loss detection by time (RFC 8985 section 6), by packet number and time as in QUIC (RFC 9002 section 6.1), and by what is
-//! SACKed (RFC 6675 section 4).
+//! Loss detection by time (RFC 8985 section 6), by packet number and time as in QUIC (RFC 9002 section 6.1), and by
+//! what is SACKed (RFC 6675 section 4).
 
 use fairlane_schemes::base::units::Time;
 
@@ -12,8 +12,8 @@ const TIME_THRESHOLD: (u64, u64) = (9, 8);
 const GRANULARITY: Time = Time::from_millis(1);
 
 impl TrackedSender {
-    /// Whether [`TrackedSender::detect_losses`] may find any: by RACK and in QUIC not if all in flight was sent after what was
-    /// delivered last. Most ACKs look no further.
+    /// Whether [`TrackedSender::detect_losses`] may find any: by RACK and in QUIC not if all in flight was sent after
+    /// what was delivered last. Most ACKs look no further.
     #[inline]
     pub(super) fn may_have_lost(&self, params: &TcpParams) -> bool {
         let is_older = |seq| self.records.at(seq).number <= self.rack.number();
@@ -39,7 +39,8 @@ impl TrackedSender {
             let (number, sent) = (record.number, record.sent);
             next = self.records.sent_after(seq);
             let delay = *delay.get_or_insert_with(|| self.loss_delay(params));
-            //= RFC 9002 6.1-1: A packet is lost if a later one is acknowledged and it is kPacketThreshold packets or long enough behind.
+            //= RFC 9002 6.1-1: A packet is lost if a later one is acknowledged and it is kPacketThreshold packets or
+            //= long enough behind.
             //= RFC 9002 6.1.1-1, by dupack_threshold: kPacketThreshold is 3.
             //= RFC 9002 6.1.1-2, by dupack_threshold: It is not below 3.
             let beyond = by_number && number.saturating_add(params.dupack_threshold) <= self.rack.number();
@@ -57,7 +58,8 @@ impl TrackedSender {
         last_due
     }
 
-    /// RFC 6675 4, IsLost: `dupack_threshold` segments above it are SACKed. Section 5 does not look for copies that are lost.
+    /// RFC 6675 4, IsLost: `dupack_threshold` segments above it are SACKed. Section 5 does not look for copies that are
+    /// lost.
     fn detect_by_scoreboard(&mut self, params: &TcpParams, now: Time) {
         let Some(bound) = self.records.highest_sacked(params.dupack_threshold, self.rack.highest()) else { return };
         let mut next = self.records.oldest();

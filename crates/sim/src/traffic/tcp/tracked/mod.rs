@@ -1,9 +1,9 @@
 //! The sending end with a record of each outstanding segment: what Linux and QUIC do.
 //!
-//! Loss detection by time (RACK-TLP, RFC 8985), by packet number (RFC 9002) or by SACK (RFC 6675), proportional rate reduction (RFC 6937,
-//! RFC 9937), F-RTO (RFC 5682), undo of spurious reductions (RFC 3522, RFC 4015), delivery-rate samples
-//! (draft-ietf-ccwg-bbr), pacing, HyStart. Where an RFC leaves room it follows Linux 6.x, `net/ipv4/tcp_input.c`,
-//! `tcp_output.c`, `tcp_recovery.c`, `tcp_timer.c`.
+//! Loss detection by time (RACK-TLP, RFC 8985), by packet number (RFC 9002) or by SACK (RFC 6675), proportional rate
+//! reduction (RFC 6937, RFC 9937), F-RTO (RFC 5682), undo of spurious reductions (RFC 3522, RFC 4015), delivery-rate
+//! samples (draft-ietf-ccwg-bbr), pacing, HyStart. Where an RFC leaves room it follows Linux 6.x,
+//! `net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_recovery.c`, `tcp_timer.c`.
 
 mod acknowledge;
 mod autotuning;

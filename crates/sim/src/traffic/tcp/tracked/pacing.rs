@@ -1,5 +1,5 @@
-//! Pacing as in Linux (`tcp_output.c` tcp_update_skb_after_send, tcp_tso_autosize): what is sent at once is a chunk, and the
-//! next one leaves when the rate has paid for it.
+//! Pacing as in Linux (`tcp_output.c` tcp_update_skb_after_send, tcp_tso_autosize): what is sent at once is a chunk,
+//! and the next one leaves when the rate has paid for it.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 
@@ -69,8 +69,8 @@ impl Pacer {
     }
 }
 
-/// The pacing rate of a control that sets none, as a share of the window in an SRTT: of Linux while the window is below half
-/// of the threshold, and after that; of QUIC.
+/// The pacing rate of a control that sets none, as a share of the window in an SRTT: of Linux while the window is below
+/// half of the threshold, and after that; of QUIC.
 pub(super) const PERCENT_IN_SLOW_START: u64 = 200;
 pub(super) const PERCENT_IN_AVOIDANCE: u64 = 120;
 pub(super) const PERCENT_OF_QUIC: u64 = 125;

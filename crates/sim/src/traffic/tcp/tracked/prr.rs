@@ -1,5 +1,6 @@
-//! Proportional rate reduction (RFC 6937, RFC 9937), in segments as Linux does it (`tcp_input.c` tcp_cwnd_reduction), or with
-//! `loss_detection = "scoreboard"` in bytes as the RFCs do: all counts have one unit, and a segment has `size` of them.
+//! Proportional rate reduction (RFC 6937, RFC 9937), in segments as Linux does it (`tcp_input.c` tcp_cwnd_reduction),
+//! or with `loss_detection = "scoreboard"` in bytes as the RFCs do: all counts have one unit, and a segment has `size`
+//! of them.
 
 /// The state of a reduction, from its beginning until what was outstanding then is acknowledged.
 #[derive(Clone, Debug, Default)]
@@ -99,7 +100,8 @@ mod tests {
 
     #[test]
     fn in_bytes_a_threshold_between_two_segments_counts_in_full() {
-        // 5 segments of 1000 bytes in flight, to 4.4 of them: 4 in segments let 4/5 of what is delivered out, 4400 bytes 0.88.
+        // 5 segments of 1000 bytes in flight, to 4.4 of them: 4 in segments let 4/5 of what is delivered out,
+        // 4400 bytes 0.88.
         let mut prr = Prr::default();
         prr.begin(5000);
         prr.on_send(1000);

@@ -42,8 +42,8 @@ pub(super) struct Record {
     pub(super) fate: Fate,
     /// It was sent more than once.
     pub(super) resent: bool,
-    /// It was taken for lost and is not delivered yet, sent again or not (TCPCB_LOST): a copy in flight that repairs a loss has it,
-    /// a probe's has not.
+    /// It was taken for lost and is not delivered yet, sent again or not (TCPCB_LOST): a copy in flight that repairs a
+    /// loss has it, a probe's has not.
     pub(super) unrepaired: bool,
     /// The sender had too few data to fill the window (P.is_app_limited).
     pub(super) app_limited: bool,
@@ -106,7 +106,8 @@ impl Records {
         }
     }
 
-    /// Asks for the records that the next ACK most likely takes out, for the one behind them and the one filled in next.
+    /// Asks for the records that the next ACK most likely takes out, for the one behind them and the one filled in
+    /// next.
     #[inline]
     pub(super) fn fetch(&self) {
         for seq in [self.una, self.una + 1, self.una + 2, self.nxt] {
@@ -182,7 +183,8 @@ impl Records {
         self.slot(seq)
     }
 
-    /// The record of a segment that the ACK in hand delivers, outstanding or not: its place is free for the next one sent.
+    /// The record of a segment that the ACK in hand delivers, outstanding or not: its place is free for the next one
+    /// sent.
     #[inline]
     pub(super) fn delivered(&self, seq: u32) -> &Record {
         self.slot(seq)

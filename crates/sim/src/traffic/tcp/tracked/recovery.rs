@@ -59,8 +59,8 @@ impl TrackedSender {
         }
     }
 
-    /// Whether a loss begins a recovery: one that is not delivered yet, with its copy in flight too (tcp_time_to_recover); by the
-    /// scoreboard one that is not sent again yet.
+    /// Whether a loss begins a recovery: one that is not delivered yet, with its copy in flight too
+    /// (tcp_time_to_recover); by the scoreboard one that is not sent again yet.
     fn is_loss_proven(&self, params: &TcpParams) -> bool {
         match params.loss_detection {
             LossDetection::Scoreboard => self.records.lost() > 0,
@@ -68,8 +68,8 @@ impl TrackedSender {
         }
     }
 
-    /// Counts an ACK outside of recovery, or one that has just `repaired` all: whether the next recovery begins with it. What is lost
-    /// is sent again either way.
+    /// Counts an ACK outside of recovery, or one that has just `repaired` all: whether the next recovery begins with
+    /// it. What is lost is sent again either way.
     fn counts_duplicate(&mut self, params: &TcpParams, news: &News, repaired: bool) -> bool {
         if repaired || !news.sacked {
             if repaired || news.in_order > 0 {
@@ -254,8 +254,8 @@ impl TrackedSender {
         self.timer = Timer::Timeout(params.due(now, self.rtt.rto()));
     }
 
-    /// What a timeout takes for lost: the first segment, and what is older than the RTT (RFC 8985 6.3); by the scoreboard all
-    /// that is in flight (RFC 6675 5.1).
+    /// What a timeout takes for lost: the first segment, and what is older than the RTT (RFC 8985 6.3); by the
+    /// scoreboard all that is in flight (RFC 6675 5.1).
     fn lose_overdue(&mut self, params: &TcpParams, now: Time) {
         let una = self.records.una();
         let mut next = self.records.oldest();

@@ -1,7 +1,7 @@
 //! Round-trip times and the retransmission timeout as Linux computes them (`tcp_input.c` tcp_rtt_estimator).
 //!
-//! The variation in the timeout is the largest mean deviation of a round trip, at least the least timeout, and shrinks by a
-//! quarter of the difference once a round trip. RFC 6298 has its last value instead, and so has `scoreboard`.
+//! The variation in the timeout is the largest mean deviation of a round trip, at least the least timeout, and shrinks
+//! by a quarter of the difference once a round trip. RFC 6298 has its last value instead, and so has `scoreboard`.
 
 use fairlane_schemes::base::units::Time;
 
@@ -124,7 +124,8 @@ impl RttEstimator {
             //= RFC 9002 5.3-7: The first sample R sets smoothed_rtt = R and rttvar = R / 2.
             (self.srtt, self.deviation) = (rtt, Time(2 * rtt.0));
         } else {
-            //= RFC 9002 5.3-8, deviation: Further ones move smoothed_rtt by 1/8 of the difference, and rttvar by 1/4 of that from the new smoothed_rtt.
+            //= RFC 9002 5.3-8, deviation: Further ones move smoothed_rtt by 1/8 of the difference, and rttvar by 1/4 of
+            //= that from the new smoothed_rtt.
             let off = rtt.0.abs_diff(self.srtt.0);
             // Four times 3/4 rttvar + 1/4 |smoothed_rtt - rtt|.
             self.deviation = Time(self.deviation.0 - self.deviation.0 / 4 + off);

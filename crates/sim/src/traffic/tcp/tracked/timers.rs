@@ -1,5 +1,5 @@
-//! The timer of a sender: it stands for the retransmission timeout, a tail loss probe or the reordering window, as in Linux
-//! (`tcp_input.c` tcp_rearm_rto, tcp_set_xmit_timer).
+//! The timer of a sender: it stands for the retransmission timeout, a tail loss probe or the reordering window, as in
+//! Linux (`tcp_input.c` tcp_rearm_rto, tcp_set_xmit_timer).
 
 use fairlane_schemes::base::units::Time;
 
@@ -48,8 +48,8 @@ impl TrackedSender {
         }
     }
 
-    /// Starts the timer anew for a probe or, if none may be sent, for the timeout. After an ACK that `advances` SND.UNA the
-    /// timeout counts from now.
+    /// Starts the timer anew for a probe or, if none may be sent, for the timeout. After an ACK that `advances` SND.UNA
+    /// the timeout counts from now.
     pub(super) fn arm(&mut self, params: &TcpParams, advances: bool, now: Time) {
         if let Some(delay) = self.probe_time(params) {
             let timeout = if advances { self.rtt.rto() } else { self.timeout_of_first().saturating_sub(now) };

@@ -221,8 +221,8 @@ impl TrackedSender {
             self.undo.on_resend(now);
             self.records.resend(seq, record);
         }
-        // The timer runs while anything is outstanding, and anew when the first segment is sent again, but not in place of
-        // one that waits for segments out of order (tcp_xmit_retransmit_queue).
+        // The timer runs while anything is outstanding, and anew when the first segment is sent again, but not in place
+        // of one that waits for segments out of order (tcp_xmit_retransmit_queue).
         let by_records = params.loss_detection != LossDetection::Scoreboard;
         let head_again = by_records && !new && seq == self.records.una() && self.phase == Phase::Recovery;
         let awaits_order = matches!(self.timer, Timer::Reordering(_));
@@ -252,7 +252,8 @@ fn codepoint(params: &TcpParams, again: bool) -> Ecn {
         EcnUse::Classic if again && !TrackedSender::is_numbered(params) => Ecn::NotEct,
         //= RFC 3168 6.1.2-1: New data carry ECT(0).
         EcnUse::Classic => Ecn::Ect0,
-        // Each packet of a control that needs ECN is ECN-capable (TCP_CONG_NEEDS_ECN in tcp_ecn_send of Linux; RFC 8311 4.3).
+        // Each packet of a control that needs ECN is ECN-capable (TCP_CONG_NEEDS_ECN in tcp_ecn_send of Linux; RFC 8311
+        // 4.3).
         EcnUse::AccurateEct0 => Ecn::Ect0,
         EcnUse::AccurateEct1 => Ecn::Ect1,
     }

@@ -1,5 +1,5 @@
-//! Whether the last reduction was spurious: Eifel by time stamps (RFC 3522, RFC 4015) and D-SACK (RFC 2883, RFC 3708), as in
-//! Linux (`tcp_input.c` tcp_may_undo).
+//! Whether the last reduction was spurious: Eifel by time stamps (RFC 3522, RFC 4015) and D-SACK (RFC 2883, RFC 3708),
+//! as in Linux (`tcp_input.c` tcp_may_undo).
 
 use fairlane_schemes::base::units::Time;
 

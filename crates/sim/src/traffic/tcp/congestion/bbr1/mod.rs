@@ -1,4 +1,5 @@
-//! BBRv1: paces at the highest delivery rate of ten round trips, with twice the bandwidth-delay product in flight at most.
+//! BBRv1: paces at the highest delivery rate of ten round trips, with twice the bandwidth-delay product in flight at
+//! most.
 //!
 //! Source: draft-cardwell-iccrg-bbr-congestion-control-00 (2017), whose sections stand beside the code, and Linux
 //! net/ipv4/tcp_bbr.c, which has developed since; names beside the code that begin with `bbr_` are those of Linux.
@@ -22,11 +23,11 @@
 //! Deviations:
 //! 1. Where draft and Linux differ, Linux is followed; parameters restore the draft: `bbr1_pacing_margin_percent = 0`,
 //!    `bbr1_ack_aggregation = false`, `bbr1_policer_detection = false`, `bbr1_whole_segments = false`,
-//!    `bbr1_counts_next_quantum = false`, `bbr1_equal_rtt_counts = true`. Always as in Linux: windows have two segments more in
-//!    the phase that probes.
+//!    `bbr1_counts_next_quantum = false`, `bbr1_equal_rtt_counts = true`. Always as in Linux: windows have two segments
+//!    more in the phase that probes.
 //! 2. Rates and times are not rounded to fixed point and microseconds.
-//! 3. What is in flight is what has left the sender: Linux also counts what waits for its departure in a lower layer, and
-//!    deducts that again (bbr_packets_in_net_at_edt).
+//! 3. What is in flight is what has left the sender: Linux also counts what waits for its departure in a lower layer,
+//!    and deducts that again (bbr_packets_in_net_at_edt).
 //! 4. An RTT sample that a delayed ACK may have made longer counts after the window of min_rtt like any other.
 //! 5. Congestion marks are ignored, as in Linux.
 //!

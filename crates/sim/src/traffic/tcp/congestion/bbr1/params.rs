@@ -24,8 +24,8 @@ params! {
         bbr1_probe_rtt_duration: Time = "200 ms", in "0 s"..="1 min", symbol "ProbeRTTDuration", source "draft 4.3.5; tcp_bbr.c bbr_probe_rtt_mode_ms";
         /// Whether the window allows for ACKs that come in clumps.
         bbr1_ack_aggregation: bool = true, source "tcp_bbr.c bbr_update_ack_aggregation; not in the draft";
-        /// Whether BBRv1's windows and quanta are whole segments: bandwidth-delay products are rounded up, windows to an even
-        /// number, quanta, which are 2^-10 s of the rate then, and what ACKs are expected to deliver down.
+        /// Whether BBRv1's windows and quanta are whole segments: bandwidth-delay products are rounded up, windows to
+        /// an even number, quanta, which are 2^-10 s of the rate then, and what ACKs are expected to deliver down.
         bbr1_whole_segments: bool = true, source "tcp_bbr.c bbr_bdp, bbr_quantization_budget, bbr_tso_segs_goal, bbr_update_ack_aggregation; the draft counts bytes";
         /// Whether the phase of ProbeBW that probes counts the quantum that departs next as in flight.
         bbr1_counts_next_quantum: bool = true, source "tcp_bbr.c bbr_packets_in_net_at_edt; not in the draft";

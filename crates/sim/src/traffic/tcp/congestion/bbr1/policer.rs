@@ -1,7 +1,8 @@
 //! Whether a token bucket polices the flow, and at what rate (Linux, bbr_lt_bw_sampling).
 //!
-//! From the first loss on, delivery rates are averaged over spans of 4 rounds and more that end with a loss. Two spans in a
-//! row that lose a fifth at much the same rate are taken for a policer, whose rate stands for the bandwidth for 48 rounds.
+//! From the first loss on, delivery rates are averaged over spans of 4 rounds and more that end with a loss. Two spans
+//! in a row that lose a fifth at much the same rate are taken for a policer, whose rate stands for the bandwidth for 48
+//! rounds.
 
 use super::super::control::{Moment, Sample};
 use super::super::model::byte_rate::ByteRate;

@@ -1,5 +1,5 @@
-//! What losses tell BBRv3, and what it takes back if there were none (draft-ietf-ccwg-bbr, sections 5.5.10.2, 5.5.11 and
-//! 5.6.4.4).
+//! What losses tell BBRv3, and what it takes back if there were none (draft-ietf-ccwg-bbr, sections 5.5.10.2, 5.5.11
+//! and 5.6.4.4).
 
 use super::super::control::{Connection, Moment, Output};
 use super::params::Bbr3Params;

@@ -1,7 +1,8 @@
 //! BBRv3: a model of the path, from delivery rates and round-trip times, sets rate and window; losses bound the model.
 //!
-//! Source: draft-ietf-ccwg-bbr, editors' copy of August 2026 (after -05); sections and names of functions stand beside the
-//! code. What it leaves open is as in Linux, github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c, called Linux v3 here.
+//! Source: draft-ietf-ccwg-bbr, editors' copy of August 2026 (after -05); sections and names of functions stand beside
+//! the code. What it leaves open is as in Linux, github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c, called Linux v3
+//! here.
 //!
 //! | section | rule | code |
 //! |---|---|---|
@@ -17,25 +18,27 @@
 //! Cost: some 60 floating-point operations per ACK, no division but that of its sample; 440 bytes.
 //!
 //! Deviations:
-//! 1. TargetInflight (5.3.3.8.3) includes the quantization budget, as in Linux v3, and counts segments where it stands for
-//!    round trips: a BDP of less than a segment would be probed in each round.
-//! 2. `C.inflight` of IsTimeToGoDown is that before the ACK and a quantum more, as in Linux v3: after an ACK it is never as
-//!    large as the inflight_longterm that bounds the window, and no probe would be precautionary.
-//! 3. The sequence ranges lost in Startup (5.3.1.3) are the ACKs that report losses, as in Linux v3: an event of loss does not
-//!    say whether it continues the last one.
-//! 4. The state for undo is saved once in an episode of recovery, at its first loss, as the text of 5.5.11 says; the functions
-//!    there save it anew in each round and as recovery begins, and so lose what was before it.
+//! 1. TargetInflight (5.3.3.8.3) includes the quantization budget, as in Linux v3, and counts segments where it stands
+//!    for round trips: a BDP of less than a segment would be probed in each round.
+//! 2. `C.inflight` of IsTimeToGoDown is that before the ACK and a quantum more, as in Linux v3: after an ACK it is
+//!    never as large as the inflight_longterm that bounds the window, and no probe would be precautionary.
+//! 3. The sequence ranges lost in Startup (5.3.1.3) are the ACKs that report losses, as in Linux v3: an event of loss
+//!    does not say whether it continues the last one.
+//! 4. The state for undo is saved once in an episode of recovery, at its first loss, as the text of 5.5.11 says; the
+//!    functions there save it anew in each round and as recovery begins, and so lose what was before it.
 //! 5. The max filter of max_bw keeps its older slot as long as the newer one is empty, as in Linux v3.
 //! 6. An interval of extra_acked that begins anew after idling counts from zero, as in Linux v3.
 //! 7. lost_prefix of InflightAtLoss is not negative: earlier losses may have crossed the threshold by themselves.
-//! 8. After a timeout inflight_shortterm starts from the window before it, as in Linux v3, not from the segment that it leaves.
-//! 9. With ECN, which section 3.7 leaves open but for the duty to respond, marked bytes count as lost ones, by round, or
-//!    `bbr3_ecn = "alpha"` responds as Linux v3 does below an RTT of 5 ms.
+//! 8. After a timeout inflight_shortterm starts from the window before it, as in Linux v3, not from the segment that it
+//!    leaves.
+//! 9. With ECN, which section 3.7 leaves open but for the duty to respond, marked bytes count as lost ones, by round,
+//!    or `bbr3_ecn = "alpha"` responds as Linux v3 does below an RTT of 5 ms.
 //! 10. An ACK that delivers nothing changes neither the model nor, on its own, the window.
-//! 11. inflight_longterm does not bound the window in Drain: the functions of 5.6.4.7 say so, the table of 5.6.1 the contrary.
+//! 11. inflight_longterm does not bound the window in Drain: the functions of 5.6.4.7 say so, the table of 5.6.1 the
+//!     contrary.
 //!
-//! Not implemented: connections without selective ACKs (one branch of 5.3.1.3 and of 5.5.10.2), the response of Linux v3 to
-//! tail losses that a probe repaired, its fast path and its protective load balancing; offload of pacing.
+//! Not implemented: connections without selective ACKs (one branch of 5.3.1.3 and of 5.5.10.2), the response of Linux
+//! v3 to tail losses that a probe repaired, its fast path and its protective load balancing; offload of pacing.
 
 mod loss;
 mod mark_response;

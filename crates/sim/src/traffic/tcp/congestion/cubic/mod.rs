@@ -17,22 +17,22 @@
 //! Where Linux (`net/ipv4/tcp_cubic.c` bictcp_update, `tcp_cong.c` tcp_cong_avoid_ai) and ns-3 (`tcp-cubic.cc`), which
 //! follows it, agree with each other and not with the RFC, they are followed: deviations 1, 2, 5, 6.
 //!
-//! Where the clock ticks (`clock_tick`) it is Linux's own form, `cubic/ticked.rs`: in whole segments, computed anew once a tick
-//! at most and, while the window stays, each 1/32 s.
+//! Where the clock ticks (`clock_tick`) it is Linux's own form, `cubic/ticked.rs`: in whole segments, computed anew
+//! once a tick at most and, while the window stays, each 1/32 s.
 //!
 //! Cost: a cube root per epoch, a cube and three divisions per ACK; 112 bytes.
 //!
 //! Deviations:
-//! 1. The window grows by whole segments: one for each `cwnd / (target - cwnd)` segments acknowledged, rounded down, two
-//!    at least (sections 4.4 and 4.5: (target - cwnd) / cwnd for each ACK). So it follows eq. (1) under delayed ACKs too.
-//!    W_max is rounded down, and the distance of the target from it too, below W_max and above.
+//! 1. The window grows by whole segments: one for each `cwnd / (target - cwnd)` segments acknowledged, rounded down,
+//!    two at least (sections 4.4 and 4.5: (target - cwnd) / cwnd for each ACK). So it follows eq. (1) under delayed
+//!    ACKs too. W_max is rounded down, and the distance of the target from it too, below W_max and above.
 //! 2. In the Reno-friendly region it follows W_est, in whole segments too, as if W_est were the target; it is not W_est
 //!    itself. It never shrinks. alpha stays what it is above cwnd_prior, where section 4.3 makes it 1.
 //! 3. After congestion marks, too, the window is two segments at least (section 4.6 allows one).
 //! 4. A window that the socket buffer limits does not grow.
 //! 5. Before the first congestion, or the first after a timeout, the window grows by a twentieth a round trip at least.
-//! 6. Without `clock_tick` the target follows each ACK, and the smoothed RTT, as in ns-3. With it the cube is not in fixed
-//!    point, and delay_min is the least RTT of the connection: Linux forgets it upon a timeout.
+//! 6. Without `clock_tick` the target follows each ACK, and the smoothed RTT, as in ns-3. With it the cube is not in
+//!    fixed point, and delay_min is the least RTT of the connection: Linux forgets it upon a timeout.
 //!
 //! Not implemented: what section 4.9 restores after spurious congestion beyond window and threshold, as in Linux.
 
@@ -269,7 +269,8 @@ mod tests {
     fn the_window_follows_the_cubic_function_of_time() {
         let params = params();
         let (mut congestion, mut cwnd) = reduced(&params, 1000);
-        // Eq. (2): K = (300 / 0.4)^(1/3) = 9.086 s. Reno would need 300 segments / 0.53 per RTT = 57 s: no friendly region.
+        // Eq. (2): K = (300 / 0.4)^(1/3) = 9.086 s. Reno would need 300 segments / 0.53 per RTT = 57 s: no friendly
+        // region.
         let k = (300.0f64 / 0.4).cbrt();
         let epoch = Time::from_secs(5);
         // 0.4 (t - 9.086)^3 + 1000 by hand.
@@ -306,8 +307,8 @@ mod tests {
         // The window follows in whole segments, and a round trip behind.
         run(&mut congestion, &params, &mut cwnd, Time::ZERO, 1.0);
         assert!((18.0..=19.3).contains(&window(cwnd)), "{}", window(cwnd));
-        // It is 14 + 16.33 * 0.529 = 22.6 after 1.633 s: alpha does not become 1 at the window that was lost, 20, as in section
-        // 4.3, where it would be 25. W_cubic is 20 - 0.4 * 0.836^3 = 19.8.
+        // It is 14 + 16.33 * 0.529 = 22.6 after 1.633 s: alpha does not become 1 at the window that was lost, 20, as in
+        // section 4.3, where it would be 25. W_cubic is 20 - 0.4 * 0.836^3 = 19.8.
         run(&mut congestion, &params, &mut cwnd, Time::from_secs(1), 0.633);
         assert!((21.0..=22.6).contains(&window(cwnd)), "{}", window(cwnd));
     }
@@ -325,8 +326,8 @@ mod tests {
     fn the_target_is_a_whole_number_of_segments_below_w_max_as_in_linux_and_ns3() {
         let params = with(CubicParams { tcp_friendliness: false, ..Default::default() });
         let (mut congestion, mut cwnd) = reduced(&params, 1000);
-        // K = 9.086 s. At the start, 0.1 s ahead: 0.4 (0.1 - 9.086)^3 = -290.2, of which 290: the target is 710, for which each
-        // 700 / 10 = 70 segments add one. 291 would leave 700 / 9 = 77.
+        // K = 9.086 s. At the start, 0.1 s ahead: 0.4 (0.1 - 9.086)^3 = -290.2, of which 290: the target is 710, for
+        // which each 700 / 10 = 70 segments add one. 291 would leave 700 / 9 = 77.
         (0..69).for_each(|_| acknowledge(&mut congestion, &params, &mut cwnd, 1, Time::ZERO));
         assert_eq!(cwnd, 700 * MSS);
         acknowledge(&mut congestion, &params, &mut cwnd, 1, Time::ZERO);
@@ -361,7 +362,8 @@ mod tests {
             acknowledge(&mut congestion, &params, cwnd, 1, now);
         };
         grow(&mut cwnd, Time::ZERO);
-        // After an hour eq. (1) asks for billions of segments: target = 1.5 cwnd. The first ACK counts for growth that was slower.
+        // After an hour eq. (1) asks for billions of segments: target = 1.5 cwnd. The first ACK counts for growth that
+        // was slower.
         grow(&mut cwnd, Time::from_secs(3600));
         let before = cwnd;
         (0..10).for_each(|_| grow(&mut cwnd, Time::from_secs(3600)));
@@ -389,8 +391,8 @@ mod tests {
         assert_eq!(cwnd, 105 * MSS);
     }
 
-    /// The target window, in segments, 20 s after congestion at 100 and 10 s after the last segment or the last ACK that found the
-    /// window full.
+    /// The target window, in segments, 20 s after congestion at 100 and 10 s after the last segment or the last ACK
+    /// that found the window full.
     fn target_after_a_pause(cubic_clock: CubicClock, of: Connection, is_idle: bool) -> f64 {
         let mut flow = Flow::<Cubic>::new(CubicParams { cubic_clock, ..Default::default() });
         flow.of = of;
@@ -419,7 +421,8 @@ mod tests {
 
     #[test]
     fn rfc_9438_4_2_time_without_use_of_the_window_does_not_count() {
-        // K = (30 / 0.4)^(1/3) = 4.217 s. After 10 s W_cubic is 100 + 0.4 * 5.783^3 = 177.4, after 20 s 100 + 0.4 * 15.783^3 = 1672.7.
+        // K = (30 / 0.4)^(1/3) = 4.217 s. After 10 s W_cubic is 100 + 0.4 * 5.783^3 = 177.4, after 20 s 100 + 0.4 *
+        // 15.783^3 = 1672.7.
         let of_ticks = Connection { whole_windows: true, clock_tick: Time::from_millis(4), ..OF };
         for of in [OF, of_ticks] {
             let target = |clock, is_idle| target_after_a_pause(clock, of, is_idle).round();

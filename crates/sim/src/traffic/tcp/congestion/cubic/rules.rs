@@ -31,8 +31,8 @@ params! {
         /// Whether CUBIC grows at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not.
         tcp_friendliness: bool = true, source "RFC 9438 4.3";
         //= RFC 9438 4.2-4, by cubic_clock: Time without updates, for want of data, does not count.
-        /// Time that counts in CUBIC's function: `in_use` while the window bounds what is sent, `sending` all but idle periods,
-        /// `always` all of it.
+        /// Time that counts in CUBIC's function: `in_use` while the window bounds what is sent, `sending` all but idle
+        /// periods, `always` all of it.
         cubic_clock: CubicClock = "in_use", symbol "t", source "RFC 9438 4.2; sending: tcp_cubic.c cubictcp_cwnd_event; always: ns-3 tcp-cubic.cc Update";
     }
 }

@@ -1,7 +1,7 @@
 //! CUBIC in whole segments and ticks of the clock, as Linux computes it (`net/ipv4/tcp_cubic.c` bictcp_update).
 //!
-//! How many segments are to be acknowledged for one more is computed anew once a tick at most, and while the window stays,
-//! 1/32 s after the last time: until then the window grows as it did.
+//! How many segments are to be acknowledged for one more is computed anew once a tick at most, and while the window
+//! stays, 1/32 s after the last time: until then the window grows as it did.
 
 use super::super::control::{Connection, Progress};
 use super::rules::{CubicParams, FIRST_GROWTH, LEAST_PER_SEGMENT, NO_GROWTH, alpha, segments_for_one};
@@ -150,10 +150,11 @@ mod tests {
     #[test]
     fn a_small_window_follows_reno_in_eighths() {
         let mut at = reduced(2);
-        // K = 0: at two segments W_cubic is 2 and a few thousandths for the first tenth of a second, and asks for nothing.
+        // K = 0: at two segments W_cubic is 2 and a few thousandths for the first tenth of a second, and asks for
+        // nothing.
         assert_eq!(at(2, 0), 200);
-        // Reno gains a segment for each 15/8 of a window: with more than three acknowledged, that is the fourth, but it counts
-        // when something is computed next.
+        // Reno gains a segment for each 15/8 of a window: with more than three acknowledged, that is the fourth, but it
+        // counts when something is computed next.
         assert_eq!([at(2, 4), at(2, 8), at(2, 12)], [200; 3]);
         assert_eq!(at(2, 32), 2);
     }

@@ -1,7 +1,7 @@
 //! Samples that a control's own restraint has made: they say as little of the path as those for want of data.
 //!
-//! Source: MarkConnectionAppLimited of draft-ietf-ccwg-bbr, section 4.1.2.4, as ProbeRTT uses it. The sender marks what is
-//! sent for want of data; a control marks what is sent while it holds the flow back.
+//! Source: MarkConnectionAppLimited of draft-ietf-ccwg-bbr, section 4.1.2.4, as ProbeRTT uses it. The sender marks what
+//! is sent for want of data; a control marks what is sent while it holds the flow back.
 
 /// The span of C.delivered in which segments were sent under restraint.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,6 +1,7 @@
 //! How long segments wait in queues: the delay now, less the least delay of the last minutes.
 //!
-//! Source: RFC 6817 2.4.2, `update_base_delay`, `update_current_delay`, `queuing_delay`; draft-irtf-iccrg-ledbat-plus-plus.
+//! Source: RFC 6817 2.4.2, `update_base_delay`, `update_current_delay`, `queuing_delay`;
+//! draft-irtf-iccrg-ledbat-plus-plus.
 
 use fairlane_schemes::base::units::Time;
 
@@ -49,8 +50,8 @@ impl QueuingDelay {
         (0..minutes.min(MOST_MINUTES as u32)).map(last).min().unwrap_or(Time::NEVER)
     }
 
-    /// FILTER(current_delays) - MIN(base_delays), with the least of the last `samples` delays as filter, none of which is
-    /// older than `age`, save the last one; none before the first.
+    /// FILTER(current_delays) - MIN(base_delays), with the least of the last `samples` delays as filter, none of which
+    /// is older than `age`, save the last one; none before the first.
     pub fn get(&self, minutes: u32, samples: u32, now: Time, age: Time) -> Option<Time> {
         let oldest = now.saturating_sub(age);
         let last = |back: u32| self.recent[(self.next + 2 * MOST_SAMPLES - 1 - back as usize) % MOST_SAMPLES];

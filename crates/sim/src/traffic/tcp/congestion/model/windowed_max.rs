@@ -1,9 +1,9 @@
 //! The largest of recent values in constant memory and constant time.
 //!
-//! Source: the algorithm of Kathleen Nichols, Linux `lib/win_minmax.c`. Three candidates are kept: the largest value of the
-//! window, the largest after it, and the largest after that. When the first has left the window, the second takes its place.
-//! A candidate is replaced early, after a quarter and a half of the window, so that a successor is at hand in time. The result
-//! is the exact maximum until candidates expire, and close to it then.
+//! Source: the algorithm of Kathleen Nichols, Linux `lib/win_minmax.c`. Three candidates are kept: the largest value of
+//! the window, the largest after it, and the largest after that. When the first has left the window, the second takes
+//! its place. A candidate is replaced early, after a quarter and a half of the window, so that a successor is at hand
+//! in time. The result is the exact maximum until candidates expire, and close to it then.
 
 /// Values with the time at which they were seen, in any unit that grows.
 #[derive(Clone, Copy, Debug)]

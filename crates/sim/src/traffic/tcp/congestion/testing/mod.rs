@@ -182,7 +182,8 @@ pub fn any_event(random: &mut Rng) -> Event {
 }
 
 /// Acts as a sender would, with any ACK, event and growth: the window stays at a segment or more, the pacing rate above
-/// nothing and below what the largest window and the least RTT give, and `holds` holds, which is told the ACK if there was one.
+/// nothing and below what the largest window and the least RTT give, and `holds` holds, which is told the ACK if there
+/// was one.
 pub fn never_leaves_its_bounds<C: Control>(params: &C::Params, holds: impl Fn(&Flow<C>, Option<&Sample>) -> bool)
 where
     C::Params: Clone,

@@ -70,9 +70,9 @@ fn congestion_avoidance_with_delayed_acks_grows_half_a_segment_per_rtt() {
     let mut wire = Wire::new(params, None, lose_nothing);
     wire.run_until(ms(100 + 100 * 60));
     let window = wire.sender.cwnd() as f64 / f64::from(MSS);
-    // A round carries W segments at most, thus W / 2 ACKs of MSS^2 / cwnd = MSS / W each: W <= 10 + 60 / 2. It has W - 1
-    // segments at least, of which one may wait for its ACK: dW/dt >= 1/2 - 1/W, and 60 = 2 (W - 10 + 2 ln((W - 2) / 8))
-    // gives W >= 37.
+    // A round carries W segments at most, thus W / 2 ACKs of MSS^2 / cwnd = MSS / W each: W <= 10 + 60 / 2. It has W -
+    // 1 segments at least, of which one may wait for its ACK: dW/dt >= 1/2 - 1/W, and 60 = 2 (W - 10 + 2 ln((W - 2) /
+    // 8)) gives W >= 37.
     assert!((37.0..=40.0).contains(&window), "{window}");
     // Each ACK adds 1 to W^2 / 2; rounding to bytes takes less than 1 byte in 25 away.
     let acks = wire.events().filter(|e| matches!(e, Event::Acked(..))).count() as f64;
@@ -108,8 +108,8 @@ fn a_single_drop_is_repaired_by_fast_retransmission() {
     let mut wire = Wire::new(ack_each(), None, lose_once(&[20]));
     // Segments 15 to 30 leave at 500 ms; 15 to 19 are acknowledged (cwnd 21, sent up to 40), then 10 duplicates.
     wire.run_until(ms(600));
-    // Third duplicate: 41 and 42 went by limited transmit, inflight = 43 - 20 - 3 = 20, ssthresh = 10, cwnd = 13; then 7
-    // more.
+    // Third duplicate: 41 and 42 went by limited transmit, inflight = 43 - 20 - 3 = 20, ssthresh = 10, cwnd = 13; then
+    // 7 more.
     assert_eq!(wire.sender.ssthresh(), segments(10));
     assert_eq!(wire.sender.cwnd(), segments(20));
     assert_eq!(wire.sender.recover, 43);

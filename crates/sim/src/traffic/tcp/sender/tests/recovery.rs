@@ -25,8 +25,8 @@ fn recovered_at<F>(wire: &Wire<F>) -> Time {
 #[test]
 fn a_single_drop_is_repaired_by_its_third_sack() {
     let mut wire = Wire::new(sack_each(), None, lose_once(&[20]));
-    // Segments 15 to 30 leave at 500 ms; 15 to 19 are acknowledged (cwnd 21, sent up to 40). 21 and 22 are SACKed, which
-    // lets 41 and 42 go. At the SACK of 23, cwnd 21 of the 23 outstanding count: ssthresh = cwnd = 10.5.
+    // Segments 15 to 30 leave at 500 ms; 15 to 19 are acknowledged (cwnd 21, sent up to 40). 21 and 22 are SACKed,
+    // which lets 41 and 42 go. At the SACK of 23, cwnd 21 of the 23 outstanding count: ssthresh = cwnd = 10.5.
     wire.run_until(ms(600));
     assert_eq!((wire.sender.ssthresh(), wire.sender.cwnd(), wire.sender.recover), (10_500, 10_500, 43));
     // pipe = 23 outstanding - 10 SACKed - 1 lost + 1 sent again.
@@ -48,8 +48,8 @@ fn several_drops_in_a_window_take_one_round_trip_not_one_each() {
     wire.run_until(ms(3000));
     assert_eq!(lost.map(|seq| wire.sent_at(seq)[1]), [600, 700, 800, 900].map(ms));
     assert_eq!(recovered_at(&wire), ms(1000));
-    // With SACK all four are known at 600 ms, when 7 of 21 to 30 have arrived. The pipe is 23 - 7 - 4 + 1 = 13 then, and 9,
-    // which the window of 10.5 asks for, after four of the 12 SACKs at 700 ms: three resent upon the next three.
+    // With SACK all four are known at 600 ms, when 7 of 21 to 30 have arrived. The pipe is 23 - 7 - 4 + 1 = 13 then,
+    // and 9, which the window of 10.5 asks for, after four of the 12 SACKs at 700 ms: three resent upon the next three.
     let mut wire = Wire::new(sack_each(), None, lose_once(&lost));
     wire.run_until(ms(600));
     assert_eq!((wire.sender.in_flight(&sack_each()), wire.sender.cwnd()), (segments(13), 10_500));
@@ -64,8 +64,9 @@ fn prr_resends_in_proportion_to_what_arrives() {
     let params = TcpParams { recovery: Recovery::Prr, ..sack_each() };
     let mut wire = Wire::new(params, None, lose_once(&[20, 22, 24, 26]));
     wire.run_until(ms(3000));
-    // RecoverFS = 23, ssthresh = 10.5: n delivered let ceil(n * 10500 / 23) bytes go. The first goes at n = 1, by force;
-    // two at n = 5 (2283), which is segment 30 at 600 ms; three at n = 7 (3196), four at n = 9 (4109), at 700 ms.
+    // RecoverFS = 23, ssthresh = 10.5: n delivered let ceil(n * 10500 / 23) bytes go. The first goes at n = 1, by
+    // force; two at n = 5 (2283), which is segment 30 at 600 ms; three at n = 7 (3196), four at n = 9 (4109), at
+    // 700 ms.
     assert_eq!([20, 22, 24, 26].map(|seq| wire.sent_at(seq)[1]), [600, 600, 700, 700].map(ms));
     assert_eq!(recovered_at(&wire), ms(800));
     let exit = wire.log.iter().position(|(t, e)| *t == ms(800) && matches!(e, Event::Acked(43.., Phase::Recovery, _)));
@@ -205,7 +206,8 @@ fn no_recovery_starts_until_what_was_sent_before_a_timeout_is_acknowledged() {
     // RFC 6675 5.1: HighACK at RecoveryPoint is enough.
     sack(&mut sender, &params, 16, &[], ms(1300));
     assert_eq!(sender.phase, Phase::Open);
-    // That ACK covers nothing beyond: cwnd is 1, and 4 after the next three: 19 to 22 are outstanding. 19 is lost: cwnd = 2, pipe = 0.
+    // That ACK covers nothing beyond: cwnd is 1, and 4 after the next three: 19 to 22 are outstanding. 19 is lost:
+    // cwnd = 2, pipe = 0.
     assert_eq!((sender.cwnd(), sender.nxt), (segments(1), 17));
     (17..=19).for_each(|number| drop(sack(&mut sender, &params, number, &[], ms(1400))));
     assert_eq!(sack(&mut sender, &params, 19, &[(20, 23)], ms(1500)), [19, 23]);
@@ -251,15 +253,16 @@ fn cubic_keeps_seven_tenths_and_epochs_start_after_recovery() {
     // As in the first test, of 21 segments.
     assert_eq!(wire.sender.ssthresh(), 14_700);
     wire.run_until(ms(3000));
-    // K = (6.3 / 0.4)^(1/3) = 2.507 s; Reno-friendly: 0.529 per RTT from 14 whole segments on, from 700 ms to 3000 ms 23 RTT:
-    // 26.2, of which the window has 26 and the 0.7 that it began with, while W_cubic is still below 21.
+    // K = (6.3 / 0.4)^(1/3) = 2.507 s; Reno-friendly: 0.529 per RTT from 14 whole segments on, from 700 ms to 3000 ms
+    // 23 RTT: 26.2, of which the window has 26 and the 0.7 that it began with, while W_cubic is still below 21.
     let window = wire.sender.cwnd() as f64 / f64::from(MSS);
     assert!((window - 26.7).abs() < 1.1, "{window}");
 }
 
 #[test]
 fn a_timeout_in_recovery_takes_its_share_of_the_window_not_of_what_duplicates_inflate() {
-    // Without SACK: ssthresh = 0.7 of cwnd 10, of the 12 outstanding. Then cwnd = 7 + 3, and a segment more per duplicate.
+    // Without SACK: ssthresh = 0.7 of cwnd 10, of the 12 outstanding. Then cwnd = 7 + 3, and a segment more per
+    // duplicate.
     let params = TcpParams { congestion_control: CongestionControl::Cubic, ..ack_each() };
     let mut sender = established(&params, 10);
     for _ in 0..12 {

@@ -46,7 +46,8 @@ proptest! {
         delayed_ack in 1u32..3,
         window in 5u64..60,
     ) {
-        // From segment `first` on nothing arrives before `until`, in order. What timers do about it is needless: all of it is undone.
+        // From segment `first` on nothing arrives before `until`, in order. What timers do about it is needless: all of
+        // it is undone.
         let mut stalls = false;
         let lot = move |seq, _| {
             stalls |= seq >= first;

@@ -1,4 +1,5 @@
-//! Losses and how they are repaired. The RTT is 100 ms: the SYN-ACK comes at 100 ms, the first window of ten leaves then.
+//! Losses and how they are repaired. The RTT is 100 ms: the SYN-ACK comes at 100 ms, the first window of ten leaves
+//! then.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{Bytes, Time};
@@ -21,8 +22,8 @@ fn a_lost_segment_is_sent_again_when_three_above_it_are_delivered() {
 
 #[test]
 fn a_delayed_ack_that_comes_with_the_first_sack_delays_no_recovery() {
-    // The profile's own delayed ACKs, after the first 16 segments. Of segments 10 to 29, sent at 200 ms, one is lost: for each
-    // second one the ACK of its predecessor waits, and comes with the first SACK.
+    // The profile's own delayed ACKs, after the first 16 segments. Of segments 10 to 29, sent at 200 ms, one is lost:
+    // for each second one the ACK of its predecessor waits, and comes with the first SACK.
     for lost in 20..24 {
         let params = TcpParams { delayed_ack: linux().delayed_ack, ..plain() };
         let lossy = |seq, time| if (seq, time) == (lost, 0) { Lot::Lost } else { Lot::Arrives };
@@ -35,7 +36,8 @@ fn a_delayed_ack_that_comes_with_the_first_sack_delays_no_recovery() {
 
 #[test]
 fn fewer_than_three_sacks_wait_for_a_quarter_of_the_least_rtt() {
-    // Ten segments, the eighth is lost: two are SACKed at 200 ms, and 100 ms / 4 later it is overdue; the timer adds 2 ms.
+    // Ten segments, the eighth is lost: two are SACKed at 200 ms, and 100 ms / 4 later it is overdue; the timer adds
+    // 2 ms.
     let mut path =
         Path::new(plain(), Some(10), |seq, time| if (seq, time) == (7, 0) { Lot::Lost } else { Lot::Arrives });
     path.run_to_completion();
@@ -63,8 +65,8 @@ fn the_first_retransmission_waits_for_pacing_unless_recovery_sends_at_once() {
         path.run_to_completion();
         path.resent()
     };
-    // All ACKs of the first window come at 200 ms. The first lets a segment out; at twice cwnd / SRTT, 22 segments in 100 ms,
-    // the next may leave 4.5 ms later, half of it if it catches up: not before 202 ms.
+    // All ACKs of the first window come at 200 ms. The first lets a segment out; at twice cwnd / SRTT, 22 segments in
+    // 100 ms, the next may leave 4.5 ms later, half of it if it catches up: not before 202 ms.
     assert_eq!(resent(true), [(200, 4)]);
     assert!(matches!(resent(false)[..], [(202..=205, 4)]));
 }
@@ -86,9 +88,9 @@ fn an_ack_that_reports_by_sack_may_be_a_duplicate_even_if_its_number_moves() {
         path.run_to_completion();
         (threshold, path.resent()[..2].to_vec())
     };
-    // At 200 ms ACKs of segment 0, and of 1 and 2, have widened the window to 13. That of segment 3 waits for segment 5, and comes
-    // with its SACK at 220 ms, before two more SACKs. Half of 13 is left, or of 15 if what that ACK delivers counts; the
-    // timeout is a second after the last ACK that counts.
+    // At 200 ms ACKs of segment 0, and of 1 and 2, have widened the window to 13. That of segment 3 waits for segment
+    // 5, and comes with its SACK at 220 ms, before two more SACKs. Half of 13 is left, or of 15 if what that ACK
+    // delivers counts; the timeout is a second after the last ACK that counts.
     assert_eq!(run(true), (6500, vec![(220, 4), (1200, 4)]));
     assert_eq!(run(false), (7500, vec![(220, 4), (1220, 4)]));
 }
@@ -98,8 +100,8 @@ fn a_lost_tail_is_probed_after_two_rtts() {
     let lossy = |seq, time| if seq >= 8 && time == 0 { Lot::Lost } else { Lot::Arrives };
     let mut path = Path::new(plain(), Some(10), lossy);
     path.run_to_completion();
-    // The last two of ten are lost. The ACKs at 200 ms leave two outstanding: the probe comes 2 x 100 + 2 ms later and repeats
-    // the last one (RFC 8985 7.3); its SACK at 502 ms makes the other overdue, for the RTT has passed.
+    // The last two of ten are lost. The ACKs at 200 ms leave two outstanding: the probe comes 2 x 100 + 2 ms later and
+    // repeats the last one (RFC 8985 7.3); its SACK at 502 ms makes the other overdue, for the RTT has passed.
     assert_eq!(path.resent(), [(402, 9), (502, 8)]);
     let stats = path.sender.stats();
     assert_eq!((stats.tail_loss_probes, stats.timeouts), (1, 0));
@@ -136,8 +138,8 @@ fn window_after_a_probe(lot: Lot) -> (u64, SenderStats) {
 #[test]
 fn a_copy_by_a_probe_that_repairs_a_loss_halves_the_window_once() {
     let (ssthresh, stats) = window_after_a_probe(Lot::Lost);
-    // RFC 8985 7.4.2: known with the ACK of what was sent after the probe. The ACK of the copy, at 600 ms, lets 20 go; the
-    // window stays at 20. Half of it, whatever is outstanding.
+    // RFC 8985 7.4.2: known with the ACK of what was sent after the probe. The ACK of the copy, at 600 ms, lets 20 go;
+    // the window stays at 20. Half of it, whatever is outstanding.
     assert_eq!(ssthresh, u64::from(20 / 2 * MSS));
     assert_eq!((stats.tail_loss_probes, stats.fast_recoveries, stats.timeouts), (1, 0, 0));
 }
@@ -165,9 +167,9 @@ fn classic_hystart_serves_cubic_alone() {
 
 #[test]
 fn hystart_plus_plus_serves_the_first_slow_start_alone() {
-    // The windows are 10, 20, 40 and 80, which is all that the buffer holds. 70 is lost twice, so that a timeout ends the wait with
-    // a threshold of 40. The slow start that follows has windows of 2, 4, 8 from 150 on, then 16 from 164 on, which take 130 ms:
-    // above the rise of 100 ms / 8 that would make the rest of it conservative.
+    // The windows are 10, 20, 40 and 80, which is all that the buffer holds. 70 is lost twice, so that a timeout ends
+    // the wait with a threshold of 40. The slow start that follows has windows of 2, 4, 8 from 150 on, then 16 from 164
+    // on, which take 130 ms: above the rise of 100 ms / 8 that would make the rest of it conservative.
     let run = |hystart| {
         let lot = |seq, time| match (seq, time) {
             (70, 0 | 1) => Lot::Lost,
@@ -186,8 +188,8 @@ fn hystart_plus_plus_serves_the_first_slow_start_alone() {
 #[test]
 fn recovery_halves_the_window_of_reno_by_proportional_reduction() {
     let mut path = Path::new(plain(), None, |seq, time| if (seq, time) == (20, 0) { Lot::Lost } else { Lot::Arrives });
-    // 10 leave at 100 ms, 20 at 200 ms (10 to 29). Segment 20 is lost; at 300 ms the window is 10 + 10 + 10 = 30 after the ACKs
-    // of 10 to 19, and the third SACK starts recovery.
+    // 10 leave at 100 ms, 20 at 200 ms (10 to 29). Segment 20 is lost; at 300 ms the window is 10 + 10 + 10 = 30 after
+    // the ACKs of 10 to 19, and the third SACK starts recovery.
     path.run_until(MS(350));
     assert_eq!(path.sender.phase(), Phase::Recovery);
     // 30 outstanding, window 30: half is left.
@@ -221,15 +223,15 @@ fn sending_the_first_segment_again_does_not_end_the_wait_for_later_ones() {
     path.run_to_completion();
     let at = |seq| path.sent.iter().find(|sent| sent.1 == seq).unwrap().0.0 / MS(1).0;
     assert!(at(46) > at(32) + 5, "{} {}", at(32), at(46));
-    // Nothing is sent after 49, so that no ACK comes; each is lost 100 + 100 / 4 ms after it was sent, the timer is that of the
-    // last one and adds 2 ms. PRR sends one segment again, and the other with its ACK.
+    // Nothing is sent after 49, so that no ACK comes; each is lost 100 + 100 / 4 ms after it was sent, the timer is
+    // that of the last one and adds 2 ms. PRR sends one segment again, and the other with its ACK.
     assert_eq!(path.resent(), [(at(46) + 127, 32), (at(46) + 227, 46)]);
 }
 
 #[test]
 fn a_recovery_is_followed_by_the_next_while_the_copy_of_a_later_loss_is_in_flight() {
-    // Recovery begins at 300 ms with 52 segments sent. The copy of 20 is lost and sent again at 400 ms, as is 53, which is beyond: the
-    // ACK of the one ends that recovery at 500 ms, the other arrives behind it.
+    // Recovery begins at 300 ms with 52 segments sent. The copy of 20 is lost and sent again at 400 ms, as is 53, which
+    // is beyond: the ACK of the one ends that recovery at 500 ms, the other arrives behind it.
     let lot = |seq, time| if matches!((seq, time), (20, 0 | 1) | (53, 0)) { Lot::Lost } else { Lot::Arrives };
     let mut path = Path::new(plain(), None, lot);
     while path.sender.records.una() < 53 {
@@ -245,8 +247,8 @@ fn a_recovery_is_followed_by_the_next_while_the_copy_of_a_later_loss_is_in_fligh
 
 #[test]
 fn a_copy_that_a_probe_has_sent_is_no_loss_but_disorder() {
-    // What leaves at 200 ms stalls until 900 ms. A probe repeats its end, 29, and a timeout its beginning; the first ACK tells that
-    // nothing was lost.
+    // What leaves at 200 ms stalls until 900 ms. A probe repeats its end, 29, and a timeout its beginning; the first
+    // ACK tells that nothing was lost.
     let stalls = |seq, time| match (seq, time) {
         (29, 1..) => Lot::NotBefore(MS(950)),
         (10.., _) => Lot::NotBefore(MS(900)),
@@ -266,8 +268,8 @@ fn a_copy_that_a_probe_has_sent_is_no_loss_but_disorder() {
 
 #[test]
 fn what_a_timer_took_for_lost_is_no_loss_of_the_next_ack() {
-    // As above, but 45 is lost too: the timer takes three for lost. PRR sends the first again, and since its ACK shows progress without new
-    // losses, with that one segment more than it delivers.
+    // As above, but 45 is lost too: the timer takes three for lost. PRR sends the first again, and since its ACK shows
+    // progress without new losses, with that one segment more than it delivers.
     let lot = |seq, time| match (seq, time) {
         (k, 0) if k < 10 => Lot::Late(MS(2 * u64::from(k))),
         (10, 0) => Lot::Late(MS(1)),
@@ -340,8 +342,9 @@ fn a_spurious_timeout_is_undone_when_originals_arrive() {
 
 #[test]
 fn a_spurious_timeout_in_a_recovery_from_a_true_loss_is_not_undone_and_reduces_no_further() {
-    // 20 is lost. Recovery sends it again at 300 ms, when a stall begins: its timeout is spurious, since the copy arrives at 1000 ms. But
-    // that is a copy, by Eifel and by D-SACK, and F-RTO watches no timeout in a recovery (RFC 5682 2.1, tcp_enter_loss).
+    // 20 is lost. Recovery sends it again at 300 ms, when a stall begins: its timeout is spurious, since the copy
+    // arrives at 1000 ms. But that is a copy, by Eifel and by D-SACK, and F-RTO watches no timeout in a recovery
+    // (RFC 5682 2.1, tcp_enter_loss).
     let mut stalls = false;
     let lot = |seq, time| {
         stalls |= (seq, time) == (20, 1);

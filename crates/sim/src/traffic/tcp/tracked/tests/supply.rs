@@ -29,8 +29,9 @@ fn burst(params: TcpParams, start: Time) -> usize {
 
 #[test]
 fn after_an_idle_period_the_window_stays_or_starts_again_or_is_halved_for_each_timeout() {
-    // Slow start doubles the window each 100 ms: 10 segments at 100 ms, 80 at 400 ms, whose ACKs make it 160. The timeout is
-    // 100 + 200 ms. At 1150 ms the last segment was sent 750 ms ago: two whole timeouts, thus two halvings; at 4450 ms all.
+    // Slow start doubles the window each 100 ms: 10 segments at 100 ms, 80 at 400 ms, whose ACKs make it 160. The
+    // timeout is 100 + 200 ms. At 1150 ms the last segment was sent 750 ms ago: two whole timeouts, thus two halvings;
+    // at 4450 ms all.
     for (after_idle, left) in
         [(AfterIdle::Keep, [160, 160]), (AfterIdle::Restart, [10, 10]), (AfterIdle::Decay, [40, 10])]
     {
@@ -47,7 +48,8 @@ fn after_an_idle_period_the_window_stays_or_starts_again_or_is_halved_for_each_t
 #[test]
 fn a_window_that_decays_comes_back_to_three_quarters_by_slow_start() {
     let params = TcpParams { initial_ssthresh: 50_000, ..plain() };
-    // 50 segments at 400 ms, one more each round trip: 53 at the pause. 13 halvings leave ten; 53 / 2 + 53 / 4 = 39 < 50.
+    // 50 segments at 400 ms, one more each round trip: 53 at the pause. 13 halvings leave ten; 53 / 2 + 53 / 4 = 39
+    // < 50.
     let mut path = Path::new(pause(MS(650), MS(5000), params), None, |_, _| Lot::Arrives);
     path.run_until(MS(5050));
     assert_eq!([path.sender.cwnd(), path.sender.ssthresh()], [10, 50].map(|segments| segments * u64::from(MSS)));
@@ -71,8 +73,8 @@ fn controls_that_set_their_window_keep_it_over_an_idle_period() {
 
 #[test]
 fn cubic_does_not_catch_up_on_an_idle_period() {
-    // Segment 300 is lost: an epoch begins. What CUBIC has 10 s later, it has about a second after 30 s of silence too: Linux 6.18
-    // went from 119 segments to 10 and back to 107.
+    // Segment 300 is lost: an epoch begins. What CUBIC has 10 s later, it has about a second after 30 s of silence too:
+    // Linux 6.18 went from 119 segments to 10 and back to 107.
     let windows = [false, true].map(|rests| {
         let params = TcpParams { congestion_control: CongestionControl::Cubic, clock_tick: MS(4), ..linux() };
         let params = if rests { pause(Time::from_secs(5), Time::from_secs(35), params) } else { params };
@@ -86,7 +88,8 @@ fn cubic_does_not_catch_up_on_an_idle_period() {
 
 #[test]
 fn a_quic_window_does_not_grow_beyond_what_is_in_flight() {
-    // Linux lets it grow to twice that (tcp_is_cwnd_limited). The application writes a segment each 4 ms, 25 a round trip.
+    // Linux lets it grow to twice that (tcp_is_cwnd_limited). The application writes a segment each 4 ms, 25 a round
+    // trip.
     for pacing in [Pacing::Off, Pacing::On] {
         let quic = TcpParams { pacing, app_rate: Some(BitRate(2_000_000)), ..TcpParams::profile(TcpProfile::Quic) };
         let mut path = Path::new(TcpParams { segment_payload: MSS, delayed_ack: 1, ..quic }, None, |_, _| Lot::Arrives);

@@ -104,8 +104,8 @@ fn the_phase_that_probes_lasts_an_rtt_and_until_its_gain_is_in_flight_or_somethi
         assert_eq!(flow.control.cycle_index, 0, "it has just begun");
         flow.now += RTT + Time(1);
         flow.within(told);
-        // 4.3.4.3: 125 segments, 6 of three quanta, rounded up to 132, and 2 more (bbr_quantization_budget); the quantum
-        // that departs next, of 2, counts as in flight.
+        // 4.3.4.3: 125 segments, 6 of three quanta, rounded up to 132, and 2 more (bbr_quantization_budget); the
+        // quantum that departs next, of 2, counts as in flight.
         assert_eq!(flow.control.cycle_index == 1, ends, "{in_flight} in flight, {lost} lost");
     }
 }

@@ -1,5 +1,5 @@
-//! The 22 test cases of the draft's appendix A. Those of 1 to 16 and 20 to 22 are scenario files of `examples/bbr3`; what
-//! these cannot say, a policer and segments that are late at a chosen time, has a path of its own.
+//! The 22 test cases of the draft's appendix A. Those of 1 to 16 and 20 to 22 are scenario files of `examples/bbr3`;
+//! what these cannot say, a policer and segments that are late at a chosen time, has a path of its own.
 
 use super::diary::{Page, Turn, document, run};
 use super::path::{Lot, Path};
@@ -217,7 +217,8 @@ fn a12_startup_finds_the_bandwidth_where_acks_come_in_clumps() {
     });
     let end = &turn(&turns, State::Startup, State::Drain).after.bbr;
     assert!(is_close(end.max_bw, 1e7), "{:?}", end.max_bw);
-    // An ACK for what comes in 10 ms, which is 8.3 segments and so 9; the time since the last one has let through as many.
+    // An ACK for what comes in 10 ms, which is 8.3 segments and so 9; the time since the last one has let through as
+    // many.
     assert_eq!(end.extra_acked, 9 * 1448);
     assert!(most > 0.0, "cwnd exceeds 2 BDP");
 }
@@ -287,8 +288,8 @@ fn a15_ten_times_the_bandwidth_is_found_in_a_number_of_rounds_logarithmic_in_the
     for (number, (slope, window)) in slopes.iter().enumerate() {
         assert_eq!(*slope, window.min(&(1 << number)).to_owned(), "{slopes:?}");
     }
-    // From a window of 44 segments to a BDP of 336: the sum of 1, 2, 4, ... exceeds 292 after 9 rounds. What grows in a round is
-    // sent in the next, and delivered in the one after.
+    // From a window of 44 segments to a BDP of 336: the sum of 1, 2, 4, ... exceeds 292 after 9 rounds. What grows in a
+    // round is sent in the next, and delivered in the one after.
     assert!(round.is_some_and(|round| round <= 9 + 2), "{round:?} {slopes:?}");
 }
 

@@ -1,4 +1,5 @@
-//! Each transition of the state machine, and each estimate, by hand-made ACKs. Sections are those of draft-ietf-ccwg-bbr.
+//! Each transition of the state machine, and each estimate, by hand-made ACKs. Sections are those of
+//! draft-ietf-ccwg-bbr.
 
 mod diary;
 mod draft;

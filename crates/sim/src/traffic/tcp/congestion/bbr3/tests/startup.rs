@@ -20,7 +20,8 @@ fn rate_and_window_double_each_round_while_the_delivery_rate_does() {
         let paced = (2.7423 * rate.0 as f64).max(2_216_000.0);
         assert!((flow.output.pacing.unwrap().as_f64() - paced).abs() < 1.0, "{:?} of {rate:?}", flow.output);
     }
-    // 16 Mbit/s at last: twice 200 kB, reached by what was acknowledged: 10 + 12.5 * (1 + 2 + 4 + 8 + 16) kB, and no more.
+    // 16 Mbit/s at last: twice 200 kB, reached by what was acknowledged: 10 + 12.5 * (1 + 2 + 4 + 8 + 16) kB, and no
+    // more.
     assert_eq!(flow.output.cwnd, 397_500);
 }
 
@@ -52,7 +53,8 @@ fn rounds_that_the_application_limits_never_end_startup() {
     }
 }
 
-/// Startup in recovery for a round in which `reports` ACKs told of losses; the round's last ACK has lost 5 % of its flight.
+/// Startup in recovery for a round in which `reports` ACKs told of losses; the round's last ACK has lost 5 % of its
+/// flight.
 fn startup_with_losses(reports: u32) -> Flow {
     let mut flow = Flow::new(Bbr3Params::default());
     flow.round(CALM);
@@ -72,7 +74,8 @@ fn losses_end_startup_if_a_round_of_recovery_has_six_and_more_than_two_percent_e
     let flow = startup_with_losses(6);
     assert_eq!(flow.control.state, State::Drain);
     assert!(flow.control.full_bw_now && flow.control.full_bw_reached);
-    // 5.3.1.3: the most that was delivered in the round, 100 segments and 5 more since the first was sent; a BDP is less.
+    // 5.3.1.3: the most that was delivered in the round, 100 segments and 5 more since the first was sent; a BDP is
+    // less.
     assert_eq!(flow.control.inflight_longterm, u64::from(105 * MSS));
 }
 
