@@ -19,6 +19,7 @@ case $1 in
         "$bin/mypy" tools/*.py site/*.py
         echo fairlane._fairlane.__all__ | "$bin/stubtest" fairlane._fairlane --allowlist /dev/stdin
         "$bin/lint-imports"
+        "$bin/python" tools/line_lengths.py
         "$bin/python" tools/generate.py --check ;;
     format)
         cargo fmt --all
