@@ -82,7 +82,7 @@ proptest! {
     #[test]
     fn a_port_that_keeps_packets_does_what_its_discipline_would(packets in packets(), marks in any::<bool>()) {
         let mut kept = 0;
-        for scheme in Scheme::ALL.into_iter().filter(|scheme| !scheme.shapes()) {
+        for scheme in Scheme::ALL.iter().filter(|scheme| !scheme.shapes()) {
             let mut queue = json!({"scheme": scheme.name(), "limit": "30 packets"});
             if scheme.params().iter().any(|param| param.name == "ecn") {
                 queue["ecn"] = marks.into();
