@@ -207,14 +207,15 @@ impl Part<'_> {
             if now.min(arrival) >= until {
                 return Some(());
             }
+            // Counted before, as a timer that finds nothing to do takes its count back.
             if (arrival, order) < (now, rank) {
                 let packet = self.inbox.take();
-                self.engine.forward(packet, arrival);
                 self.engine.handled += 1;
+                self.engine.forward(packet, arrival);
             } else {
-                self.engine.handle(event, now);
                 // All parts have control events, and they count once.
                 self.engine.handled += u64::from(event != Event::Control || self.number == 0);
+                self.engine.handle(event, now);
             }
             if self.engine.handled - self.reported >= EVENTS_PER_CHECK {
                 self.look_around(now.min(arrival), cancelled, goes_on)?;
