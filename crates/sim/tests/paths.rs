@@ -267,7 +267,10 @@ fn round_trip_times_set_the_delay_of_access_links() {
     assert_eq!(run(&with(json!({"user_rtts": ["40 ms", "40 ms", "40 ms", "40 ms"]}))), given);
     // Hosts that are alike share their lines: for each delay two up and, since acknowledgements pass no bottleneck that
     // all share, four down.
-    let lines = |group| network(&with(group)).hosts.shared_lines();
+    let lines = |group| {
+        let hosts = network(&with(group)).hosts;
+        (hosts.up.shared_lines(), hosts.down.shared_lines())
+    };
     assert_eq!(lines(json!({"user_rtts": ["40 ms", "40 ms", "40 ms", "40 ms"]})), (2, 4));
     assert_eq!(lines(json!({"user_rtts": ["40 ms", "20 ms", "40 ms", "20 ms"]})), (4, 8));
 }

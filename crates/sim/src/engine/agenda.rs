@@ -9,7 +9,7 @@ use crate::engine::event::Event;
 use crate::engine::event_set::EventSet;
 use crate::engine::ranked_event_set::RankedEventSet;
 use crate::network::Network;
-use crate::network::hosts::{Hosts, NextOf};
+use crate::network::hosts::{Earlier, Hosts, Queue};
 use crate::network::link::Link;
 use fairlane_schemes::base::units::Time;
 
@@ -42,6 +42,15 @@ fn rank(entity: u32) -> u32 {
     2 * entity
 }
 
+/// The two directions of access links: packets go up, acknowledgements down.
+#[derive(Clone, Copy, Debug)]
+pub enum Direction {
+    /// To the edge node.
+    Up,
+    /// To the host.
+    Down,
+}
+
 impl Agenda {
     /// What a network has to do at first, and the end of its warm-up.
     #[must_use]
@@ -53,8 +62,8 @@ impl Agenda {
         // Video players follow the web sources.
         let flows = webs + (network.webs.len() + network.players.len()) as u32;
         let shared_up = network.links.len() as u32;
-        let (up, down) = network.hosts.shared_lines();
-        let shared_down = shared_up + up;
+        let (up, down) = (&network.hosts.up, &network.hosts.down);
+        let shared_down = shared_up + up.shared_lines();
         let mut others = EventSet::new(flows as usize + network.flows.len());
         for (entity, source) in (sources..).zip(&network.sources) {
             others.set(entity, source.next());
@@ -66,10 +75,9 @@ impl Agenda {
             others.set(entity, flow.start);
         }
         others.set(CONTROL, warmup);
-        let calendar = shared_down + down;
-        let (of_packets, of_acks) = network.hosts.calendars();
-        let ack_calendar = calendar + u32::from(of_packets);
-        let busy = RankedEventSet::new((ack_calendar + u32::from(of_acks)) as usize);
+        let calendar = shared_down + down.shared_lines();
+        let ack_calendar = calendar + u32::from(up.has_calendar());
+        let busy = RankedEventSet::new((ack_calendar + u32::from(down.has_calendar())) as usize);
         Self { busy, others, impairments, hosts, sources, webs, flows, shared_up, shared_down, calendar, ack_calendar }
     }
 
@@ -77,13 +85,8 @@ impl Agenda {
     #[must_use]
     #[inline]
     pub fn next(&self) -> (Time, Event) {
-        let (time, order, slot) = self.busy.next();
-        let (other, entity) = self.others.next();
-        if (time, order) <= (other, rank(entity)) {
-            (time, self.of_slot(slot))
-        } else {
-            (other, self.of_entity(entity))
-        }
+        let (time, _, event) = self.next_ranked();
+        (time, event)
     }
 
     /// As [`Agenda::next`], with the rank of the event among those due at the same time.
@@ -126,6 +129,7 @@ impl Agenda {
 
     /// The rank of an arrival at the edge node from a host.
     #[must_use]
+    #[inline]
     pub fn rank_of_host(&self, user: u32) -> u32 {
         rank(self.hosts + user)
     }
@@ -176,32 +180,20 @@ impl Agenda {
         self.busy.set(number, link.next_event(), rank(FIRST_LINK + number));
     }
 
-    /// The first of a shared line up is another.
+    /// Time and user of the first arrival of a queue are others.
     #[inline(always)]
-    pub fn set_shared_up(&mut self, line: u32, hosts: &Hosts) {
-        let (time, user) = hosts.next_up(line);
-        self.busy.set(self.shared_up + line, time, rank(self.hosts + user));
+    pub fn set_first(&mut self, direction: Direction, queue: Queue, (time, user): (Time, u32)) {
+        self.busy.set(self.slot(direction, queue), time, self.rank_of_host(user) + direction as u32);
     }
 
-    /// The first of a shared line down is another.
     #[inline(always)]
-    pub fn set_shared_down(&mut self, line: u32, hosts: &Hosts) {
-        let (time, user) = hosts.next_down(line);
-        self.busy.set(self.shared_down + line, time, rank(self.hosts + user) + 1);
-    }
-
-    /// The first packet of the calendar is another.
-    #[inline(never)]
-    pub fn set_calendar(&mut self, hosts: &Hosts) {
-        let (time, user) = hosts.next_of_calendar();
-        self.busy.set(self.calendar, time, rank(self.hosts + user));
-    }
-
-    /// The first acknowledgement of the calendar is another.
-    #[inline]
-    pub fn set_ack_calendar(&mut self, hosts: &Hosts) {
-        let (time, user) = hosts.next_of_ack_calendar();
-        self.busy.set(self.ack_calendar, time, rank(self.hosts + user) + 1);
+    fn slot(&self, direction: Direction, queue: Queue) -> u32 {
+        match (queue, direction) {
+            (Queue::SharedLine(number), Direction::Up) => self.shared_up + number,
+            (Queue::SharedLine(number), Direction::Down) => self.shared_down + number,
+            (Queue::Calendar, Direction::Up) => self.calendar,
+            (Queue::Calendar, Direction::Down) => self.ack_calendar,
+        }
     }
 
     /// What is first in the lines of a host is another.
@@ -210,33 +202,29 @@ impl Agenda {
         self.others.set(self.hosts + user, hosts.next_event(user));
     }
 
-    /// A packet has been sent over the access link of `user`.
-    // Always: what the host says is known where it says so.
+    /// Something has been sent over the access link of `user`.
+    // Always: the event is known where it is returned.
     #[inline(always)]
-    pub fn sent_up(&mut self, user: u32, next: NextOf, hosts: &Hosts) {
-        match next {
-            NextOf::Nobody => {}
-            NextOf::SharedLine(line, time) => self.busy.put(self.shared_up + line, time, rank(self.hosts + user)),
-            NextOf::Calendar => self.set_calendar(hosts),
-            NextOf::Host => self.set_host_earlier(user, hosts),
+    pub fn sent(&mut self, direction: Direction, user: u32, earlier: Earlier) {
+        let rank = self.rank_of_host(user) + direction as u32;
+        match earlier {
+            Earlier::Nothing => {}
+            Earlier::SharedLine(line, time) => {
+                self.busy.put(self.slot(direction, Queue::SharedLine(line)), time, rank);
+            }
+            Earlier::Calendar(time) => self.set_calendar(self.slot(direction, Queue::Calendar), time, rank),
+            Earlier::Host(time) => self.set_host_earlier(user, time),
         }
     }
 
-    /// An acknowledgement has been sent to `user`.
-    #[inline(always)]
-    pub fn sent_down(&mut self, user: u32, next: NextOf, hosts: &Hosts) {
-        match next {
-            NextOf::Nobody => {}
-            NextOf::SharedLine(line, time) => self.busy.put(self.shared_down + line, time, rank(self.hosts + user) + 1),
-            NextOf::Calendar => self.set_ack_calendar(hosts),
-            NextOf::Host => self.set_host_earlier(user, hosts),
-        }
-    }
-
-    /// What is first in the lines of a host may be what was sent just now.
     #[inline(never)]
-    fn set_host_earlier(&mut self, user: u32, hosts: &Hosts) {
-        self.others.set_earlier(self.hosts + user, hosts.next_event(user));
+    fn set_calendar(&mut self, slot: u32, time: Time, rank: u32) {
+        self.busy.set(slot, time, rank);
+    }
+
+    #[inline(never)]
+    fn set_host_earlier(&mut self, user: u32, time: Time) {
+        self.others.set_earlier(self.hosts + user, time);
     }
 
     /// When a source next sends.

@@ -2,7 +2,7 @@
 //!
 //! Takes the earliest event of the [`Agenda`], and does what it is about. docs/engine.md has the cost model.
 
-use crate::engine::agenda::Agenda;
+use crate::engine::agenda::{Agenda, Direction};
 use crate::engine::border::{Border, NoBorder, Parcel};
 use crate::engine::event::Event;
 use crate::engine::late_deliveries;
@@ -10,7 +10,7 @@ use crate::engine::prefetch;
 use crate::engine::timers_ahead::TimersAhead;
 use crate::measure::recorder::record;
 use crate::measure::run_record::{Performance, RunRecord};
-use crate::network::hosts::{FlowAck, Hosts};
+use crate::network::hosts::{FlowAck, Hosts, Queue};
 use crate::network::impairment::{Outcome, Place};
 use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::tcp_flow::{AtEnd, Span};
@@ -212,23 +212,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     pub(super) fn handle(&mut self, event: Event, now: Time) {
         match event {
             Event::Link(link) => self.on_arrival(link, now),
-            Event::SharedUp(line) => {
-                if self.prefetches {
-                    self.network.fetch_for_edge(line);
-                }
-                let packet = self.network.hosts.packet_of_shared(line);
-                self.agenda.set_shared_up(line, &self.network.hosts);
-                self.forward(packet, now);
-            }
+            Event::SharedUp(line) => self.on_up(Queue::SharedLine(line), now),
             Event::Calendar => self.on_calendar(now),
-            Event::SharedDown(line) => {
-                if self.prefetches {
-                    self.network.fetch_for_acks(line);
-                }
-                let ack = self.network.hosts.ack_of_shared(line);
-                self.agenda.set_shared_down(line, &self.network.hosts);
-                self.on_ack(ack, now);
-            }
+            Event::SharedDown(line) => self.on_down(Queue::SharedLine(line), now),
             Event::AckCalendar => self.on_ack_calendar(now),
             Event::Host(user) => self.on_host(user, now),
             Event::Impairment(number) => self.on_impairment(number, now),
@@ -286,26 +272,37 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// A packet of the calendar reaches the edge node.
-    #[inline(never)]
-    fn on_calendar(&mut self, now: Time) {
+    /// The first packet of a queue reaches the edge node.
+    #[inline(always)]
+    fn on_up(&mut self, queue: Queue, now: Time) {
         if self.prefetches {
-            self.network.fetch_for_calendar();
+            self.network.fetch_for_edge(queue);
         }
-        let packet = self.network.hosts.packet_of_calendar();
-        self.agenda.set_calendar(&self.network.hosts);
+        let packet = self.network.hosts.up.pop(queue);
+        self.agenda.set_first(Direction::Up, queue, self.network.hosts.up.first(queue));
         self.forward(packet, now);
     }
 
-    /// An acknowledgement of the calendar reaches its host.
+    /// The first acknowledgement of a queue reaches its host.
+    #[inline(always)]
+    fn on_down(&mut self, queue: Queue, now: Time) {
+        if self.prefetches {
+            self.network.fetch_for_acks(queue);
+        }
+        let ack = self.network.hosts.down.pop(queue);
+        self.agenda.set_first(Direction::Down, queue, self.network.hosts.down.first(queue));
+        self.on_ack(ack, now);
+    }
+
+    // Apart from the loop, which small networks do not leave for them.
+    #[inline(never)]
+    fn on_calendar(&mut self, now: Time) {
+        self.on_up(Queue::Calendar, now);
+    }
+
     #[inline(never)]
     fn on_ack_calendar(&mut self, now: Time) {
-        if self.prefetches {
-            self.network.fetch_for_ack_calendar();
-        }
-        let ack = self.network.hosts.ack_of_calendar();
-        self.agenda.set_ack_calendar(&self.network.hosts);
-        self.on_ack(ack, now);
+        self.on_down(Queue::Calendar, now);
     }
 
     /// An acknowledgement reaches its sender.
@@ -442,8 +439,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             let Network { hosts, hops, .. } = &mut self.network;
             return send_over(packet, now, hosts, (&hops[usize::from(packet.hop)], &self.agenda), &mut self.border);
         }
-        let next = self.network.hosts.send(user, packet, now);
-        self.agenda.sent_up(user, next, &self.network.hosts);
+        let earlier = self.network.hosts.send(packet, now);
+        self.agenda.sent(Direction::Up, user, earlier);
     }
 
     /// A packet comes to an impairment, or to the receiver of a call.
@@ -554,9 +551,10 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     fn send_ack(&mut self, flow: u32, user: u32, ack: Ack, packet_bytes: u32, now: Time) {
         let state = &self.network.flows[flow as usize];
         let wire_bytes = self.network.tcp_params[state.params as usize].ack_wire_bytes(&ack);
-        let (times, next) = self.network.hosts.acknowledge(FlowAck { flow, user, ack }, wire_bytes, packet_bytes, now);
+        let bytes = (wire_bytes, packet_bytes);
+        let (times, earlier) = self.network.hosts.acknowledge(FlowAck { flow, user, ack }, bytes, now);
         self.observer.ack_sent(flow, state, &ack, wire_bytes, times);
-        self.agenda.sent_down(user, next, &self.network.hosts);
+        self.agenda.sent(Direction::Down, user, earlier);
     }
 
     /// A flow starts, or one of its timers may be due. Timers are re-armed lazily: when a deadline moves back, the
@@ -666,8 +664,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                 send_over(packet, now, &mut self.network.hosts, ways, &mut self.border);
                 continue;
             }
-            let next = self.network.hosts.send(user, packet, now);
-            self.agenda.sent_up(user, next, &self.network.hosts);
+            let earlier = self.network.hosts.send(packet, now);
+            self.agenda.sent(Direction::Up, user, earlier);
         }
         self.observer.sender_acted(index, flow, params, now);
     }
@@ -719,10 +717,10 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             // The request takes the way of an acknowledgement, and is one.
             let (user, ack) = (flow.user, flow.receiver.answer());
             let (ack_bytes, full) = (params.ack_wire_bytes(&ack), params.segment_payload + params.header_bytes);
-            let (times, next) =
-                self.network.hosts.acknowledge(FlowAck { flow: index, user, ack }, ack_bytes, full, now);
+            let ack_of = FlowAck { flow: index, user, ack };
+            let (times, earlier) = self.network.hosts.acknowledge(ack_of, (ack_bytes, full), now);
             self.observer.ack_sent(index, flow, &ack, ack_bytes, times);
-            self.agenda.sent_down(user, next, &self.network.hosts);
+            self.agenda.sent(Direction::Down, user, earlier);
             state.request(now, times.at_host);
             let next = state.next;
             return self.set_player(player, next);
@@ -751,7 +749,7 @@ fn send_over<B: Border>(
     (hop, agenda): (&Hop, &Agenda),
     border: &mut B,
 ) {
-    if let Some(time) = hosts.send_over(packet.user, &packet, now) {
+    if let Some(time) = hosts.send_over(&packet, now) {
         let rank = agenda.rank_of_host(packet.user);
         border.post(hop, Parcel { time, rank, packet });
     }

@@ -6,7 +6,7 @@
 //! later, when they have come. All of it stands apart from the loop, which small networks do not leave for it.
 
 use crate::cache_line::fetch;
-use crate::network::hosts::FlowAck;
+use crate::network::hosts::{FlowAck, Queue};
 use crate::network::link::Link;
 use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::{Hop, Network};
@@ -30,39 +30,25 @@ const COUNTS_ON_LINK: usize = 1;
 pub const MANY_FLOWS: usize = 4_000;
 
 impl Network {
-    /// Before packets of a shared line reach the edge node.
+    /// Before packets of a queue reach the edge node.
     #[cold]
     #[inline(never)]
-    pub fn fetch_for_edge(&self, line: u32) {
-        if let Some(packet) = self.hosts.upcoming_packet(line, PLACES_AHEAD) {
-            self.meters.fetch(packet.user as usize * self.ingresses);
-        }
-    }
-
-    /// Before packets of the calendar reach the edge node.
-    #[inline]
-    pub fn fetch_for_calendar(&self) {
-        if let Some((user, packet)) = self.hosts.upcoming_of_calendar(PLACES_AHEAD) {
-            packet.fetch();
+    pub fn fetch_for_edge(&self, queue: Queue) {
+        if let Some((user, packet)) = self.hosts.up.upcoming(queue, PLACES_AHEAD) {
+            if queue == Queue::Calendar {
+                packet.fetch();
+            }
             self.meters.fetch(user as usize * self.ingresses);
         }
     }
 
-    /// Before acknowledgements of a shared line reach their senders.
+    /// Before acknowledgements of a queue reach their senders.
     #[cold]
     #[inline(never)]
-    pub fn fetch_for_acks(&self, line: u32) {
-        self.fetch_for_upcoming_acks(|places| self.hosts.upcoming_ack(line, places));
-    }
-
-    /// The same of the calendar, twice as far ahead: fewer other events come between.
-    #[inline]
-    pub fn fetch_for_ack_calendar(&self) {
-        self.fetch_for_upcoming_acks(|places| self.hosts.upcoming_ack_of_calendar(2 * places));
-    }
-
-    #[inline]
-    fn fetch_for_upcoming_acks<'a>(&self, upcoming: impl Fn(usize) -> Option<&'a FlowAck>) {
+    pub fn fetch_for_acks(&self, queue: Queue) {
+        // Twice as far ahead in the calendar: fewer other events come between.
+        let scale = if queue == Queue::Calendar { 2 } else { 1 };
+        let upcoming = |ranks: usize| self.hosts.down.upcoming(queue, scale * ranks).map(|(_, ack)| ack);
         if let Some(ack) = upcoming(2 * PLACES_AHEAD) {
             fetch(&ack.ack);
             fetch(&ack.flow);

@@ -3,15 +3,12 @@
 mod assemble;
 mod builder;
 
-pub mod calendar;
-pub mod delay_lines;
 pub mod hosts;
 pub mod impairment;
 pub mod link;
 mod own_streams;
 mod random_stream;
 mod shaper_classes;
-pub mod shared_line;
 pub mod sim_packet;
 pub mod tcp_flow;
 pub mod way_back;

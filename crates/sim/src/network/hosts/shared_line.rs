@@ -8,9 +8,9 @@
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::port::Ring;
 
-/// What has a user.
+/// A value that belongs to a user.
 pub trait OfUser {
-    /// Number of the user.
+    /// Index of the user.
     fn user(&self) -> u32;
 }
 

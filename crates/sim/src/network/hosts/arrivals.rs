@@ -1,0 +1,128 @@
+//! Arrivals of one direction: packets from hosts at their edge nodes, or acknowledgements at hosts.
+//!
+//! An arrival waits in one of three queues, the first that can take it:
+//! - a [`SharedLine`], if it keeps the order of the arrivals of all hosts that are in step;
+//! - the [`Calendar`], for hosts that are in step with nobody;
+//! - the line of its own host.
+//!
+//! A shared line and the calendar have one event each, that of their first arrival. The lines of a host have the event
+//! of the host. Events are handled by time and user, so the choice of a queue changes the cost and no result.
+
+use super::calendar::Calendar;
+use super::delay_lines::DelayLines;
+use super::shared_line::{OfUser, SharedLine};
+use fairlane_schemes::base::units::Time;
+
+/// A queue that hosts share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// A shared line, by number.
+    SharedLine(u32),
+    /// The calendar.
+    Calendar,
+}
+
+/// The event that becomes earlier when something is sent, as its arrival is the first in its queue, and its new time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Earlier {
+    /// None: something else arrives before it, or it was dropped.
+    Nothing,
+    /// The event of this shared line, which was empty.
+    SharedLine(u32, Time),
+    /// The event of the calendar.
+    Calendar(Time),
+    /// The event of the host; the time may be the one that it has.
+    Host(Time),
+}
+
+/// The arrivals of one direction, and the memory of their queues.
+#[derive(Clone, Debug)]
+pub struct Arrivals<T> {
+    pub(super) shared: Vec<SharedLine<T>>,
+    pub(super) calendar: Option<Box<Calendar<T>>>,
+    /// Memory of the lines of hosts.
+    pub(super) own: DelayLines<T>,
+}
+
+impl<T: Copy> Default for Arrivals<T> {
+    fn default() -> Self {
+        Self { shared: Vec::new(), calendar: None, own: DelayLines::default() }
+    }
+}
+
+impl<T: OfUser + Copy> Arrivals<T> {
+    /// Number of shared lines.
+    #[must_use]
+    pub fn shared_lines(&self) -> u32 {
+        self.shared.len() as u32
+    }
+
+    /// Whether some hosts use the calendar.
+    #[must_use]
+    pub fn has_calendar(&self) -> bool {
+        self.calendar.is_some()
+    }
+
+    /// Enters an arrival in this shared line if it keeps its order. If not, and with `CALENDAR`, in the calendar if
+    /// that reaches it at `now`. Otherwise it belongs in the line of its host: `None`.
+    // Always: the event is known where it is returned, so that the caller need not ask again.
+    #[inline(always)]
+    pub(super) fn enter<const CALENDAR: bool>(
+        &mut self,
+        line: Option<u32>,
+        (time, value): (Time, &T),
+        now: Time,
+    ) -> Option<Earlier> {
+        if let Some(number) = line {
+            let line = &mut self.shared[number as usize];
+            if line.keeps_order(time, value.user()) {
+                let is_first = line.push(time, value);
+                return Some(if is_first { Earlier::SharedLine(number, time) } else { Earlier::Nothing });
+            }
+        }
+        match &mut self.calendar {
+            Some(calendar) if CALENDAR && calendar.reaches(time, now) => {
+                let is_first = calendar.push(time, value.user(), *value);
+                Some(if is_first { Earlier::Calendar(time) } else { Earlier::Nothing })
+            }
+            _ => None,
+        }
+    }
+
+    /// Time and user of the first arrival of a queue; [`Time::NEVER`] if it is empty.
+    #[must_use]
+    #[inline(always)]
+    pub fn first(&self, queue: Queue) -> (Time, u32) {
+        match queue {
+            Queue::SharedLine(number) => self.shared[number as usize].first(),
+            Queue::Calendar => self.calendar.as_ref().map_or((Time::NEVER, 0), |calendar| calendar.first()),
+        }
+    }
+
+    /// Takes the first arrival of a queue, which must not be empty.
+    #[inline(always)]
+    pub fn pop(&mut self, queue: Queue) -> T {
+        match queue {
+            Queue::SharedLine(number) => self.shared[number as usize].pop(),
+            Queue::Calendar => self.calendar.as_mut().expect("an arrival was announced").pop(),
+        }
+    }
+
+    /// User and value of the arrival `ranks` behind the first of a queue, if it is known.
+    #[must_use]
+    #[inline(always)]
+    pub fn upcoming(&self, queue: Queue, ranks: usize) -> Option<(u32, &T)> {
+        match queue {
+            Queue::SharedLine(number) => {
+                self.shared[number as usize].upcoming(ranks).map(|value| (value.user(), value))
+            }
+            Queue::Calendar => self.calendar.as_ref()?.upcoming(ranks),
+        }
+    }
+
+    /// Number of arrivals that wait in shared queues.
+    pub(super) fn len_shared(&self) -> usize {
+        let in_lines: usize = self.shared.iter().map(|line| line.iter().count()).sum();
+        in_lines + self.calendar.as_ref().map_or(0, |calendar| calendar.entered())
+    }
+}

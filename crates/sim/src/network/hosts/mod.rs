@@ -1,0 +1,349 @@
+//! The hosts of users: the access link up, and the reverse path of acknowledgements down.
+//!
+//! Both are first-in-first-out, and on both the time of arrival is known when something is sent: on the access link a
+//! full buffer is all that can drop, on the reverse path nothing can. So neither needs a queue in addition to its delay
+//! line. The packets that wait at the access link are those in the line whose transmission has not started; it behaves
+//! as a [`crate::network::link::Link`] with drop-tail does.
+//!
+//! A packet takes one walk, [`Hosts::send`], and an acknowledgement another, [`Hosts::acknowledge`]. [`Arrivals`], one
+//! for each direction, chooses the queue in which it is until it arrives. Most arrivals of hosts that are alike are in
+//! step: the first packets that an idle access link gets, and acknowledgements that need not wait for it. They stand in
+//! shared lines, so that a host with fast links seldom has an event of its own. Hosts whose access links have a delay
+//! each of its own are in step with nobody and use the two calendars.
+
+mod access;
+mod arrivals;
+pub mod calendar;
+pub mod delay_lines;
+pub mod shared_line;
+
+#[cfg(test)]
+mod tests;
+
+pub use access::HostParams;
+pub use arrivals::{Arrivals, Earlier, Queue};
+
+use crate::measure::path_probe::Loss;
+use crate::network::sim_packet::SimPacket;
+use crate::traffic::tcp::Ack;
+use access::{Access, Host, UP_LINES};
+use delay_lines::WatchedDelayLine;
+use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::port::Serialiser;
+use prefetch_index::prefetch_index;
+use shared_line::{OfUser, SharedLine};
+
+/// An acknowledgement, its flow and its user.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowAck {
+    /// Index of the flow.
+    pub flow: u32,
+    /// Index of the user.
+    pub user: u32,
+    /// The acknowledgement.
+    pub ack: Ack,
+}
+
+impl OfUser for FlowAck {
+    #[inline]
+    fn user(&self) -> u32 {
+        self.user
+    }
+}
+
+impl OfUser for SimPacket {
+    #[inline]
+    fn user(&self) -> u32 {
+        self.user
+    }
+}
+
+/// Times of an acknowledgement on the reverse path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckTimes {
+    /// It leaves the receiver.
+    pub sent: Time,
+    /// It has passed the reverse bottleneck and reaches the edge node.
+    pub at_edge: Time,
+    /// It reaches the sender.
+    pub at_host: Time,
+}
+
+/// All hosts, and the reverse bottleneck that their acknowledgements share.
+#[derive(Clone, Debug)]
+pub struct Hosts {
+    /// Packets on their way to the edge nodes.
+    pub up: Arrivals<SimPacket>,
+    /// Acknowledgements on their way to the hosts.
+    pub down: Arrivals<FlowAck>,
+    hosts: Vec<Host>,
+    access: Vec<Access>,
+    /// How much longer than [`HostParams`] say each access link is, up and down alike; empty if none is.
+    longer: Vec<Time>,
+    /// Packets that may wait at access links whose edge nodes are elsewhere; empty if there are none.
+    over: Vec<WatchedDelayLine>,
+    arrived: u64,
+    dropped: u64,
+    /// Packets dropped that no probe has counted yet.
+    pub losses: Vec<Loss>,
+    reverse: Serialiser,
+    reverse_delay: Time,
+    reverse_busy_until: Time,
+}
+
+impl Hosts {
+    /// No hosts yet; acknowledgements pass a bottleneck of this rate and delay.
+    #[must_use]
+    pub fn new(reverse_rate: BitRate, reverse_delay: Time) -> Self {
+        Self {
+            up: Arrivals::default(),
+            down: Arrivals::default(),
+            hosts: Vec::new(),
+            access: Vec::new(),
+            longer: Vec::new(),
+            over: Vec::new(),
+            arrived: 0,
+            dropped: 0,
+            losses: Vec::new(),
+            reverse: Serialiser::new(reverse_rate),
+            reverse_delay,
+            reverse_busy_until: Time::ZERO,
+        }
+    }
+
+    /// Adds `count` hosts that have `params` in common.
+    pub fn add(&mut self, count: usize, params: HostParams) {
+        let access = self.access_of(params);
+        self.hosts.resize(self.hosts.len() + count, Host::new(access));
+    }
+
+    /// Adds a host for each of these times, by which its access link is longer than `params` say.
+    pub fn add_longer(&mut self, longer: &[Time], params: HostParams) {
+        self.longer.resize(self.hosts.len(), Time::ZERO);
+        self.longer.extend_from_slice(longer);
+        self.add(longer.len(), HostParams { are_longer: true, ..params });
+    }
+
+    /// How much longer than its [`HostParams`] say the access link of a user is, one way.
+    #[must_use]
+    #[inline]
+    pub fn longer(&self, user: u32) -> Time {
+        longer_of(&self.longer, user)
+    }
+
+    /// The access links of these parameters, new if there are none yet.
+    fn access_of(&mut self, params: HostParams) -> u16 {
+        if let Some(same) = self.access.iter().position(|access| access.params == params) {
+            return same as u16;
+        }
+        let alike = self.access.iter().find(|access| HostParams { limit: params.limit, ..access.params } == params);
+        let (first_up, first_down) = alike.map_or_else(
+            || (self.up.shared_lines(), self.down.shared_lines()),
+            |alike| (alike.first_up, alike.first_down),
+        );
+        let access = Access::new(params, first_up, first_down);
+        if alike.is_none() {
+            self.up.shared.extend((0..UP_LINES).map(|_| SharedLine::default()));
+            // Nothing keeps the order of a closed line, so that all acknowledgements go into the calendar.
+            let line = || if params.are_longer { SharedLine::closed() } else { SharedLine::default() };
+            self.down.shared.extend((first_down..access.end_down).map(|_| line()));
+        }
+        if access.calendar_limit.is_some() {
+            self.up.calendar.get_or_insert_default();
+        }
+        if params.are_longer {
+            self.down.calendar.get_or_insert_default();
+        }
+        self.access.push(access);
+        (self.access.len() - 1) as u16
+    }
+
+    /// Number of hosts.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Whether there are no hosts.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+
+    /// Time of the next arrival in the lines of this host; [`Time::NEVER`] if there is none.
+    #[inline]
+    pub fn next_event(&self, user: u32) -> Time {
+        self.hosts[user as usize].next_event()
+    }
+
+    /// Offers a packet to the access link of its user at `now`.
+    // Always: the packet is made by the caller, and goes from there to its position in the line.
+    #[inline(always)]
+    pub fn send(&mut self, packet: SimPacket, now: Time) -> Earlier {
+        let access = self.hosts[packet.user as usize].access;
+        if self.access[usize::from(access)].is_apart {
+            self.send_apart(packet, now)
+        } else {
+            self.send_as::<false, false>(packet, now)
+        }
+    }
+
+    /// As [`Hosts::send`], where packets go into the calendar, or access links have a delay each of its own.
+    #[inline(never)]
+    fn send_apart(&mut self, packet: SimPacket, now: Time) -> Earlier {
+        let access = self.hosts[packet.user as usize].access;
+        match self.access[usize::from(access)].calendar_limit {
+            Some(_) => self.send_as::<true, true>(packet, now),
+            // A buffer in bytes, or a very long one: all of it is in the line of the host.
+            None => self.send_as::<true, false>(packet, now),
+        }
+    }
+
+    /// As [`Hosts::send`]; `LONGER` if the access link may have a delay of its own, `CALENDAR` if packets go into the
+    /// calendar.
+    // Constants, so that the common case, neither, asks no more.
+    #[inline(always)]
+    fn send_as<const LONGER: bool, const CALENDAR: bool>(&mut self, packet: SimPacket, now: Time) -> Earlier {
+        let longer = if LONGER { longer_of(&self.longer, packet.user) } else { Time::ZERO };
+        let host = &mut self.hosts[packet.user as usize];
+        let access = &mut self.access[usize::from(host.access)];
+        self.arrived += 1;
+        host.end_burst(now);
+        let has_room = if CALENDAR {
+            access.has_room_by_length(host, longer, &self.up, now)
+        } else {
+            access.has_room((&mut host.up, host.burst), longer, &self.up, &packet, now)
+        };
+        if !has_room {
+            self.count_drop(&packet, now);
+            return Earlier::Nothing;
+        }
+        let (arrival, position) = host.transmit(access, longer, &packet, now);
+        if !CALENDAR || host.is_uniform(&packet, position) {
+            let line = (position < access.usable_up).then(|| access.first_up + u32::from(position));
+            if let Some(earlier) = self.up.enter::<CALENDAR>(line, (arrival, &packet), now) {
+                return earlier;
+            }
+        }
+        if CALENDAR {
+            host.apart = host.apart.saturating_add(1);
+        }
+        self.up.own.push_watched(&mut host.up, arrival, packet);
+        Earlier::Host(host.next_event())
+    }
+
+    /// As [`Hosts::send`], of a packet whose edge node is elsewhere and gets it at once: its arrival there; `None` if
+    /// it is dropped. Only packets that may wait are kept here, for the buffer: they have no event.
+    pub fn send_over(&mut self, packet: &SimPacket, now: Time) -> Option<Time> {
+        self.over.resize(self.hosts.len(), WatchedDelayLine::EMPTY);
+        let longer = self.longer(packet.user);
+        let (host, over) = (&mut self.hosts[packet.user as usize], &mut self.over[packet.user as usize]);
+        let access = &mut self.access[usize::from(host.access)];
+        self.arrived += 1;
+        host.end_burst(now);
+        while over.line().first_time() <= now {
+            self.up.own.pop_watched(over);
+        }
+        if !access.has_room((over, host.burst), longer, &self.up, packet, now) {
+            self.count_drop(packet, now);
+            return None;
+        }
+        let (arrival, position) = host.transmit(access, longer, packet, now);
+        // The first of a burst is in transmission already.
+        if position > 0 {
+            self.up.own.push_watched(over, arrival, *packet);
+        }
+        Some(arrival)
+    }
+
+    fn count_drop(&mut self, packet: &SimPacket, now: Time) {
+        self.dropped += 1;
+        self.losses.push(Loss { user: packet.user, flow: packet.flow, at: now });
+    }
+
+    /// Takes the packet in the line of the host that reaches the edge node at `now`, if one does.
+    #[inline]
+    pub fn packet_at_edge(&mut self, user: u32, now: Time) -> Option<SimPacket> {
+        let host = &mut self.hosts[user as usize];
+        (host.up.line().first_time() <= now).then(|| self.up.own.pop_watched(&mut host.up))
+    }
+
+    /// Takes the next acknowledgement in the line of the host, which must not be empty.
+    #[inline]
+    pub fn ack_at_host(&mut self, user: u32) -> FlowAck {
+        self.down.own.pop(&mut self.hosts[user as usize].down)
+    }
+
+    /// Sends an acknowledgement of a packet of `packet_bytes` that was at the end of its route at `now`.
+    // Always: what it returns would pass in memory.
+    #[inline(always)]
+    pub fn acknowledge(
+        &mut self,
+        ack: FlowAck,
+        (wire_bytes, packet_bytes): (u32, u32),
+        now: Time,
+    ) -> (AckTimes, Earlier) {
+        let host = &mut self.hosts[ack.user as usize];
+        let access = &mut self.access[usize::from(host.access)];
+        let (sent, at_edge) = if let Some(way) = access.params.way_back {
+            let sent = now + way.out(packet_bytes);
+            (sent, sent + way.back(wire_bytes))
+        } else {
+            self.reverse_busy_until = self.reverse_busy_until.max(now) + self.reverse.time_of(u64::from(wire_bytes));
+            (now, self.reverse_busy_until + self.reverse_delay)
+        };
+        host.down_busy_until = host.down_busy_until.max(at_edge) + access.down.time_of(u64::from(wire_bytes));
+        let mut at_host = host.down_busy_until + access.params.delay_down;
+        let entered = self.down.enter::<false>(Some(access.first_down), (at_host, &ack), now);
+        let earlier = entered.unwrap_or_else(|| {
+            at_host += longer_of(&self.longer, ack.user);
+            self.acknowledge_out_of_step(&ack, at_host, now)
+        });
+        (AckTimes { sent, at_edge, at_host }, earlier)
+    }
+
+    /// Enters an acknowledgement that does not keep the order of the first shared line.
+    #[inline(never)]
+    fn acknowledge_out_of_step(&mut self, ack: &FlowAck, at_host: Time, now: Time) -> Earlier {
+        let host = &mut self.hosts[ack.user as usize];
+        let access = &self.access[usize::from(host.access)];
+        let mut others = access.first_down + 1..access.end_down;
+        let line = others.find(|&line| self.down.shared[line as usize].keeps_order(at_host, ack.user));
+        self.down.enter::<true>(line, (at_host, ack), now).unwrap_or_else(|| {
+            self.down.own.push(&mut host.down, at_host, *ack);
+            Earlier::Host(host.next_event())
+        })
+    }
+
+    /// Prefetches the cache line of a host.
+    #[inline]
+    pub fn fetch(&self, user: u32) {
+        prefetch_index(&self.hosts, user as usize);
+    }
+
+    /// Less time than any acknowledgement takes from the end of its route back to its host.
+    #[must_use]
+    pub fn least_way_back(&self) -> Time {
+        self.access.iter().map(|access| access.params.least_way_back(self.reverse_delay)).min().unwrap_or(Time::ZERO)
+    }
+
+    /// From the end of a user's route to the receiver, for a packet of `wire_bytes`.
+    #[must_use]
+    pub fn to_receiver(&self, user: u32, wire_bytes: u32) -> Time {
+        let access = &self.access[usize::from(self.hosts[user as usize].access)];
+        access.params.way_back.map_or(Time::ZERO, |way| way.out(wire_bytes))
+    }
+
+    /// Packets that hosts offered to their access links, packets dropped there, and packets still on them.
+    #[must_use]
+    pub fn accounting(&self) -> (u64, u64, u64) {
+        let in_own: usize = self.hosts.iter().map(|host| self.up.own.iter(host.up.line()).count()).sum();
+        (self.arrived, self.dropped, (in_own + self.up.len_shared()) as u64)
+    }
+}
+
+/// How much longer the access link of a user is, by the list of those that are.
+#[inline]
+fn longer_of(longer: &[Time], user: u32) -> Time {
+    longer.get(user as usize).copied().unwrap_or(Time::ZERO)
+}
