@@ -19,9 +19,6 @@ _SUFFIXES = ("rs", "py", "pyi", "c", "h", "cc", "cpp", "p4")
 _EXEMPT = re.compile(r"https?://|^\s*//[/!] \|")
 _PRAGMA = re.compile(r"  # (?:type|noqa|pragma): ?.*$")
 _GENERATED = re.compile(r"(?:^|/)generated/|^planes/p4/(?!extern/|abc_extern).*\.p4$")
-_UNBROKEN = re.compile(r"^crates/sim/src/(?:network|traffic/tcp)/")
-"""Folders of which only the comments are wrapped so far."""
-_COMMENT = re.compile(r"^\s*//")
 
 
 def too_long(name: str, text: str) -> Iterator[str]:
@@ -30,8 +27,7 @@ def too_long(name: str, text: str) -> Iterator[str]:
         return
     for number, line in enumerate(text.splitlines(), 1):
         length = len(_PRAGMA.sub("", line))
-        exempt = _EXEMPT.search(line) or (_UNBROKEN.search(name) and not _COMMENT.match(line))
-        if length > WIDTH and not exempt:
+        if length > WIDTH and not _EXEMPT.search(line):
             yield f"{name}:{number}: {length} columns, {WIDTH} at most"
 
 

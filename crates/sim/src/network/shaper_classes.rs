@@ -193,7 +193,8 @@ mod tests {
 
     fn scenario(topology: Json, queue: Json) -> Scenario {
         let mut own = json!({"kind": "access", "sites": 1, "access_points": 2, "subscribers": 3,
-            "gateway_rate": "100 Mbit/s", "site_rate": "60 Mbit/s", "access_point_rate": "40 Mbit/s", "plan": "25 Mbit/s"});
+            "gateway_rate": "100 Mbit/s", "site_rate": "60 Mbit/s", "access_point_rate": "40 Mbit/s",
+            "plan": "25 Mbit/s"});
         own.as_object_mut().unwrap().extend(topology.as_object().unwrap().clone());
         let group = json!({"share": 1.0, "sources": [{"kind": "tcp"}]});
         Scenario::read(&json!({"topology": own, "queue": queue, "groups": [group]})).unwrap()
@@ -248,7 +249,8 @@ mod tests {
         // the 40 of one of them, which leaves 14.15 for the other.
         let tree = json!({"nodes": [["site", 0, 60_000_000, 60_000_000], ["s", 1, 200_000_000, 200_000_000],
             ["o", 1, 200_000_000, 200_000_000]], "subscribers": [
-            [2, 1, 50_000_000, 50_000_000, 40_000_000, 40_000_000], [3, 2, 50_000_000, 50_000_000, 1_000_000, 1_000_000]]});
+            [2, 1, 50_000_000, 50_000_000, 40_000_000, 40_000_000],
+            [3, 2, 50_000_000, 50_000_000, 1_000_000, 1_000_000]]});
         let files = json!({"network": "n", "devices": "d", "tree": tree.to_string()});
         let topology = json!({"kind": "access", "gateway_rate": "1 Gbit/s", "files": files});
         let group = json!({"share": 1.0, "sources": [{"kind": "tcp"}]});

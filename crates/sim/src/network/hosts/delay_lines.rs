@@ -185,7 +185,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_that_share_memory_behave_as_queues_of_their_own(steps in prop::collection::vec((0usize..3, any::<bool>()), 0..200)) {
+        fn lines_that_share_memory_behave_as_queues_of_their_own(
+            steps in prop::collection::vec((0usize..3, any::<bool>()), 0..200),
+        ) {
             let mut pool = DelayLines::default();
             let mut lines = [DelayLine::EMPTY; 3];
             let mut queues: [VecDeque<(Time, u64)>; 3] = Default::default();
@@ -207,7 +209,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn passing_counts_what_a_look_at_all_would_count(steps in prop::collection::vec((any::<bool>(), 0u64..4), 0..200)) {
+        fn passing_counts_what_a_look_at_all_would_count(
+            steps in prop::collection::vec((any::<bool>(), 0u64..4), 0..200),
+        ) {
             let (mut pool, mut line, mut now) = (DelayLines::default(), WatchedDelayLine::EMPTY, 0);
             for (push, gap) in steps {
                 now += gap;

@@ -24,7 +24,8 @@ params! {
         /// Congestion window of a new connection in segments.
         initial_window: u32 = 1, in 1..=1000, symbol "IW", source "tcp-socket.cc InitialCwnd";
         /// Slow-start threshold of a new connection in bytes.
-        initial_ssthresh: u64 = 4294967295, in 1..=4294967295, symbol "ssthresh", source "tcp-socket.cc InitialSlowStartThreshold";
+        initial_ssthresh: u64 = 4294967295, in 1..=4294967295, symbol "ssthresh",
+            source "tcp-socket.cc InitialSlowStartThreshold";
         /// Send buffer and receive window; at least one segment, only whole segments of it are used. The default
         /// limits no flow of abc2018; ns-3's own is 131072 B.
         socket_buffer: Bytes = "2 MiB", in "1 B"..="4 GB", source "tcp-socket.cc SndBufSize, RcvBufSize (131072 B)";
@@ -40,15 +41,18 @@ params! {
         /// handshake gives a sample.
         initial_rto: Time = "1001 ms", in "1 us"..="1 h", source "rtt-estimator.cc InitialEstimation + granularity";
         /// Clock granularity: the least share of the variation in the timeout.
-        rto_granularity: Time = "1 ms", in "0 s"..="1 s", symbol "G", source "tcp-socket-base.cc ClockGranularity, RFC 6298 2.3";
+        rto_granularity: Time = "1 ms", in "0 s"..="1 s", symbol "G",
+            source "tcp-socket-base.cc ClockGranularity, RFC 6298 2.3";
         /// Whether a timeout that backed off stays so until an RTT is sampled, not just until new data are
         /// acknowledged.
         keep_backoff: bool = false, source "tcp-socket-base.cc NewAck; true by RFC 6298 5 and in ns-2 (tcp.cc newack)";
         /// Whether each timeout reduces the slow-start threshold, not just the first until the loss state ends.
-        each_timeout_reduces: bool = false, source "tcp-socket-base.cc ReTxTimeout, RFC 5681 3.1; true in ns-2 (tcp.cc timeout)";
+        each_timeout_reduces: bool = false,
+            source "tcp-socket-base.cc ReTxTimeout, RFC 5681 3.1; true in ns-2 (tcp.cc timeout)";
         /// Whether a fast retransmit restarts the timer. If not, the timer runs since the last ACK of new data, more
         /// than a round trip before.
-        retransmit_restarts_timer: bool = false, source "tcp-socket-base.cc DoRetransmit, RFC 6298 5; true in ns-2 (tcp-newreno.cc dupack_action)";
+        retransmit_restarts_timer: bool = false,
+            source "tcp-socket-base.cc DoRetransmit, RFC 6298 5; true in ns-2 (tcp-newreno.cc dupack_action)";
         /// Unit of RTT samples: they are rounded to it, one unit at least; 0 for exact samples.
         rtt_tick: Time = "0 s", in "0 s"..="1 s", source "deviation 2; ns-2 tcpTick_: 10 ms";
         /// Timeout of the first SYN, doubled with each further one.
@@ -75,7 +79,8 @@ params! {
         whole_windows: bool = false, source "tcp_cong.c tcp_cong_avoid_ai, tcp_reno_ssthresh of Linux";
         /// Unit of the clock: what is due waits for a tick, and CUBIC computes anew once a tick at most; time stamps
         /// count milliseconds then. 0 for an exact clock.
-        clock_tick: Time = "0 s", in "0 s"..="100 ms", source "HZ and TCP_TS_HZ of Linux; kernel/time/timer.c calc_index, tcp_cubic.c bictcp_update";
+        clock_tick: Time = "0 s", in "0 s"..="100 ms",
+            source "HZ and TCP_TS_HZ of Linux; kernel/time/timer.c calc_index, tcp_cubic.c bictcp_update";
         /// Whether data packets are ECN-capable, and marks reduce the window once per round trip.
         ecn: bool = false, source "RFC 3168";
         /// Segments that a receiver acknowledges one by one at the start of a connection and after a duplicate; 0 for
@@ -83,24 +88,28 @@ params! {
         quickack: u32 = 0, in 0..=255, source "tcp_input.c tcp_enter_quickack_mode, TCP_MAX_QUICKACKS of Linux";
         /// How long an ACK that reports a segment beyond a gap waits for more of them, from the fourth on, and at most
         /// for a twentieth of the RTT; 0 for none.
-        sack_delay: Time = "0 s", in "0 s"..="100 ms", source "tcp_input.c __tcp_ack_snd_check, tcp_comp_sack_delay_ns of Linux";
+        sack_delay: Time = "0 s", in "0 s"..="100 ms",
+            source "tcp_input.c __tcp_ack_snd_check, tcp_comp_sack_delay_ns of Linux";
         /// How long an ACK of several segments waits for more of them, up to 64 KiB, as a receiver with GRO does.
         gro_timeout: Time = "0 s", in "0 s"..="10 ms", source "net/core/gro.c, gro_flush_timeout of Linux";
         /// By what losses are detected. All but `dupack` keep a record of each outstanding segment; the keys below need
         /// it, and `sack`.
         loss_detection: LossDetection = "dupack", source "RFC 5681, RFC 6675; RFC 8985; RFC 9002 6.1";
         /// Whether in recovery only the first ACK of new data restarts the retransmission timer.
-        impatient_timer: bool = false, source "RFC 6582 4, Impatient variant; ns-3 tcp-socket-base.cc ProcessAck, with SACK too";
+        impatient_timer: bool = false,
+            source "RFC 6582 4, Impatient variant; ns-3 tcp-socket-base.cc ProcessAck, with SACK too";
         /// Whether two kinds of segments leave at once, whatever window and pacing say: the first that a recovery sends
         /// again, and one for each ACK in it that ends at a segment not sent again yet, lost or else new.
-        recovery_sends_at_once: bool = false, source "RFC 6675 5 (4.3), RFC 6582 3.2 step 3; ns-3 tcp-socket-base.cc DoRetransmit";
+        recovery_sends_at_once: bool = false,
+            source "RFC 6675 5 (4.3), RFC 6582 3.2 step 3; ns-3 tcp-socket-base.cc DoRetransmit";
         /// Whether an ACK that reports something new by SACK is a duplicate even if its number moves: the window does
         /// not grow with it, the timer does not restart, and a recovery begins with the third in a row or with one that
         /// finds the second outstanding segment lost.
         sack_duplicates: bool = false, source "RFC 6675 2, 5 (1), (2); ns-3 tcp-socket-base.cc ProcessAck, DupAck";
         /// Whether the RTT that a congestion control is told is that of the first segment that an ACK covers, which
         /// includes the wait of a delayed ACK, not that of the newest one.
-        rtt_of_first: bool = false, source "ns-3 tcp-socket-base.cc EstimateRtt; of the newest in Linux, tcp_clean_rtx_queue";
+        rtt_of_first: bool = false,
+            source "ns-3 tcp-socket-base.cc EstimateRtt; of the newest in Linux, tcp_clean_rtx_queue";
         /// Whether a probe looks for a lost tail before the timeout does.
         tlp: bool = false, source "RFC 8985 7; tcp_early_retrans of Linux";
         /// Whether a timeout waits for what was sent before it to arrive, in case it was spurious.
@@ -112,11 +121,14 @@ params! {
         /// Congestion window after an idle period, unless the congestion control sets the window itself: `keep` leaves
         /// it, `restart` starts again from the initial window, `decay` halves it for each timeout that the period
         /// lasts.
-        after_idle: AfterIdle = "keep", source "RFC 9002 7.8, tcp_slow_start_after_idle = 0 of Linux; restart: RFC 5681 4.1; decay: RFC 2861, tcp_output.c tcp_cwnd_restart";
+        after_idle: AfterIdle = "keep",
+            source "RFC 9002 7.8, tcp_slow_start_after_idle = 0 of Linux; restart: RFC 5681 4.1; decay: RFC 2861, \
+                tcp_output.c tcp_cwnd_restart";
         /// Whether segments leave spread over time.
         pacing: Pacing = "auto", source "RFC 9002 7.7; sch_fq, tcp_output.c tcp_update_skb_after_send of Linux";
         /// Whether a paced segment that leaves late lets the next one leave earlier, by half of its time at most.
-        pacing_catches_up: bool = true, source "tcp_output.c tcp_update_skb_after_send of Linux; not in ns-3 tcp-socket-base.cc SendDataPacket";
+        pacing_catches_up: bool = true,
+            source "tcp_output.c tcp_update_skb_after_send of Linux; not in ns-3 tcp-socket-base.cc SendDataPacket";
         /// Most bytes that a paced sender sends at once, as TSO does; 0 for segment by segment.
         tso: Bytes = "64 KiB", in "0 B"..="64 KiB", source "tcp_output.c tcp_tso_autosize; GSO_MAX_SIZE";
         /// Whether the receive window starts at 64 KiB and grows with what arrives in a round trip, up to

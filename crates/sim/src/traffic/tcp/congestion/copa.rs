@@ -83,7 +83,8 @@ params! {
         /// Weight of delay against rate in Copa's default mode: about 1 / delta segments per flow wait.
         copa_delta: f64 = 0.5, in 0.001..=10.0, symbol "delta", source "Copa 2.1, 2.2";
         /// Whether Copa competes with flows that fill buffers, which it often sees where there are none.
-        copa_competitive_mode: bool = false, source "off in mvfst, Copa.cpp; on in Copa 2.2 and in genericCC, markoviancc.cc AUTO_MODE";
+        copa_competitive_mode: bool = false,
+            source "off in mvfst, Copa.cpp; on in Copa 2.2 and in genericCC, markoviancc.cc AUTO_MODE";
         /// Window of Copa's least RTT.
         copa_min_rtt_window: Time = "10 s", in "1 ms"..="1 h", symbol "RTTmin", source "Copa 2.1";
     }

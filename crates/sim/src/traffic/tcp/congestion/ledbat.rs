@@ -74,7 +74,8 @@ params! {
         ledbat_fresh_delays: bool = true, source "RFC 6817 2.5; false in ns-3, tcp-ledbat.cc AddDelay";
         /// What LEDBAT takes for the delay of its path: the RTT of segments sent once, or for each ACK how much later
         /// it comes, in whole milliseconds, than what it echoes was sent.
-        ledbat_delay: LedbatDelay = "rtt", source "stamps: RFC 6817 2.2, RFC 7323; ns-3 tcp-ledbat.cc PktsAcked, TcpOptionTS::NowToTsValue";
+        ledbat_delay: LedbatDelay = "rtt",
+            source "stamps: RFC 6817 2.2, RFC 7323; ns-3 tcp-ledbat.cc PktsAcked, TcpOptionTS::NowToTsValue";
     }
 }
 

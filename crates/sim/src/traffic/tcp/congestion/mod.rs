@@ -206,7 +206,12 @@ macro_rules! congestion_controls {
         impl State {
             // Always: of a control without state nothing is left of it.
             #[inline(always)]
-            pub(super) fn new(control: CongestionControl, of: Connection, params: &CongestionParams, seed: u64) -> Self {
+            pub(super) fn new(
+                control: CongestionControl,
+                of: Connection,
+                params: &CongestionParams,
+                seed: u64,
+            ) -> Self {
                 match control { $(
                     CongestionControl::$Variant => Self::$Variant(Control::new(of, &params.$module, seed)),
                 )+

@@ -63,7 +63,8 @@ params! {
     /// Parameters of Vegas.
     pub struct VegasParams {
         /// Segments in the queue below which Vegas grows.
-        vegas_alpha: u32 = 2, in 0..=10000, symbol "alpha", source "Brakmo 1995 III-B, which has 1 to 3 and 2 to 4; tcp_vegas.c alpha";
+        vegas_alpha: u32 = 2, in 0..=10000, symbol "alpha",
+            source "Brakmo 1995 III-B, which has 1 to 3 and 2 to 4; tcp_vegas.c alpha";
         /// Segments in the queue above which Vegas shrinks.
         vegas_beta: u32 = 4, in 0..=10000, symbol "beta", source "Brakmo 1995 III-B; tcp_vegas.c beta";
         /// Segments in the queue above which Vegas leaves slow start.
@@ -72,12 +73,16 @@ params! {
         vegas_slow_start_rounds: u32 = 1, in 1..=10, source "Brakmo 1995 III-C; tcp_vegas.c tcp_vegas_cong_avoid";
         /// What Vegas takes for its segments in the queue: cwnd (RTT - BaseRTT) / BaseRTT rounded down, or
         /// cwnd - cwnd BaseRTT / RTT rounded up.
-        vegas_diff: VegasDiff = "of_base", symbol "Diff", source "tcp_vegas.c diff; expected_less_actual: Brakmo 1995 III-B, ns-3 tcp-vegas.cc diff";
+        vegas_diff: VegasDiff = "of_base", symbol "Diff",
+            source "tcp_vegas.c diff; expected_less_actual: Brakmo 1995 III-B, ns-3 tcp-vegas.cc diff";
         /// Whether Vegas decides with the ACK of the last segment that was in flight at the last decision, instead of
         /// the next ACK.
-        vegas_early_round: bool = false, source "tcp_vegas.c after(ack, beg_snd_nxt); true in ns-3, tcp-vegas.cc IncreaseWindow";
+        vegas_early_round: bool = false,
+            source "tcp_vegas.c after(ack, beg_snd_nxt); true in ns-3, tcp-vegas.cc IncreaseWindow";
         /// Whether Vegas's window grows while the application or the receiver limits what is sent.
-        vegas_grows_unused: bool = false, source "RFC 2861 2; true in Linux, tcp_vegas.c tcp_vegas_cong_avoid, and in ns-3, tcp-vegas.cc IncreaseWindow";
+        vegas_grows_unused: bool = false,
+            source "RFC 2861 2; true in Linux, tcp_vegas.c tcp_vegas_cong_avoid, and in ns-3, tcp-vegas.cc \
+                IncreaseWindow";
     }
 }
 

@@ -33,7 +33,8 @@ params! {
         //= RFC 9438 4.2-4, by cubic_clock: Time without updates, for want of data, does not count.
         /// Time that counts in CUBIC's function: `in_use` while the window bounds what is sent, `sending` all but idle
         /// periods, `always` all of it.
-        cubic_clock: CubicClock = "in_use", symbol "t", source "RFC 9438 4.2; sending: tcp_cubic.c cubictcp_cwnd_event; always: ns-3 tcp-cubic.cc Update";
+        cubic_clock: CubicClock = "in_use", symbol "t",
+            source "RFC 9438 4.2; sending: tcp_cubic.c cubictcp_cwnd_event; always: ns-3 tcp-cubic.cc Update";
     }
 }
 
