@@ -146,6 +146,7 @@ def test_skeletons_compile_without_a_warning_and_their_tests_fail_with_what_to_w
     for name in ("Cargo.toml", "Cargo.lock", "rustfmt.toml"):
         shutil.copy(ROOT / name, checkout)
     (checkout / "planes").symlink_to(ROOT / "planes")
+    (checkout / "tests").mkdir()
     (checkout / "tests" / "vectors").symlink_to(ROOT / "tests" / "vectors")
     new("scheme", "toy_red", checkout)
     new("congestion-control", "toy_cc", checkout)
