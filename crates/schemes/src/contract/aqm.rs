@@ -35,7 +35,8 @@ pub enum Verdict {
 pub trait Aqm {
     /// Whether the scheme can drop before the queue is full.
     const DROPS_EARLY: bool = true;
-    /// Whether [`Aqm::release`] judges as well. Without, a port knows at a packet's arrival when it will leave.
+    /// True if the scheme also judges packets at the head of the queue, in [`Aqm::release`]. If it is false, the port
+    /// knows when a packet will leave as soon as it arrives.
     const JUDGES_AT_HEAD: bool = false;
     /// Judges an arriving packet, before the capacity of the queue is looked at.
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict;
@@ -45,8 +46,8 @@ pub trait Aqm {
     /// The packet passed [`Aqm::admit`] but found the queue full.
     fn overflowed<P: Packet>(&mut self, _packet: &P, _now: Time) {}
     /// Judges a packet at the head of the queue whose transmission could start at `now`; `backlog` is what would stay
-    /// behind. A packet that is dropped here is followed by the next one at the same time. Only asked with
-    /// [`Aqm::JUDGES_AT_HEAD`].
+    /// behind. A packet that is dropped here is followed by the next one at the same time. Called only if
+    /// [`Aqm::JUDGES_AT_HEAD`] is true.
     #[inline]
     fn release<P: Packet>(&mut self, _packet: &P, _backlog: Backlog, _now: Time, _rng: &mut Rng) -> Verdict {
         Verdict::Accept

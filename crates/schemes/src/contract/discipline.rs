@@ -122,13 +122,13 @@ pub trait QueueDiscipline<P: Packet> {
     fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P>;
     /// What waits.
     fn backlog(&self) -> Backlog;
-    /// Whether it judges packets at their arrival alone, and sends them in this order. Then a port may keep them itself
-    /// from the first one on: it calls `admit`, `departed` and `idle`, and neither `enqueue` nor `dequeue`.
+    /// True if the discipline judges packets on arrival only and sends them in order of arrival. A port may then store
+    /// all packets itself: it calls `admit`, `departed` and `idle` instead of `enqueue` and `dequeue`.
     fn is_fifo(&self) -> bool {
         false
     }
-    /// Judges a packet that arrives at `now` at a port that keeps what waits: the backlog, and when its head came.
-    /// Whether the packet is to be kept, or was handed to `drops`.
+    /// Judges a packet that arrives at `now` at a port that stores the queue. `found` is the backlog and the arrival
+    /// time of its head. Returns false if the packet was dropped; `drops` has it then.
     fn admit(
         &mut self,
         _packet: &mut P,
@@ -139,9 +139,9 @@ pub trait QueueDiscipline<P: Packet> {
     ) -> bool {
         unreachable!("only a FIFO is asked")
     }
-    /// The transmission of a packet that the port keeps starts; `behind` is what stays behind.
+    /// The port starts to send a packet that it stored; `behind` is the backlog without it.
     fn departed(&mut self, _packet: &P, _behind: Backlog, _now: Time) {}
-    /// Such a port falls idle at `now`; may be told again for the same idle period.
+    /// The port falls idle at `now`. May be called again for the same idle period.
     fn idle(&mut self, _now: Time) {}
     /// The packet that is `places` behind the next, where that is known without a search: a host may ask for what it
     /// touches.

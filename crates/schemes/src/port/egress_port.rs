@@ -4,9 +4,9 @@
 //! must have started by then are started, in order and each at its own time: nothing could have seen them earlier.
 //! So a hop costs one event, the arrival at the far end, and only the head of the wire has an event at all.
 //!
-//! Where the discipline is first-in-first-out and the rate is constant, it is known when a packet is admitted when it
-//! will leave. Such a packet goes on the wire at once, behind those that it waits for, and is counted there when its
-//! transmission starts: it is moved once less.
+//! If the discipline is first-in-first-out and the rate is constant, the port knows when a packet will leave as soon as
+//! it is admitted. The packet is stored on the wire at once, behind those that it waits for, so that it is copied once
+//! less. Discipline and observer are still called when its transmission starts.
 
 use super::link_rate::LinkRate;
 use super::wire::Wire;
@@ -52,11 +52,11 @@ pub struct EgressPort<P, D> {
     held_until: Time,
     /// Packets in transmission and in flight; of a port that keeps them, also those that wait, which are the last ones.
     wire: Wire<P>,
-    /// Whether packets that wait are kept here in place of the discipline.
+    /// True if the port stores the queue, on the wire, instead of the discipline.
     keeps_packets: bool,
-    /// What waits here.
+    /// Backlog of the queue that the port stores.
     waiting: Backlog,
-    /// When the transmission of the last packet that waits here will end, or of the last one before.
+    /// End of the transmission of the last packet on the wire, started or not.
     booked_until: Time,
 }
 
@@ -94,7 +94,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         }
     }
 
-    /// Leaves what waits to the discipline, whatever it is: the reference. Before the first packet.
+    /// Has the discipline store the queue, as the reference in tests. To be called before the first packet.
     pub fn keep_no_packets(&mut self) {
         self.keeps_packets = false;
     }
@@ -195,7 +195,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         }
     }
 
-    /// When the first of what waits here came.
+    /// Arrival time of the first packet in the queue that the port stores.
     #[inline(always)]
     fn head_enqueued_at(&self) -> Option<Time> {
         self.wire.upcoming(self.on_wire()).map(Packet::enqueued_at)
@@ -280,13 +280,13 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         true
     }
 
-    /// As [`EgressPort::serve_until`], of a port that keeps what waits.
+    /// As [`EgressPort::serve_until`], for a port that stores the queue.
     #[inline(always)]
     fn start_kept_until<O: PortObserver<P>>(&mut self, now: Time, observer: &mut O) {
         while self.busy_until <= now && self.start_kept(self.busy_until, observer) {}
     }
 
-    /// The same of a packet that is on the wire already.
+    /// As [`EgressPort::start_next`], for a port that stores the queue.
     #[inline(always)]
     fn start_kept<O: PortObserver<P>>(&mut self, start: Time, observer: &mut O) -> bool {
         if self.waiting.packets == 0 {

@@ -1,11 +1,11 @@
-//! Deliveries handled together, a little after they happen.
+//! Deliveries that the engine handles together, a little after they happen.
 //!
-//! Where every route ends behind one link and all flows last as long as the run, only two things can tell when a
-//! delivery is handled: the acknowledgement, which needs at least the delay of the way back, and the flow's event,
-//! which may be due to the receiver's timer. So the link has one event for all packets that arrive within [`slack`],
-//! which is at most that delay; it handles each at its own time. Before a flow's event, the end of the warm-up and the
-//! end of the run, what has arrived by then is delivered. If a receiver arms a timer that is due before the next
-//! delivery, that comes first.
+//! If all routes end behind one link and all flows last as long as the run, a delivery has only two effects: an
+//! acknowledgement, which reaches its sender no earlier than the reverse delay allows, and the receiver's timer. So the
+//! link has one event for all packets that arrive within [`slack`], which is at most the reverse delay. Each packet is
+//! delivered with its own arrival time. Packets that have arrived are delivered before a receiver's timer is handled,
+//! and before the warm-up or the run ends. If a delivery arms a timer that is due before the next one, the timer is
+//! handled first.
 
 use crate::network::tcp_flow::Span;
 use crate::network::{Entry, Hop, Network};

@@ -146,7 +146,7 @@ impl Link {
         self.port.last_started()
     }
 
-    /// Has the discipline keep what waits, whatever it is: the reference. Before the first packet.
+    /// Has the discipline store the queue, as the reference in tests. To be called before the first packet.
     pub fn keep_no_packets(&mut self) {
         self.port.keep_no_packets();
     }

@@ -18,7 +18,8 @@ use fairlane_schemes::port::PortObserver;
 
 /// Sees what happens in a run.
 pub trait Observer {
-    /// Whether it sees more than how far the run is. Only then each event is handled when it happens.
+    /// True if the observer uses more hooks than [`Observer::reached`] and [`Observer::gives_up`]. The engine then
+    /// handles each event at its own time; otherwise it may handle deliveries together.
     const LOOKS: bool = true;
     /// The run begins.
     #[inline]
