@@ -1,0 +1,830 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * First and only process of the guest: builds the network of a plan, is all senders and receivers, writes the result.
+ *
+ * One loop over epoll and one timer: events by time are kept in a heap. Sockets of all hosts belong to this process;
+ * each was opened in the network namespace of its host.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/tcp.h>
+#include <math.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/random.h>
+#include <sys/reboot.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RUN "/run/fairlane"
+#define MOST_HOSTS 4096
+#define MOST_FLOWS 16384
+#define MOST_WORDS 64
+#define LONGEST_LINE 500
+#define FIRST_ADDRESS 0x0a010001u
+#define FIRST_PORT 10000
+#define UNSENT_BYTES (128 << 10) /* data that waits in a socket beyond the window */
+#define CHUNK_BYTES (64 << 10)
+#define MOST_READ (1 << 30)
+#define UDP_HEADERS 28
+
+enum kind { TCP, CBR, POISSON };
+enum ending { TIMER, RECEIVER, SENDER, LISTENER };
+
+struct transfer {
+	uint64_t start_ns, end_ns;
+};
+
+struct flow {
+	enum kind kind;
+	int sender, receiver;
+	uint64_t start_ns, stop_ns;
+	char control[16];
+	bool ecn;
+	uint64_t bytes, pause_ns, cap_bps;
+	uint64_t repeat; /* transfers still to come, without the present one; ENDLESS: without end */
+	int mss;
+	uint64_t rate_bps, gap_ppm;
+	int packet_bytes, ect;
+	/* State. */
+	int fd, listener, accepted;
+	bool open, waits;
+	uint64_t allowed, written; /* of the present transfer */
+	uint64_t received, received_now, packets_sent, packets_received;
+	uint64_t next_send_ns, last_ns;
+	double send_at_ns;
+	struct tcp_info before;
+	uint64_t past_segments, past_retransmitted; /* of connections that ended within the window */
+	uint64_t received_before, packets_sent_before, packets_received_before;
+	struct transfer *transfers;
+	size_t transfer_count;
+};
+#define ENDLESS UINT64_MAX
+
+enum action { START, STOP, WRITE, SEND, BEGIN, END, SAMPLE };
+
+struct event {
+	uint64_t at_ns, order;
+	enum action action;
+	int flow;
+};
+
+static int host_namespace[MOST_HOSTS], first_namespace;
+static struct flow flows[MOST_FLOWS];
+static int flow_count;
+static struct event *heap;
+static size_t heap_size, heap_room;
+static uint64_t order, epoch_ns, begin_ns, end_ns, sample_ns, random_state;
+static int poll_fd, timer_fd, source_fd;
+static FILE *samples;
+static char datagram[65536];
+
+/* ---- Errors ------------------------------------------------------------------------------------------------------ */
+
+static void power_off(void)
+{
+	sync();
+	reboot(RB_POWER_OFF);
+	_exit(1);
+}
+
+static void __attribute__((noreturn, format(printf, 1, 2))) fail(const char *format, ...)
+{
+	FILE *file = fopen(RUN "/error", "w");
+	va_list arguments;
+
+	va_start(arguments, format);
+	vfprintf(file ? file : stderr, format, arguments);
+	va_end(arguments);
+	if (file)
+		fclose(file);
+	power_off();
+	abort();
+}
+
+static void check(bool well, const char *doing, int number)
+{
+	if (!well)
+		fail("%s %d: %s", doing, number, strerror(errno));
+}
+
+/* ---- Events ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ull + now.tv_nsec - epoch_ns;
+}
+
+static bool earlier(const struct event *a, const struct event *b)
+{
+	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
+}
+
+static void at(uint64_t at_ns, enum action action, int flow)
+{
+	size_t hole = heap_size++;
+	struct event event = { at_ns, order++, action, flow };
+
+	if (heap_size > heap_room) {
+		heap_room = 2 * heap_size + 64;
+		heap = realloc(heap, heap_room * sizeof(*heap));
+		check(heap, "memory for events", 0);
+	}
+	for (; hole && earlier(&event, &heap[(hole - 1) / 2]); hole = (hole - 1) / 2)
+		heap[hole] = heap[(hole - 1) / 2];
+	heap[hole] = event;
+}
+
+static struct event next_event(void)
+{
+	struct event first = heap[0], last = heap[--heap_size];
+	size_t hole = 0, child;
+
+	while ((child = 2 * hole + 1) < heap_size) {
+		if (child + 1 < heap_size && earlier(&heap[child + 1], &heap[child]))
+			child++;
+		if (!earlier(&heap[child], &last))
+			break;
+		heap[hole] = heap[child];
+		hole = child;
+	}
+	heap[hole] = last;
+	return first;
+}
+
+/* Uniform in (0, 1]: splitmix64. */
+static double uniform(void)
+{
+	uint64_t z = random_state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+	return ((z >> 11) + 1) * 0x1p-53;
+}
+
+/* ---- Hosts ------------------------------------------------------------------------------------------------------- */
+
+static void enter(int host)
+{
+	int fd = host < 0 ? first_namespace : host_namespace[host];
+
+	check(setns(fd, CLONE_NEWNET) == 0, "namespace of host", host);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		fail("%s: cannot write \"%s\": %s", path, text, strerror(errno));
+	close(fd);
+}
+
+static struct sockaddr_in address_of(int host, int port)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(port) };
+
+	address.sin_addr.s_addr = htonl(FIRST_ADDRESS + host);
+	return address;
+}
+
+static void bring_up(const char *name, int host)
+{
+	struct ifreq request = { 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
+	if (host >= 0) {
+		struct sockaddr_in address = address_of(host, 0);
+
+		memcpy(&request.ifr_addr, &address, sizeof(address));
+		check(ioctl(fd, SIOCSIFADDR, &request) == 0, "address of host", host);
+		address.sin_addr.s_addr = htonl(0xff000000);
+		memcpy(&request.ifr_netmask, &address, sizeof(address));
+		check(ioctl(fd, SIOCSIFNETMASK, &request) == 0, "netmask of host", host);
+	}
+	check(ioctl(fd, SIOCGIFFLAGS, &request) == 0, "flags of host", host);
+	request.ifr_flags |= IFF_UP;
+	check(ioctl(fd, SIOCSIFFLAGS, &request) == 0, "host up", host);
+	close(fd);
+}
+
+static void add_host(int host, const char *command)
+{
+	if (host < 0 || host >= MOST_HOSTS)
+		fail("host %d: must be below %d", host, MOST_HOSTS);
+	check(unshare(CLONE_NEWNET) == 0, "new namespace of host", host);
+	host_namespace[host] = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	check(host_namespace[host] >= 0, "namespace of host", host);
+	write_file("/proc/fairlane", command);
+	bring_up("h", host);
+	enter(-1);
+}
+
+static void set_sysctl(int host, char **words, int count)
+{
+	char path[256] = "/proc/sys/", value[256] = "";
+
+	strncat(path, words[0], 200);
+	for (char *dot = path + 10; *dot; dot++)
+		if (*dot == '.')
+			*dot = '/';
+	for (int word = 1; word < count; word++) {
+		strncat(value, words[word], 100);
+		strcat(value, " ");
+	}
+	enter(host);
+	write_file(path, value);
+	enter(-1);
+}
+
+static void run_tc(char **words)
+{
+	static const char *const paths[] = { "/sbin/tc", "/usr/sbin/tc", "/bin/tc", "/usr/bin/tc" };
+	int child = fork(), status;
+
+	if (child == 0) {
+		int fd = open(RUN "/tc", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+		dup2(fd, 1);
+		dup2(fd, 2);
+		for (size_t path = 0; path < sizeof(paths) / sizeof(*paths); path++)
+			execv(paths[path], words);
+		dprintf(2, "tc: not found");
+		_exit(127);
+	}
+	check(child > 0 && waitpid(child, &status, 0) == child, "tc", 0);
+	if (status) {
+		char said[400] = "", *line;
+		int fd = open(RUN "/tc", O_RDONLY);
+
+		if (read(fd, said, sizeof(said) - 1) < 0)
+			*said = 0;
+		if ((line = strchr(said, '\n')))
+			*line = 0;
+		fail("tc %s %s %s %s %s %s: %s", words[1], words[2], words[3], words[4], words[5], words[6], said);
+	}
+	unlink(RUN "/tc");
+}
+
+/* ---- Flows ------------------------------------------------------------------------------------------------------- */
+
+static void watch(int fd, uint32_t events, int ending, int flow)
+{
+	struct epoll_event event = { events, { .u64 = (uint64_t)ending << 32 | (uint32_t)flow } };
+
+	if (epoll_ctl(poll_fd, EPOLL_CTL_MOD, fd, &event) && epoll_ctl(poll_fd, EPOLL_CTL_ADD, fd, &event))
+		fail("epoll: %s", strerror(errno));
+}
+
+static int new_socket(int host, int type, const struct flow *flow)
+{
+	int fd, one = 1;
+
+	enter(host);
+	fd = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	check(fd >= 0, "socket of host", host);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (type == SOCK_STREAM && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, flow->control, strlen(flow->control)))
+		fail("congestion control %s: %s", flow->control, strerror(errno));
+	if (type == SOCK_STREAM && flow->mss)
+		setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &flow->mss, sizeof(flow->mss));
+	enter(-1);
+	return fd;
+}
+
+static void listen_for(int index)
+{
+	struct flow *flow = &flows[index];
+	struct sockaddr_in address = address_of(flow->receiver, FIRST_PORT + index);
+	int room = 64 << 20;
+
+	flow->listener = new_socket(flow->receiver, flow->kind == TCP ? SOCK_STREAM : SOCK_DGRAM, flow);
+	check(bind(flow->listener, (void *)&address, sizeof(address)) == 0, "bind for flow", index);
+	if (flow->kind != TCP) {
+		setsockopt(flow->listener, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
+		watch(flow->listener, EPOLLIN, RECEIVER, index);
+		return;
+	}
+	check(listen(flow->listener, 16) == 0, "listen for flow", index);
+	watch(flow->listener, EPOLLIN, LISTENER, index);
+}
+
+static void open_flow(int index)
+{
+	struct flow *flow = &flows[index];
+	struct sockaddr_in to = address_of(flow->receiver, FIRST_PORT + index);
+	int unsent = UNSENT_BYTES, tos = flow->ect;
+
+	flow->fd = new_socket(flow->sender, flow->kind == TCP ? SOCK_STREAM : SOCK_DGRAM, flow);
+	flow->written = flow->received_now = 0;
+	memset(&flow->before, 0, sizeof(flow->before));
+	if (flow->kind == TCP)
+		setsockopt(flow->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
+	else if (tos)
+		setsockopt(flow->fd, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
+	if (connect(flow->fd, (void *)&to, sizeof(to)) && errno != EINPROGRESS)
+		fail("flow %d cannot connect: %s", index, strerror(errno));
+	flow->open = true;
+}
+
+static void write_more(int index)
+{
+	struct flow *flow = &flows[index];
+	uint64_t now, left;
+
+	while (flow->open) {
+		off_t offset = 0;
+		ssize_t wrote;
+
+		left = flow->bytes ? flow->bytes - flow->written : UINT64_MAX;
+		if (flow->cap_bps && left > flow->allowed)
+			left = flow->allowed;
+		if (!left)
+			break;
+		wrote = sendfile(flow->fd, source_fd, &offset, left < CHUNK_BYTES ? left : CHUNK_BYTES);
+		if (wrote <= 0) {
+			if (errno == EAGAIN && !flow->waits) {
+				flow->waits = true;
+				watch(flow->fd, EPOLLOUT, SENDER, index);
+			}
+			if (errno != EAGAIN && errno != ENOTCONN)
+				flow->open = false;
+			return;
+		}
+		flow->written += wrote;
+		flow->allowed -= flow->cap_bps ? wrote : 0;
+	}
+	if (flow->waits) {
+		flow->waits = false;
+		watch(flow->fd, 0, SENDER, index);
+	}
+	now = now_ns();
+	if (flow->open && flow->cap_bps && !flow->allowed && !flow->last_ns) {
+		flow->last_ns = now;
+		at(now + 1000000, WRITE, index);
+	}
+}
+
+/* An application of a constant rate: what has accrued since the last write, each millisecond. */
+static void accrue(int index)
+{
+	struct flow *flow = &flows[index];
+	uint64_t now = now_ns();
+
+	flow->allowed += (now - flow->last_ns) * flow->cap_bps / 8 / 1000000000;
+	flow->last_ns = 0;
+	write_more(index);
+}
+
+static void start_transfer(int index)
+{
+	struct flow *flow = &flows[index];
+
+	if (flow->bytes) {
+		flow->transfers = realloc(flow->transfers, (flow->transfer_count + 1) * sizeof(*flow->transfers));
+		check(flow->transfers, "memory for transfers of flow", index);
+		flow->transfers[flow->transfer_count++] = (struct transfer){ now_ns(), 0 };
+	}
+	open_flow(index);
+	if (flow->cap_bps) {
+		flow->last_ns = now_ns();
+		at(flow->last_ns + 1000000, WRITE, index);
+	}
+	flow->waits = true;
+	watch(flow->fd, EPOLLOUT, SENDER, index);
+}
+
+static void start(int index)
+{
+	struct flow *flow = &flows[index];
+
+	if (flow->kind == TCP) {
+		start_transfer(index);
+		return;
+	}
+	open_flow(index);
+	flow->send_at_ns = flow->start_ns;
+	if (flow->kind == POISSON)
+		flow->send_at_ns += -log(uniform()) * 8e9 * flow->packet_bytes / flow->rate_bps;
+	flow->next_send_ns = flow->send_at_ns;
+	at(flow->next_send_ns, SEND, index);
+}
+
+static void count_past(struct flow *flow)
+{
+	struct tcp_info info = { 0 };
+	socklen_t length = sizeof(info);
+
+	getsockopt(flow->fd, IPPROTO_TCP, TCP_INFO, &info, &length);
+	flow->past_segments += info.tcpi_data_segs_out - flow->before.tcpi_data_segs_out;
+	flow->past_retransmitted += info.tcpi_total_retrans - flow->before.tcpi_total_retrans;
+}
+
+/* The next transfer uses a new connection; the old one stays open, so that no FIN is sent. */
+static void transfer_ended(int index)
+{
+	struct flow *flow = &flows[index];
+	struct epoll_event none = { 0 };
+
+	flow->transfers[flow->transfer_count - 1].end_ns = now_ns();
+	count_past(flow);
+	epoll_ctl(poll_fd, EPOLL_CTL_DEL, flow->fd, &none);
+	flow->open = flow->waits = false;
+	flow->before = (struct tcp_info){ 0 };
+	if (!flow->repeat)
+		return;
+	flow->repeat -= flow->repeat != ENDLESS;
+	if (!flow->stop_ns || now_ns() + flow->pause_ns < flow->stop_ns)
+		at(now_ns() + flow->pause_ns, START, index);
+}
+
+static void receive(int index)
+{
+	struct flow *flow = &flows[index];
+	ssize_t got;
+
+	if (flow->kind != TCP) {
+		while ((got = recv(flow->listener, NULL, 0, MSG_TRUNC)) >= 0) {
+			flow->packets_received++;
+			flow->received += got;
+		}
+		return;
+	}
+	got = recv(flow->accepted, NULL, MOST_READ, MSG_TRUNC);
+	if (got <= 0)
+		return;
+	flow->received += got;
+	flow->received_now += got;
+	if (flow->bytes && flow->received_now >= flow->bytes)
+		transfer_ended(index);
+}
+
+static void accept_connection(int index)
+{
+	struct flow *flow = &flows[index];
+	int fd = accept4(flow->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	flow->accepted = fd;
+	watch(fd, EPOLLIN, RECEIVER, index);
+}
+
+/* Sends one datagram and plans the next, from the planned time of this one, so that the rate is exact. */
+static void send_datagram(int index)
+{
+	struct flow *flow = &flows[index];
+	double gap_ns = 8e9 * flow->packet_bytes / flow->rate_bps;
+
+	if (flow->stop_ns && flow->next_send_ns >= flow->stop_ns)
+		return;
+	if (send(flow->fd, datagram, flow->packet_bytes - UDP_HEADERS, 0) >= 0)
+		flow->packets_sent++;
+	flow->send_at_ns += flow->kind == POISSON ? -log(uniform()) * gap_ns : gap_ns;
+	flow->next_send_ns = flow->send_at_ns;
+	if (flow->kind == CBR)
+		flow->next_send_ns += gap_ns * flow->gap_ppm / 1e6 * (uniform() - 0.5);
+	at(flow->next_send_ns, SEND, index);
+}
+
+/* ---- Measurement ------------------------------------------------------------------------------------------------- */
+
+static struct tcp_info info_of(const struct flow *flow)
+{
+	struct tcp_info info = { 0 };
+	socklen_t length = sizeof(info);
+
+	if (flow->kind == TCP && flow->open)
+		getsockopt(flow->fd, IPPROTO_TCP, TCP_INFO, &info, &length);
+	return info;
+}
+
+static void begin(void)
+{
+	for (struct flow *flow = flows; flow < flows + flow_count; flow++) {
+		flow->before = info_of(flow);
+		flow->past_segments = flow->past_retransmitted = 0;
+		flow->received_before = flow->received;
+		flow->packets_sent_before = flow->packets_sent;
+		flow->packets_received_before = flow->packets_received;
+	}
+}
+
+static void sample(void)
+{
+	uint64_t now = now_ns();
+
+	if (!samples) {
+		samples = fopen(RUN "/info.csv", "w");
+		check(samples, "info.csv", 0);
+		fputs("time_ns,flow,cwnd,ssthresh,srtt_us,unacked,sacked,lost,retransmitted,pacing_Bps,delivery_Bps,"
+		      "min_rtt_us,state\n", samples);
+	}
+	for (int index = 0; index < flow_count; index++) {
+		struct tcp_info info = info_of(&flows[index]);
+
+		if (flows[index].kind != TCP || !flows[index].open)
+			continue;
+		fprintf(samples, "%" PRIu64 ",%d,%u,%u,%u,%u,%u,%u,%u,%llu,%llu,%u,%u\n", now, index, info.tcpi_snd_cwnd,
+			info.tcpi_snd_ssthresh, info.tcpi_rtt, info.tcpi_unacked, info.tcpi_sacked, info.tcpi_lost,
+			info.tcpi_retrans, info.tcpi_pacing_rate, info.tcpi_delivery_rate, info.tcpi_min_rtt,
+			info.tcpi_ca_state);
+	}
+	at(now + sample_ns, SAMPLE, 0);
+}
+
+static void write_flow(FILE *out, const struct flow *flow)
+{
+	struct tcp_info info = info_of(flow);
+
+	fprintf(out, "{\"sender\":%d,\"receiver\":%d,\"kind\":\"%s\",\"received_bytes\":%" PRIu64, flow->sender,
+		flow->receiver, flow->kind == TCP ? "tcp" : "udp", flow->received - flow->received_before);
+	if (flow->kind != TCP) {
+		fprintf(out, ",\"sent_packets\":%" PRIu64 ",\"received_packets\":%" PRIu64 "}",
+			flow->packets_sent - flow->packets_sent_before, flow->packets_received - flow->packets_received_before);
+		return;
+	}
+	fprintf(out, ",\"sent_segments\":%" PRIu64 ",\"retransmitted_segments\":%" PRIu64,
+		flow->past_segments + info.tcpi_data_segs_out - flow->before.tcpi_data_segs_out,
+		flow->past_retransmitted + info.tcpi_total_retrans - flow->before.tcpi_total_retrans);
+	fprintf(out, ",\"rtt_us\":%u,\"min_rtt_us\":%u,\"cwnd\":%u,\"transfers\":[", info.tcpi_rtt, info.tcpi_min_rtt,
+		info.tcpi_snd_cwnd);
+	for (size_t one = 0; one < flow->transfer_count; one++)
+		if (flow->transfers[one].end_ns)
+			fprintf(out, "%s[%" PRIu64 ",%" PRIu64 "]", one ? "," : "", flow->transfers[one].start_ns,
+				flow->transfers[one].end_ns);
+	fputs("]}", out);
+}
+
+static void copy(const char *from, FILE *to)
+{
+	static char block[1 << 16];
+	int fd = open(from, O_RDONLY);
+	ssize_t got;
+
+	check(fd >= 0, from, 0);
+	while ((got = read(fd, block, sizeof(block))) > 0)
+		fwrite(block, 1, got, to);
+	close(fd);
+}
+
+static void end(void)
+{
+	FILE *out = fopen(RUN "/result.part", "w"), *trace;
+	struct utsname name;
+
+	check(out, "result.json", 0);
+	uname(&name);
+	fprintf(out, "{\"schema\":1,\"release\":\"%s\",\"window_ns\":[%" PRIu64 ",%" PRIu64 "],\"clock_ns_at_end\":%" PRIu64,
+		name.release, begin_ns, end_ns, now_ns());
+	fputs(",\n\"links\":", out);
+	copy("/proc/fairlane", out);
+	fputs(",\n\"flows\":[", out);
+	for (int index = 0; index < flow_count; index++) {
+		fputs(index ? ",\n " : "", out);
+		write_flow(out, &flows[index]);
+	}
+	fputs("]}\n", out);
+	check(!ferror(out) && !fclose(out), "result.json", 0);
+	trace = fopen(RUN "/trace.bin", "w");
+	check(trace, "trace.bin", 0);
+	copy("/proc/fairlane_trace", trace);
+	fclose(trace);
+	if (samples)
+		fclose(samples);
+	check(rename(RUN "/result.part", RUN "/result.json") == 0, "result.json", 0);
+	power_off();
+}
+
+/* ---- The plan ---------------------------------------------------------------------------------------------------- */
+
+static uint64_t number(char **words, int count, int index)
+{
+	char *rest;
+	uint64_t value;
+
+	if (index >= count)
+		fail("plan: \"%s\" lacks value %d", words[0], index);
+	value = strtoull(words[index], &rest, 10);
+	if (*rest)
+		fail("plan: \"%s\" has \"%s\", which is no number", words[0], words[index]);
+	return value;
+}
+
+static void add_flow(char **words, int count)
+{
+	struct flow *flow = &flows[flow_count];
+
+	if (flow_count == MOST_FLOWS)
+		fail("plan: at most %d flows", MOST_FLOWS);
+	flow->sender = number(words, count, 1);
+	flow->receiver = number(words, count, 2);
+	if (strcmp(words[0], "tcp") == 0) {
+		snprintf(flow->control, sizeof(flow->control), "%s", words[3]);
+		flow->ecn = number(words, count, 4);
+		flow->start_ns = number(words, count, 5);
+		flow->stop_ns = number(words, count, 6);
+		flow->bytes = number(words, count, 7);
+		flow->repeat = number(words, count, 8);
+		flow->repeat = flow->repeat ? flow->repeat - 1 : ENDLESS;
+		flow->pause_ns = number(words, count, 9);
+		flow->cap_bps = number(words, count, 10);
+		flow->mss = number(words, count, 11);
+		enter(flow->sender);
+		write_file("/proc/sys/net/ipv4/tcp_ecn", flow->ecn ? "1" : "0");
+		enter(-1);
+	} else {
+		flow->kind = strcmp(words[3], "cbr") == 0 ? CBR : POISSON;
+		flow->rate_bps = number(words, count, 4);
+		flow->packet_bytes = number(words, count, 5);
+		flow->gap_ppm = number(words, count, 6);
+		flow->ect = number(words, count, 7);
+		flow->start_ns = number(words, count, 8);
+		flow->stop_ns = number(words, count, 9);
+	}
+	listen_for(flow_count);
+	at(flow->start_ns, START, flow_count);
+	if (flow->stop_ns && flow->kind == TCP)
+		at(flow->stop_ns, STOP, flow_count);
+	flow_count++;
+}
+
+static void follow(char *line)
+{
+	char whole[LONGEST_LINE], *words[MOST_WORDS + 1];
+	int count = 0;
+
+	strcpy(whole, line);
+	for (char *word = strtok(line, " \n"); word && count < MOST_WORDS; word = strtok(NULL, " \n"))
+		words[count++] = word;
+	words[count] = NULL;
+	if (!count || *words[0] == '#')
+		return;
+	if (strcmp(words[0], "window") == 0) {
+		begin_ns = number(words, count, 1);
+		end_ns = number(words, count, 2);
+	} else if (strcmp(words[0], "link") == 0) {
+		char name[16];
+
+		write_file("/proc/fairlane", whole);
+		snprintf(name, sizeof(name), "l%" PRIu64, number(words, count, 1));
+		bring_up(name, -1);
+	} else if (strcmp(words[0], "tc") == 0) {
+		run_tc(words);
+	} else if (strcmp(words[0], "host") == 0) {
+		char command[64];
+		uint64_t host = number(words, count, 1);
+
+		snprintf(command, sizeof(command), "host %" PRIu64 " %d", host, count > 2 && strcmp(words[2], "tso") == 0);
+		add_host(host, command);
+	} else if (strcmp(words[0], "sysctl") == 0) {
+		set_sysctl(number(words, count, 1), words + 2, count - 2);
+	} else if (strcmp(words[0], "path") == 0 || strcmp(words[0], "trace") == 0) {
+		write_file("/proc/fairlane", whole);
+	} else if (strcmp(words[0], "tcp") == 0 || strcmp(words[0], "udp") == 0) {
+		add_flow(words, count);
+	} else if (strcmp(words[0], "info") == 0) {
+		sample_ns = number(words, count, 1);
+	} else {
+		fail("plan: \"%s\" is no directive", words[0]);
+	}
+}
+
+static void read_plan(void)
+{
+	FILE *plan = fopen(RUN "/plan", "r");
+	char line[LONGEST_LINE];
+
+	check(plan, "plan", 0);
+	while (fgets(line, sizeof(line), plan))
+		follow(line);
+	fclose(plan);
+	if (!end_ns)
+		fail("plan: has no window");
+}
+
+static void stop(int index)
+{
+	struct flow *flow = &flows[index];
+
+	flow->open = flow->waits = false;
+	flow->repeat = 0;
+	watch(flow->fd, 0, SENDER, index);
+}
+
+static void act(struct event event)
+{
+	switch (event.action) {
+	case START: start(event.flow); break;
+	case STOP: stop(event.flow); break;
+	case WRITE: accrue(event.flow); break;
+	case SEND: send_datagram(event.flow); break;
+	case BEGIN: begin(); break;
+	case END: end(); break;
+	case SAMPLE: sample(); break;
+	}
+}
+
+/* The traffic starts a second after the network is built, at a whole second: all is at rest by then. */
+static void start_clock(void)
+{
+	char command[96];
+
+	epoch_ns = 0;
+	epoch_ns = (now_ns() / 1000000000 + 2) * 1000000000;
+	snprintf(command, sizeof(command), "window %" PRIu64 " %" PRIu64 " %" PRIu64, epoch_ns, begin_ns, end_ns);
+	write_file("/proc/fairlane", command);
+	at(begin_ns, BEGIN, 0);
+	at(end_ns, END, 0);
+	if (sample_ns)
+		at(sample_ns, SAMPLE, 0);
+}
+
+static void set_timer(void)
+{
+	uint64_t due_ns = epoch_ns + heap[0].at_ns;
+	struct itimerspec when = { .it_value = { due_ns / 1000000000, due_ns % 1000000000 } };
+
+	timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+/* Reading the clock costs virtual time, so it is read only when the timer has expired. */
+static void act_on_time(void)
+{
+	while ((int64_t)(now_ns() - heap[0].at_ns) >= 0)
+		act(next_event());
+}
+
+static void loop(void)
+{
+	struct epoll_event events[256];
+
+	for (;;) {
+		uint64_t set_for_ns = heap[0].at_ns;
+		int count;
+
+		set_timer();
+		do {
+			count = epoll_wait(poll_fd, events, 256, -1);
+			for (int one = 0; one < count; one++) {
+				int flow = (uint32_t)events[one].data.u64;
+
+				switch (events[one].data.u64 >> 32) {
+				case TIMER: act_on_time(); break;
+				case RECEIVER: receive(flow); break;
+				case SENDER: write_more(flow); break;
+				case LISTENER: accept_connection(flow); break;
+				}
+			}
+		} while (heap[0].at_ns == set_for_ns);
+	}
+}
+
+int main(void)
+{
+	const char *folder = getenv("FAIRLANE_RUN"); /* NAME=value of the kernel's command line */
+	struct epoll_event event = { EPOLLIN, { .u64 = (uint64_t)TIMER << 32 } };
+	struct rlimit files = { 1 << 20, 1 << 20 };
+
+	if (!folder || mount("none", "/proc", "proc", 0, NULL) || mount("none", "/run", "tmpfs", 0, NULL) ||
+	    mkdir(RUN, 0755) || mount("none", RUN, "hostfs", 0, folder)) {
+		fprintf(stderr, "fairlane: cannot mount the run folder %s: %s\n", folder ? folder : "", strerror(errno));
+		power_off();
+	}
+	setrlimit(RLIMIT_NOFILE, &files);
+	first_namespace = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	source_fd = memfd_create("data", MFD_CLOEXEC);
+	check(ftruncate(source_fd, CHUNK_BYTES) == 0, "memory for data", 0);
+	epoll_ctl(poll_fd, EPOLL_CTL_ADD, timer_fd, &event);
+	check(getrandom(&random_state, sizeof(random_state), 0) > 0, "random numbers", 0);
+	read_plan();
+	start_clock();
+	loop();
+}

@@ -1,0 +1,687 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * Links, hosts and delays of a scenario, for a kernel that runs in virtual time.
+ *
+ * A link `lN` sends one packet at a time at its rate and stops its queue meanwhile, so its root qdisc is the queue of
+ * the simulated port. The packet then travels the link's delay and enters the next link of its path, or its receiver.
+ * A host `h` has no queue and no rate. Packets of a receiver travel the reverse delay of the path.
+ *
+ * Commands are written to /proc/fairlane, one a write; reading it gives the counters of the window as JSON.
+ * /proc/fairlane_trace gives the packets that were traced.
+ *
+ * There are no locks: the kernel has one processor, and all packets are handled with softirqs disabled.
+ */
+#include <linux/etherdevice.h>
+#include <linux/hrtimer.h>
+#include <linux/if_arp.h>
+#include <linux/inetdevice.h>
+#include <linux/init.h>
+#include <linux/ip.h>
+#include <linux/netdevice.h>
+#include <linux/nsproxy.h>
+#include <linux/proc_fs.h>
+#include <linux/rtnetlink.h>
+#include <linux/seq_file.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include <linux/version.h>
+#include <linux/xarray.h>
+#include <net/inet_ecn.h>
+#include <net/ip.h>
+#include <net/net_namespace.h>
+#include <net/sch_generic.h>
+
+#define MTU_BYTES 1500
+#define MOST_LINKS 1024
+#define MOST_HOSTS 4096
+#define MOST_FLOWS 16384
+#define MOST_HOPS 16
+/* Host N has the address 10.1.0.1 + N; the receiver of flow N has the port 10000 + N. */
+#define FIRST_ADDRESS 0x0a010001u
+#define FIRST_PORT 10000u
+
+/* Histograms: exact below 128, then 64 buckets to a power of two, up to 2^40. */
+#define EXACT_BUCKETS 128
+#define OCTAVE_BUCKETS 64
+#define LARGEST_LOG2 40
+#define BUCKETS (EXACT_BUCKETS + (LARGEST_LOG2 - 7) * OCTAVE_BUCKETS)
+
+struct link;
+
+/* Packets that travel a constant delay, in order. */
+struct line {
+	struct sk_buff_head packets;
+	struct hrtimer timer;
+	u64 delay_ns;
+	void (*deliver)(struct line *line, struct sk_buff *skb);
+};
+
+/* Kept in skb->cb only while a packet is on a line; qdiscs overwrite it. */
+struct on_line {
+	u64 due_ns;
+};
+
+struct route {
+	struct net_device *sender, *receiver;
+	struct line reverse;
+	u32 hops;
+	struct link *links[MOST_HOPS];
+};
+
+struct share {
+	u64 arrived_packets, arrived_bytes, sent_packets, sent_bytes, dropped_packets, dropped_bytes, marked_packets;
+	u64 delay_ns, delay_most_ns;
+	u32 delays[BUCKETS];
+};
+
+struct link {
+	struct net_device *dev;
+	u32 index;
+	struct line line;
+	u64 bits_per_second;
+	u64 remainder; /* of the division that gives the time of a packet */
+	struct hrtimer sent;
+	struct sk_buff *sending;
+	u64 started_ns;
+	struct xarray users;
+	/* Counters of the window. */
+	u64 sent_packets, sent_bytes, busy_ns;
+	u64 level_packets, level_bytes, level_since_ns, level_most;
+	u64 packet_ns, byte_ns;
+	u64 levels_ns[BUCKETS];
+};
+
+/* One packet of a trace: 32 bytes, little-endian. */
+struct traced {
+	__le64 time_ns;
+	__le32 sequence;
+	__le16 flow, host, length, queue;
+	u8 event, ecn;
+	u8 spare[10];
+} __packed;
+enum { ARRIVED, STARTED, DROPPED };
+
+static struct link *links[MOST_LINKS];
+static struct net_device *hosts[MOST_HOSTS];
+static DEFINE_XARRAY(paths); /* by sender and receiver */
+static u64 epoch_ns, begin_ns, end_ns = U64_MAX;
+static u32 first_sequence[MOST_FLOWS];
+static struct traced *trace;
+static u32 trace_link, trace_size, trace_used;
+
+/* ---- Time, histograms -------------------------------------------------------------------------------------------- */
+
+static void timer_setup_soft(struct hrtimer *timer, enum hrtimer_restart (*expired)(struct hrtimer *))
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup(timer, expired, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+#else
+	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	timer->function = expired;
+#endif
+}
+
+static bool in_window(u64 now_ns)
+{
+	return now_ns >= begin_ns && now_ns < end_ns;
+}
+
+static u32 bucket(u64 value)
+{
+	u32 log2;
+
+	if (value < EXACT_BUCKETS)
+		return value;
+	log2 = min_t(u32, ilog2(value), LARGEST_LOG2 - 1);
+	value = min_t(u64, value, (1ull << LARGEST_LOG2) - 1);
+	return EXACT_BUCKETS + (log2 - 7) * OCTAVE_BUCKETS + (value >> (log2 - 6)) - OCTAVE_BUCKETS;
+}
+
+static u64 lower_bound(u32 bucket)
+{
+	u32 above = bucket - EXACT_BUCKETS;
+
+	if (bucket < EXACT_BUCKETS)
+		return bucket;
+	return (u64)(OCTAVE_BUCKETS + above % OCTAVE_BUCKETS) << (above / OCTAVE_BUCKETS + 1);
+}
+
+/* ---- Packets ----------------------------------------------------------------------------------------------------- */
+
+static u32 host_of(__be32 address)
+{
+	return ntohl(address) - FIRST_ADDRESS;
+}
+
+/* TCP and UDP have their ports at the same offset. */
+static u32 flow_of(const struct sk_buff *skb)
+{
+	const struct udphdr *udp = (const void *)(skb_network_header(skb) + ip_hdrlen(skb));
+
+	return ntohs(udp->dest) - FIRST_PORT;
+}
+
+static u8 ecn_of(const struct sk_buff *skb)
+{
+	return ip_hdr(skb)->tos & INET_ECN_MASK;
+}
+
+static struct route *route_of(u32 sender, u32 receiver)
+{
+	return xa_load(&paths, sender * MOST_HOSTS + receiver);
+}
+
+/*
+ * While a packet waits in a link, its mark holds when it came, in units of 64 ns, and its ECN bits then. No qdisc that
+ * the plane offers reads the mark.
+ */
+static u32 arrival_mark(u64 now_ns, u8 ecn)
+{
+	return (u32)(now_ns >> 6) << 2 | ecn;
+}
+
+static u64 waited_ns(u64 now_ns, u32 mark)
+{
+	return (u64)(((u32)(now_ns >> 6) - (mark >> 2)) & 0x3fffffff) << 6;
+}
+
+static u32 sequence_of(const struct sk_buff *skb, u32 flow)
+{
+	const struct tcphdr *tcp = (const void *)(skb_network_header(skb) + ip_hdrlen(skb));
+
+	if (ip_hdr(skb)->protocol != IPPROTO_TCP)
+		return ntohs(ip_hdr(skb)->id);
+	if (tcp->syn)
+		first_sequence[flow] = ntohl(tcp->seq) + 1;
+	return ntohl(tcp->seq) - first_sequence[flow];
+}
+
+static void trace_packet(struct link *link, struct sk_buff *skb, u8 event, u8 ecn, u64 now_ns)
+{
+	u32 flow = flow_of(skb);
+	struct traced *at;
+
+	if (link->index != trace_link || trace_used == trace_size || flow >= MOST_FLOWS)
+		return;
+	at = &trace[trace_used++];
+	at->time_ns = cpu_to_le64(now_ns - epoch_ns);
+	at->sequence = cpu_to_le32(sequence_of(skb, flow));
+	at->flow = cpu_to_le16(flow);
+	at->host = cpu_to_le16(host_of(ip_hdr(skb)->saddr));
+	at->length = cpu_to_le16(skb->len);
+	at->queue = cpu_to_le16(link->level_packets);
+	at->event = event;
+	at->ecn = ecn;
+}
+
+/* ---- Lines ------------------------------------------------------------------------------------------------------- */
+
+static void line_arm(struct line *line)
+{
+	struct sk_buff *first = skb_peek(&line->packets);
+
+	if (first)
+		hrtimer_start(&line->timer, ns_to_ktime(((struct on_line *)first->cb)->due_ns), HRTIMER_MODE_ABS_SOFT);
+}
+
+static enum hrtimer_restart line_expired(struct hrtimer *timer)
+{
+	struct line *line = container_of(timer, struct line, timer);
+	u64 now_ns = ktime_get_ns();
+	struct sk_buff *skb;
+
+	while ((skb = skb_peek(&line->packets)) && ((struct on_line *)skb->cb)->due_ns <= now_ns) {
+		__skb_unlink(skb, &line->packets);
+		line->deliver(line, skb);
+	}
+	line_arm(line);
+	return HRTIMER_NORESTART;
+}
+
+static void line_enter(struct line *line, struct sk_buff *skb)
+{
+	((struct on_line *)skb->cb)->due_ns = ktime_get_ns() + line->delay_ns;
+	__skb_queue_tail(&line->packets, skb);
+	if (line->packets.qlen == 1)
+		line_arm(line);
+}
+
+static void line_setup(struct line *line, u64 delay_ns, void (*deliver)(struct line *, struct sk_buff *))
+{
+	__skb_queue_head_init(&line->packets);
+	timer_setup_soft(&line->timer, line_expired);
+	line->delay_ns = delay_ns;
+	line->deliver = deliver;
+}
+
+static void receive(struct net_device *dev, struct sk_buff *skb)
+{
+	skb->dev = dev;
+	skb->pkt_type = PACKET_HOST;
+	skb->ip_summed = CHECKSUM_UNNECESSARY;
+	skb->mark = 0;
+	skb_reset_mac_header(skb);
+	dev_sw_netstats_rx_add(dev, skb->len);
+	netif_receive_skb(skb);
+}
+
+/* ---- Links ------------------------------------------------------------------------------------------------------- */
+
+static struct Qdisc *root_of(struct link *link)
+{
+	return rcu_dereference_bh(netdev_get_tx_queue(link->dev, 0)->qdisc);
+}
+
+/* Accounts for the time since the last event, during which `packets` and `bytes` waited. */
+static void integrate(struct link *link, u64 now_ns, u64 packets, u64 bytes)
+{
+	u64 from_ns = max(link->level_since_ns, begin_ns), to_ns = min(now_ns, end_ns);
+
+	if (to_ns > from_ns) {
+		link->packet_ns += packets * (to_ns - from_ns);
+		link->byte_ns += bytes * (to_ns - from_ns);
+		link->levels_ns[bucket(packets)] += to_ns - from_ns;
+		link->level_most = max(link->level_most, packets);
+	}
+	link->level_since_ns = now_ns;
+}
+
+static void read_level(struct link *link)
+{
+	struct Qdisc *root = root_of(link);
+
+	link->level_packets = qdisc_qlen_sum(root);
+	link->level_bytes = root->qstats.backlog;
+}
+
+static struct share *share_of(struct link *link, u32 host)
+{
+	struct share *user = xa_load(&link->users, host);
+
+	if (!user) {
+		user = kzalloc(sizeof(*user), GFP_ATOMIC);
+		if (!user || xa_is_err(xa_store(&link->users, host, user, GFP_ATOMIC)))
+			panic("fairlane: no memory for the users of %s", link->dev->name);
+	}
+	return user;
+}
+
+/* A packet that is freed while it waits was dropped by the qdisc. */
+static void dropped(struct sk_buff *skb)
+{
+	struct link *link = *(struct link **)netdev_priv(skb->dev);
+	struct share *user = share_of(link, host_of(ip_hdr(skb)->saddr));
+	u64 now_ns = ktime_get_ns();
+
+	if (in_window(now_ns)) {
+		user->dropped_packets++;
+		user->dropped_bytes += skb->len;
+	}
+	trace_packet(link, skb, DROPPED, skb->mark & INET_ECN_MASK, now_ns);
+}
+
+static void link_enter(struct link *link, struct sk_buff *skb)
+{
+	struct share *user = share_of(link, host_of(ip_hdr(skb)->saddr));
+	u64 now_ns = ktime_get_ns();
+
+	/* The level may have fallen since the last event: a qdisc may drop all it has when it is asked for a packet. */
+	read_level(link);
+	integrate(link, now_ns, link->level_packets, link->level_bytes);
+	if (in_window(now_ns)) {
+		user->arrived_packets++;
+		user->arrived_bytes += skb->len;
+	}
+	trace_packet(link, skb, ARRIVED, ecn_of(skb), now_ns);
+	skb->dev = link->dev;
+	skb->mark = arrival_mark(now_ns, ecn_of(skb));
+	skb->destructor = dropped;
+	dev_queue_xmit(skb);
+	read_level(link);
+}
+
+static netdev_tx_t link_xmit(struct sk_buff *skb, struct net_device *dev)
+{
+	struct link *link = *(struct link **)netdev_priv(dev);
+	u64 now_ns = ktime_get_ns(), waited = waited_ns(now_ns, skb->mark), bits_ns = skb->len * 8ull * NSEC_PER_SEC;
+
+	skb->destructor = NULL;
+	integrate(link, now_ns, link->level_packets, link->level_bytes);
+	read_level(link);
+	if (in_window(now_ns)) {
+		struct share *user = share_of(link, host_of(ip_hdr(skb)->saddr));
+
+		user->sent_packets++;
+		user->sent_bytes += skb->len;
+		user->marked_packets += ecn_of(skb) == INET_ECN_CE && (skb->mark & INET_ECN_MASK) != INET_ECN_CE;
+		user->delay_ns += waited;
+		user->delay_most_ns = max(user->delay_most_ns, waited);
+		user->delays[bucket(waited)]++;
+	}
+	trace_packet(link, skb, STARTED, ecn_of(skb), now_ns);
+	link->sending = skb;
+	link->started_ns = now_ns;
+	netif_stop_queue(dev);
+	now_ns += div64_u64_rem(bits_ns + link->remainder, link->bits_per_second, &link->remainder);
+	hrtimer_start(&link->sent, ns_to_ktime(now_ns), HRTIMER_MODE_ABS_SOFT);
+	return NETDEV_TX_OK;
+}
+
+static enum hrtimer_restart link_sent(struct hrtimer *timer)
+{
+	struct link *link = container_of(timer, struct link, sent);
+	u64 now_ns = ktime_get_ns(), from_ns = max(link->started_ns, begin_ns), to_ns = min(now_ns, end_ns);
+	struct sk_buff *skb = link->sending;
+
+	link->sending = NULL;
+	if (to_ns > from_ns)
+		link->busy_ns += to_ns - from_ns;
+	if (in_window(now_ns)) {
+		link->sent_packets++;
+		link->sent_bytes += skb->len;
+	}
+	line_enter(&link->line, skb);
+	netif_wake_queue(link->dev);
+	return HRTIMER_NORESTART;
+}
+
+static void link_deliver(struct line *line, struct sk_buff *skb)
+{
+	struct link *link = container_of(line, struct link, line);
+	struct route *path = route_of(host_of(ip_hdr(skb)->saddr), host_of(ip_hdr(skb)->daddr));
+	u32 hop;
+
+	for (hop = 0; path->links[hop] != link; hop++)
+		;
+	if (hop + 1 < path->hops)
+		link_enter(path->links[hop + 1], skb);
+	else
+		receive(path->receiver, skb);
+}
+
+static const struct net_device_ops link_ops = { .ndo_start_xmit = link_xmit };
+
+/* ---- Hosts ------------------------------------------------------------------------------------------------------- */
+
+static void reverse_deliver(struct line *line, struct sk_buff *skb)
+{
+	receive(container_of(line, struct route, reverse)->sender, skb);
+}
+
+static netdev_tx_t host_xmit(struct sk_buff *skb, struct net_device *dev)
+{
+	u32 from = host_of(ip_hdr(skb)->saddr), to = host_of(ip_hdr(skb)->daddr);
+	struct route *forward, *reverse;
+
+	if (skb->protocol != htons(ETH_P_IP) || from >= MOST_HOSTS || to >= MOST_HOSTS)
+		goto lost;
+	skb_orphan(skb);
+	skb_scrub_packet(skb, true);
+	skb_clear_hash(skb);
+	skb->priority = 0;
+	forward = route_of(from, to);
+	reverse = route_of(to, from);
+	if (forward)
+		link_enter(forward->links[0], skb);
+	else if (reverse)
+		line_enter(&reverse->reverse, skb);
+	else
+		goto lost;
+	return NETDEV_TX_OK;
+lost:
+	kfree_skb(skb);
+	return NETDEV_TX_OK;
+}
+
+static const struct net_device_ops host_ops = { .ndo_start_xmit = host_xmit };
+
+static void setup_device(struct net_device *dev)
+{
+	dev->type = ARPHRD_NONE;
+	dev->flags = IFF_NOARP | IFF_POINTOPOINT;
+	dev->mtu = MTU_BYTES;
+	dev->max_mtu = MTU_BYTES;
+	dev->tx_queue_len = 1000;
+	dev->features = dev->hw_features = NETIF_F_SG | NETIF_F_FRAGLIST | NETIF_F_HW_CSUM | NETIF_F_HIGHDMA;
+	dev->pcpu_stat_type = NETDEV_PCPU_STAT_TSTATS;
+}
+
+static struct net_device *new_device(const char *name, const struct net_device_ops *ops, u32 private_bytes)
+{
+	struct net_device *dev = alloc_netdev(private_bytes, name, NET_NAME_USER, setup_device);
+
+	if (!dev)
+		return NULL;
+	dev->netdev_ops = ops;
+	dev_net_set(dev, current->nsproxy->net_ns);
+	return dev;
+}
+
+/* ---- Commands ---------------------------------------------------------------------------------------------------- */
+
+static int add_link(u32 index, u64 bits_per_second, u64 delay_ns)
+{
+	struct link *link;
+	char name[IFNAMSIZ];
+	int error;
+
+	if (index >= MOST_LINKS || links[index] || !bits_per_second)
+		return -EINVAL;
+	link = kvzalloc(sizeof(*link), GFP_KERNEL);
+	if (!link)
+		return -ENOMEM;
+	snprintf(name, sizeof(name), "l%u", index);
+	link->dev = new_device(name, &link_ops, sizeof(struct link *));
+	if (!link->dev)
+		return -ENOMEM;
+	*(struct link **)netdev_priv(link->dev) = link;
+	link->index = index;
+	link->bits_per_second = bits_per_second;
+	xa_init(&link->users);
+	line_setup(&link->line, delay_ns, link_deliver);
+	timer_setup_soft(&link->sent, link_sent);
+	error = register_netdev(link->dev);
+	if (!error)
+		links[index] = link;
+	return error;
+}
+
+static int add_host(u32 index, bool tso)
+{
+	struct net_device *dev;
+	int error;
+
+	if (index >= MOST_HOSTS || hosts[index])
+		return -EINVAL;
+	dev = new_device("h", &host_ops, 0);
+	if (!dev)
+		return -ENOMEM;
+	dev->priv_flags |= IFF_NO_QUEUE;
+	if (!tso) /* TCP builds large segments for every device, unless the device takes one at a time. */
+		netif_set_tso_max_segs(dev, 1);
+	error = register_netdev(dev);
+	if (!error)
+		hosts[index] = dev;
+	return error;
+}
+
+static int add_path(u32 sender, u32 receiver, u64 reverse_delay_ns, char *rest)
+{
+	struct route *path;
+	char *word;
+	u32 index;
+
+	if (sender >= MOST_HOSTS || receiver >= MOST_HOSTS || !hosts[sender] || !hosts[receiver])
+		return -EINVAL;
+	path = kzalloc(sizeof(*path), GFP_KERNEL);
+	if (!path)
+		return -ENOMEM;
+	path->sender = hosts[sender];
+	path->receiver = hosts[receiver];
+	line_setup(&path->reverse, reverse_delay_ns, reverse_deliver);
+	while ((word = strsep(&rest, " ")) != NULL) {
+		if (!*word)
+			continue;
+		if (path->hops == MOST_HOPS || kstrtou32(word, 10, &index) || index >= MOST_LINKS || !links[index])
+			return -EINVAL;
+		path->links[path->hops++] = links[index];
+	}
+	if (!path->hops)
+		return -EINVAL;
+	return xa_err(xa_store(&paths, sender * MOST_HOSTS + receiver, path, GFP_KERNEL));
+}
+
+static int start_trace(u32 link, u32 size)
+{
+	trace = kvcalloc(size, sizeof(*trace), GFP_KERNEL);
+	if (!trace)
+		return -ENOMEM;
+	trace_link = link;
+	trace_size = size;
+	return 0;
+}
+
+static int command(char *line)
+{
+	u64 a, b, c;
+	int used = 0;
+
+	if (sscanf(line, "link %llu %llu %llu", &a, &b, &c) == 3)
+		return add_link(a, b, c);
+	if (sscanf(line, "host %llu %llu", &a, &b) == 2)
+		return add_host(a, b);
+	if (sscanf(line, "path %llu %llu %llu %n", &a, &b, &c, &used) == 3 && used)
+		return add_path(a, b, c, line + used);
+	if (sscanf(line, "trace %llu %llu", &a, &b) == 2)
+		return start_trace(a, b);
+	if (sscanf(line, "window %llu %llu %llu", &a, &b, &c) == 3) {
+		epoch_ns = a;
+		begin_ns = a + b;
+		end_ns = a + c;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static ssize_t take_command(struct file *file, const char __user *from, size_t length, loff_t *offset)
+{
+	char line[512];
+	int error;
+
+	if (length >= sizeof(line))
+		return -E2BIG;
+	if (copy_from_user(line, from, length))
+		return -EFAULT;
+	line[length] = 0;
+	error = command(strim(line));
+	return error ?: length;
+}
+
+/* ---- Results ----------------------------------------------------------------------------------------------------- */
+
+#define FIELD(seq, of, name) seq_printf(seq, ",\"" #name "\":%llu", (of)->name)
+
+static void show_user(struct seq_file *seq, unsigned long host, const struct share *user)
+{
+	const char *comma = "";
+	u32 index;
+
+	seq_printf(seq, "{\"host\":%lu", host);
+	FIELD(seq, user, arrived_packets);
+	FIELD(seq, user, arrived_bytes);
+	FIELD(seq, user, sent_packets);
+	FIELD(seq, user, sent_bytes);
+	FIELD(seq, user, dropped_packets);
+	FIELD(seq, user, dropped_bytes);
+	FIELD(seq, user, marked_packets);
+	FIELD(seq, user, delay_ns);
+	FIELD(seq, user, delay_most_ns);
+	seq_puts(seq, ",\"delay_histogram\":[");
+	for (index = 0; index < BUCKETS; index++) {
+		if (!user->delays[index])
+			continue;
+		seq_printf(seq, "%s[%llu,%u]", comma, lower_bound(index), user->delays[index]);
+		comma = ",";
+	}
+	seq_puts(seq, "]}");
+}
+
+static void show_link(struct seq_file *seq, struct link *link)
+{
+	const char *comma = "";
+	struct share *user;
+	unsigned long host;
+	u32 index;
+
+	local_bh_disable();
+	integrate(link, ktime_get_ns(), link->level_packets, link->level_bytes);
+	local_bh_enable();
+	seq_printf(seq, "{\"name\":\"%s\"", link->dev->name);
+	FIELD(seq, link, sent_packets);
+	FIELD(seq, link, sent_bytes);
+	FIELD(seq, link, busy_ns);
+	seq_printf(seq, ",\"queue_packet_ns\":%llu", link->packet_ns);
+	seq_printf(seq, ",\"queue_byte_ns\":%llu", link->byte_ns);
+	seq_printf(seq, ",\"queue_most_packets\":%llu", link->level_most);
+	seq_puts(seq, ",\"queue_histogram\":[");
+	for (index = 0; index < BUCKETS; index++) {
+		if (!link->levels_ns[index])
+			continue;
+		seq_printf(seq, "%s[%llu,%llu]", comma, lower_bound(index), link->levels_ns[index]);
+		comma = ",";
+	}
+	seq_puts(seq, "],\"users\":[");
+	comma = "";
+	xa_for_each(&link->users, host, user) {
+		seq_puts(seq, comma);
+		show_user(seq, host, user);
+		comma = ",\n  ";
+	}
+	seq_puts(seq, "]}");
+}
+
+static int show_links(struct seq_file *seq, void *unused)
+{
+	const char *comma = "";
+	u32 index;
+
+	seq_puts(seq, "[");
+	for (index = 0; index < MOST_LINKS; index++) {
+		if (!links[index])
+			continue;
+		seq_puts(seq, comma);
+		show_link(seq, links[index]);
+		comma = ",\n ";
+	}
+	seq_puts(seq, "]");
+	return 0;
+}
+
+static int open_links(struct inode *inode, struct file *file)
+{
+	return single_open(file, show_links, NULL);
+}
+
+static ssize_t read_trace(struct file *file, char __user *to, size_t length, loff_t *offset)
+{
+	return simple_read_from_buffer(to, length, offset, trace, trace_used * sizeof(*trace));
+}
+
+static const struct proc_ops links_file = {
+	.proc_open = open_links,
+	.proc_read = seq_read,
+	.proc_lseek = seq_lseek,
+	.proc_release = single_release,
+	.proc_write = take_command,
+};
+static const struct proc_ops trace_file = { .proc_read = read_trace };
+
+static int __init fairlane_init(void)
+{
+	BUILD_BUG_ON(IS_ENABLED(CONFIG_SMP));
+	BUILD_BUG_ON(sizeof(struct traced) != 32);
+	if (!proc_create("fairlane", 0600, NULL, &links_file) || !proc_create("fairlane_trace", 0400, NULL, &trace_file))
+		return -ENOMEM;
+	return 0;
+}
+device_initcall(fairlane_init);
