@@ -807,13 +807,16 @@ static void loop(void)
 
 int main(void)
 {
-	const char *folder = getenv("FAIRLANE_RUN"); /* NAME=value of the kernel's command line */
 	struct epoll_event event = { EPOLLIN, { .u64 = (uint64_t)TIMER << 32 } };
 	struct rlimit files = { 1 << 20, 1 << 20 };
 
-	if (!folder || mount("none", "/proc", "proc", 0, NULL) || mount("none", "/run", "tmpfs", 0, NULL) ||
-	    mkdir(RUN, 0755) || mount("none", RUN, "hostfs", 0, folder)) {
-		fprintf(stderr, "fairlane: cannot mount the run folder %s: %s\n", folder ? folder : "", strerror(errno));
+	/*
+	 * The run folder is the working directory of the kernel on the host. A path on the command line would seed the
+	 * kernel's random numbers, and each run would differ.
+	 */
+	if (mount("none", "/proc", "proc", 0, NULL) || mount("none", "/run", "tmpfs", 0, NULL) || mkdir(RUN, 0755) ||
+	    mount("none", RUN, "hostfs", 0, "/proc/self/cwd")) {
+		fprintf(stderr, "fairlane: cannot mount the run folder: %s\n", strerror(errno));
 		power_off();
 	}
 	setrlimit(RLIMIT_NOFILE, &files);

@@ -320,6 +320,17 @@ static void dropped(struct sk_buff *skb)
 	trace_packet(link, skb, DROPPED, skb->mark & INET_ECN_MASK, now_ns);
 }
 
+/* sch_fq takes a packet from its owner when it comes, which looks like a drop until the packet is sent. */
+static void not_dropped(struct link *link, struct sk_buff *skb, u64 arrived_ns)
+{
+	struct share *user = share_of(link, host_of(ip_hdr(skb)->saddr));
+
+	if (in_window(arrived_ns)) {
+		user->dropped_packets--;
+		user->dropped_bytes -= skb->len;
+	}
+}
+
 static void link_enter(struct link *link, struct sk_buff *skb)
 {
 	struct share *user = share_of(link, host_of(ip_hdr(skb)->saddr));
@@ -345,6 +356,8 @@ static netdev_tx_t link_xmit(struct sk_buff *skb, struct net_device *dev)
 	struct link *link = *(struct link **)netdev_priv(dev);
 	u64 now_ns = ktime_get_ns(), waited = waited_ns(now_ns, skb->mark), bits_ns = skb->len * 8ull * NSEC_PER_SEC;
 
+	if (!skb->destructor)
+		not_dropped(link, skb, now_ns - waited);
 	skb->destructor = NULL;
 	integrate(link, now_ns, link->level_packets, link->level_bytes);
 	read_level(link);
