@@ -423,6 +423,8 @@ static void start(int index)
 {
 	struct flow *flow = &flows[index];
 
+	if (flow->stop_ns && now_ns() >= flow->stop_ns)
+		return;
 	if (flow->kind == TCP) {
 		start_transfer(index);
 		return;
@@ -455,6 +457,7 @@ static void transfer_ended(int index)
 	count_past(flow);
 	epoll_ctl(poll_fd, EPOLL_CTL_DEL, flow->fd, &none);
 	flow->open = flow->waits = false;
+	flow->fd = 0;
 	flow->before = (struct tcp_info){ 0 };
 	if (!flow->repeat)
 		return;
@@ -469,10 +472,9 @@ static void receive(int index)
 	ssize_t got;
 
 	if (flow->kind != TCP) {
-		while ((got = recv(flow->listener, NULL, 0, MSG_TRUNC)) >= 0) {
-			flow->packets_received++;
-			flow->received += got;
-		}
+		got = recv(flow->listener, NULL, 0, MSG_TRUNC);
+		flow->packets_received += got >= 0;
+		flow->received += got >= 0 ? got : 0;
 		return;
 	}
 	got = recv(flow->accepted, NULL, MOST_READ, MSG_TRUNC);
@@ -519,7 +521,7 @@ static struct tcp_info info_of(const struct flow *flow)
 	struct tcp_info info = { 0 };
 	socklen_t length = sizeof(info);
 
-	if (flow->kind == TCP && flow->open)
+	if (flow->kind == TCP && flow->fd)
 		getsockopt(flow->fd, IPPROTO_TCP, TCP_INFO, &info, &length);
 	return info;
 }
@@ -734,7 +736,8 @@ static void stop(int index)
 
 	flow->open = flow->waits = false;
 	flow->repeat = 0;
-	watch(flow->fd, 0, SENDER, index);
+	if (flow->fd)
+		watch(flow->fd, 0, SENDER, index);
 }
 
 static void act(struct event event)
