@@ -437,12 +437,20 @@ static void start(int index)
 	at(flow->next_send_ns, SEND, index);
 }
 
-static void count_past(struct flow *flow)
+static struct tcp_info info_of(int fd)
 {
 	struct tcp_info info = { 0 };
 	socklen_t length = sizeof(info);
 
-	getsockopt(flow->fd, IPPROTO_TCP, TCP_INFO, &info, &length);
+	if (fd > 0)
+		getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length);
+	return info;
+}
+
+static void count_past(struct flow *flow)
+{
+	struct tcp_info info = info_of(flow->fd);
+
 	flow->past_segments += info.tcpi_data_segs_out - flow->before.tcpi_data_segs_out;
 	flow->past_retransmitted += info.tcpi_total_retrans - flow->before.tcpi_total_retrans;
 }
@@ -490,11 +498,17 @@ static void accept_connection(int index)
 {
 	struct flow *flow = &flows[index];
 	int fd = accept4(flow->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	char command[32];
 
 	if (fd < 0)
 		return;
 	flow->accepted = fd;
-	watch(fd, EPOLLIN, RECEIVER, index);
+	if (flow->bytes) {
+		watch(fd, EPOLLIN, RECEIVER, index);
+		return;
+	}
+	snprintf(command, sizeof(command), "sink %d", fd);
+	write_file("/proc/fairlane", command);
 }
 
 /* Sends one datagram and plans the next, from the planned time of this one, so that the rate is exact. */
@@ -516,22 +530,23 @@ static void send_datagram(int index)
 
 /* ---- Measurement ------------------------------------------------------------------------------------------------- */
 
-static struct tcp_info info_of(const struct flow *flow)
+static int tcp_fd(const struct flow *flow)
 {
-	struct tcp_info info = { 0 };
-	socklen_t length = sizeof(info);
+	return flow->kind == TCP ? flow->fd : 0;
+}
 
-	if (flow->kind == TCP && flow->fd)
-		getsockopt(flow->fd, IPPROTO_TCP, TCP_INFO, &info, &length);
-	return info;
+/* Payload that the application has received: the kernel reads for endless flows. */
+static uint64_t received(const struct flow *flow)
+{
+	return flow->kind == TCP && !flow->bytes ? info_of(flow->accepted).tcpi_bytes_received : flow->received;
 }
 
 static void begin(void)
 {
 	for (struct flow *flow = flows; flow < flows + flow_count; flow++) {
-		flow->before = info_of(flow);
+		flow->before = info_of(tcp_fd(flow));
 		flow->past_segments = flow->past_retransmitted = 0;
-		flow->received_before = flow->received;
+		flow->received_before = received(flow);
 		flow->packets_sent_before = flow->packets_sent;
 		flow->packets_received_before = flow->packets_received;
 	}
@@ -548,7 +563,7 @@ static void sample(void)
 		      "min_rtt_us,state\n", samples);
 	}
 	for (int index = 0; index < flow_count; index++) {
-		struct tcp_info info = info_of(&flows[index]);
+		struct tcp_info info = info_of(tcp_fd(&flows[index]));
 
 		if (flows[index].kind != TCP || !flows[index].open)
 			continue;
@@ -562,10 +577,10 @@ static void sample(void)
 
 static void write_flow(FILE *out, const struct flow *flow)
 {
-	struct tcp_info info = info_of(flow);
+	struct tcp_info info = info_of(tcp_fd(flow));
 
 	fprintf(out, "{\"sender\":%d,\"receiver\":%d,\"kind\":\"%s\",\"received_bytes\":%" PRIu64, flow->sender,
-		flow->receiver, flow->kind == TCP ? "tcp" : "udp", flow->received - flow->received_before);
+		flow->receiver, flow->kind == TCP ? "tcp" : "udp", received(flow) - flow->received_before);
 	if (flow->kind != TCP) {
 		fprintf(out, ",\"sent_packets\":%" PRIu64 ",\"received_packets\":%" PRIu64 "}",
 			flow->packets_sent - flow->packets_sent_before, flow->packets_received - flow->packets_received_before);

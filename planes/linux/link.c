@@ -19,6 +19,7 @@
 #include <linux/ip.h>
 #include <linux/netdevice.h>
 #include <linux/nsproxy.h>
+#include <linux/net.h>
 #include <linux/proc_fs.h>
 #include <linux/rtnetlink.h>
 #include <linux/seq_file.h>
@@ -30,6 +31,7 @@
 #include <net/ip.h>
 #include <net/net_namespace.h>
 #include <net/sch_generic.h>
+#include <net/tcp.h>
 
 #define MTU_BYTES 1500
 #define MOST_LINKS 1024
@@ -470,6 +472,40 @@ static struct net_device *new_device(const char *name, const struct net_device_o
 	return dev;
 }
 
+/* ---- Receivers --------------------------------------------------------------------------------------------------- */
+
+static int discard(read_descriptor_t *descriptor, struct sk_buff *skb, unsigned int offset, size_t bytes)
+{
+	return bytes;
+}
+
+static void drain(struct sock *sk)
+{
+	read_descriptor_t descriptor = { .count = 1 };
+
+	tcp_read_sock(sk, &descriptor, discard);
+}
+
+/*
+ * An application that reads at once, without the system calls: they would be most of the cost of a packet.
+ * `fd` is a connection of the calling process.
+ */
+static int add_sink(int fd)
+{
+	struct socket *sock;
+	int error;
+
+	sock = sockfd_lookup(fd, &error);
+	if (!sock)
+		return error;
+	lock_sock(sock->sk);
+	sock->sk->sk_data_ready = drain;
+	drain(sock->sk);
+	release_sock(sock->sk);
+	sockfd_put(sock);
+	return 0;
+}
+
 /* ---- Commands ---------------------------------------------------------------------------------------------------- */
 
 static int add_link(u32 index, u64 bits_per_second, u64 delay_ns)
@@ -565,6 +601,8 @@ static int command(char *line)
 		return add_host(a, b);
 	if (sscanf(line, "path %llu %llu %llu %n", &a, &b, &c, &used) == 3 && used)
 		return add_path(a, b, c, line + used);
+	if (sscanf(line, "sink %llu", &a) == 1)
+		return add_sink(a);
 	if (sscanf(line, "trace %llu %llu", &a, &b) == 2)
 		return start_trace(a, b);
 	if (sscanf(line, "window %llu %llu %llu", &a, &b, &c) == 3) {
