@@ -48,6 +48,8 @@
 #define CHUNK_BYTES (64 << 10)
 #define MOST_READ (1 << 30)
 #define UDP_HEADERS 28
+#define SEGMENT_BYTES 1448
+#define BATCH 64 /* datagrams whose times the kernel gets at once */
 
 enum kind { TCP, CBR, POISSON };
 enum ending { TIMER, RECEIVER, SENDER, LISTENER };
@@ -71,12 +73,12 @@ struct flow {
 	int fd, listener, accepted;
 	bool open, waits;
 	uint64_t allowed, written; /* of the present transfer */
-	uint64_t received, received_now, packets_sent, packets_received;
-	uint64_t next_send_ns, last_ns;
+	uint64_t received, received_now;
+	uint64_t next_send_ns;
 	double send_at_ns;
 	struct tcp_info before;
 	uint64_t past_segments, past_retransmitted; /* of connections that ended within the window */
-	uint64_t received_before, packets_sent_before, packets_received_before;
+	uint64_t received_before;
 	struct transfer *transfers;
 	size_t transfer_count;
 };
@@ -96,9 +98,8 @@ static int flow_count;
 static struct event *heap;
 static size_t heap_size, heap_room;
 static uint64_t order, epoch_ns, begin_ns, end_ns, sample_ns, random_state;
-static int poll_fd, timer_fd, source_fd;
+static int poll_fd, timer_fd, source_fd, datagrams_fd;
 static FILE *samples;
-static char datagram[65536];
 
 /* ---- Errors ------------------------------------------------------------------------------------------------------ */
 
@@ -301,17 +302,17 @@ static void watch(int fd, uint32_t events, int ending, int flow)
 		fail("epoll: %s", strerror(errno));
 }
 
-static int new_socket(int host, int type, const struct flow *flow)
+static int new_socket(int host, const struct flow *flow)
 {
 	int fd, one = 1;
 
 	enter(host);
-	fd = socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	check(fd >= 0, "socket of host", host);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (type == SOCK_STREAM && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, flow->control, strlen(flow->control)))
+	if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, flow->control, strlen(flow->control)))
 		fail("congestion control %s: %s", flow->control, strerror(errno));
-	if (type == SOCK_STREAM && flow->mss)
+	if (flow->mss)
 		setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &flow->mss, sizeof(flow->mss));
 	enter(-1);
 	return fd;
@@ -321,15 +322,9 @@ static void listen_for(int index)
 {
 	struct flow *flow = &flows[index];
 	struct sockaddr_in address = address_of(flow->receiver, FIRST_PORT + index);
-	int room = 64 << 20;
 
-	flow->listener = new_socket(flow->receiver, flow->kind == TCP ? SOCK_STREAM : SOCK_DGRAM, flow);
+	flow->listener = new_socket(flow->receiver, flow);
 	check(bind(flow->listener, (void *)&address, sizeof(address)) == 0, "bind for flow", index);
-	if (flow->kind != TCP) {
-		setsockopt(flow->listener, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
-		watch(flow->listener, EPOLLIN, RECEIVER, index);
-		return;
-	}
 	check(listen(flow->listener, 16) == 0, "listen for flow", index);
 	watch(flow->listener, EPOLLIN, LISTENER, index);
 }
@@ -338,15 +333,14 @@ static void open_flow(int index)
 {
 	struct flow *flow = &flows[index];
 	struct sockaddr_in to = address_of(flow->receiver, FIRST_PORT + index);
-	int unsent = UNSENT_BYTES, tos = flow->ect;
+	int unsent = UNSENT_BYTES, one = 1;
 
-	flow->fd = new_socket(flow->sender, flow->kind == TCP ? SOCK_STREAM : SOCK_DGRAM, flow);
+	flow->fd = new_socket(flow->sender, flow);
 	flow->written = flow->received_now = 0;
 	memset(&flow->before, 0, sizeof(flow->before));
-	if (flow->kind == TCP)
-		setsockopt(flow->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
-	else if (tos)
-		setsockopt(flow->fd, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
+	setsockopt(flow->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
+	if (flow->cap_bps)
+		setsockopt(flow->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (connect(flow->fd, (void *)&to, sizeof(to)) && errno != EINPROGRESS)
 		fail("flow %d cannot connect: %s", index, strerror(errno));
 	flow->open = true;
@@ -355,7 +349,7 @@ static void open_flow(int index)
 static void write_more(int index)
 {
 	struct flow *flow = &flows[index];
-	uint64_t now, left;
+	uint64_t left;
 
 	while (flow->open) {
 		off_t offset = 0;
@@ -368,7 +362,7 @@ static void write_more(int index)
 			break;
 		wrote = sendfile(flow->fd, source_fd, &offset, left < CHUNK_BYTES ? left : CHUNK_BYTES);
 		if (wrote <= 0) {
-			if (errno == EAGAIN && !flow->waits) {
+			if (errno == EAGAIN && !flow->waits && !flow->cap_bps) {
 				flow->waits = true;
 				watch(flow->fd, EPOLLOUT, SENDER, index);
 			}
@@ -383,22 +377,19 @@ static void write_more(int index)
 		flow->waits = false;
 		watch(flow->fd, 0, SENDER, index);
 	}
-	now = now_ns();
-	if (flow->open && flow->cap_bps && !flow->allowed && !flow->last_ns) {
-		flow->last_ns = now;
-		at(now + 1000000, WRITE, index);
-	}
 }
 
-/* An application of a constant rate: what has accrued since the last write, each millisecond. */
+/* An application of a constant rate writes a segment at a time. What does not fit waits for the next time. */
 static void accrue(int index)
 {
 	struct flow *flow = &flows[index];
-	uint64_t now = now_ns();
 
-	flow->allowed += (now - flow->last_ns) * flow->cap_bps / 8 / 1000000000;
-	flow->last_ns = 0;
+	flow->allowed += SEGMENT_BYTES;
+	flow->next_send_ns += 8000000000ull * SEGMENT_BYTES / flow->cap_bps;
+	if (!flow->open)
+		return;
 	write_more(index);
+	at(flow->next_send_ns, WRITE, index);
 }
 
 static void start_transfer(int index)
@@ -412,11 +403,44 @@ static void start_transfer(int index)
 	}
 	open_flow(index);
 	if (flow->cap_bps) {
-		flow->last_ns = now_ns();
-		at(flow->last_ns + 1000000, WRITE, index);
+		flow->allowed = 0;
+		flow->next_send_ns = now_ns();
+		at(flow->next_send_ns, WRITE, index);
+		return;
 	}
 	flow->waits = true;
 	watch(flow->fd, EPOLLOUT, SENDER, index);
+}
+
+/* Time from one datagram to the next: constant, or exponential. */
+static double gap_ns(const struct flow *flow)
+{
+	return 8e9 * flow->packet_bytes / flow->rate_bps * (flow->kind == POISSON ? -log(uniform()) : 1);
+}
+
+/* Gives the kernel the times of the next datagrams, which are drawn here, where there are floating-point numbers. */
+static void send_batch(int index)
+{
+	struct flow *flow = &flows[index];
+	struct {
+		uint32_t flow, count;
+		uint64_t at_ns[BATCH];
+	} batch = { index, 0, { 0 } };
+
+	while (batch.count < BATCH) {
+		double at_ns = flow->send_at_ns;
+
+		if (flow->kind == CBR)
+			at_ns += gap_ns(flow) * flow->gap_ppm / 1e6 * (uniform() - 0.5);
+		if (flow->stop_ns && at_ns >= flow->stop_ns)
+			break;
+		batch.at_ns[batch.count++] = epoch_ns + (uint64_t)at_ns;
+		flow->send_at_ns += gap_ns(flow);
+	}
+	if (!batch.count)
+		return;
+	check(write(datagrams_fd, &batch, sizeof(batch)) == sizeof(batch), "datagrams of flow", index);
+	at(batch.at_ns[batch.count - 1] - epoch_ns, SEND, index);
 }
 
 static void start(int index)
@@ -429,12 +453,10 @@ static void start(int index)
 		start_transfer(index);
 		return;
 	}
-	open_flow(index);
 	flow->send_at_ns = flow->start_ns;
 	if (flow->kind == POISSON)
-		flow->send_at_ns += -log(uniform()) * 8e9 * flow->packet_bytes / flow->rate_bps;
-	flow->next_send_ns = flow->send_at_ns;
-	at(flow->next_send_ns, SEND, index);
+		flow->send_at_ns += gap_ns(flow);
+	send_batch(index);
 }
 
 static struct tcp_info info_of(int fd)
@@ -479,12 +501,6 @@ static void receive(int index)
 	struct flow *flow = &flows[index];
 	ssize_t got;
 
-	if (flow->kind != TCP) {
-		got = recv(flow->listener, NULL, 0, MSG_TRUNC);
-		flow->packets_received += got >= 0;
-		flow->received += got >= 0 ? got : 0;
-		return;
-	}
 	got = recv(flow->accepted, NULL, MOST_READ, MSG_TRUNC);
 	if (got <= 0)
 		return;
@@ -511,23 +527,6 @@ static void accept_connection(int index)
 	write_file("/proc/fairlane", command);
 }
 
-/* Sends one datagram and plans the next, from the planned time of this one, so that the rate is exact. */
-static void send_datagram(int index)
-{
-	struct flow *flow = &flows[index];
-	double gap_ns = 8e9 * flow->packet_bytes / flow->rate_bps;
-
-	if (flow->stop_ns && flow->next_send_ns >= flow->stop_ns)
-		return;
-	if (send(flow->fd, datagram, flow->packet_bytes - UDP_HEADERS, 0) >= 0)
-		flow->packets_sent++;
-	flow->send_at_ns += flow->kind == POISSON ? -log(uniform()) * gap_ns : gap_ns;
-	flow->next_send_ns = flow->send_at_ns;
-	if (flow->kind == CBR)
-		flow->next_send_ns += gap_ns * flow->gap_ppm / 1e6 * (uniform() - 0.5);
-	at(flow->next_send_ns, SEND, index);
-}
-
 /* ---- Measurement ------------------------------------------------------------------------------------------------- */
 
 static int tcp_fd(const struct flow *flow)
@@ -547,8 +546,6 @@ static void begin(void)
 		flow->before = info_of(tcp_fd(flow));
 		flow->past_segments = flow->past_retransmitted = 0;
 		flow->received_before = received(flow);
-		flow->packets_sent_before = flow->packets_sent;
-		flow->packets_received_before = flow->packets_received;
 	}
 }
 
@@ -575,17 +572,17 @@ static void sample(void)
 	at(now + sample_ns, SAMPLE, 0);
 }
 
-static void write_flow(FILE *out, const struct flow *flow)
+/* The kernel has the counters of datagrams: a line a flow. */
+static void write_flow(FILE *out, const struct flow *flow, const char *datagrams)
 {
 	struct tcp_info info = info_of(tcp_fd(flow));
 
-	fprintf(out, "{\"sender\":%d,\"receiver\":%d,\"kind\":\"%s\",\"received_bytes\":%" PRIu64, flow->sender,
-		flow->receiver, flow->kind == TCP ? "tcp" : "udp", received(flow) - flow->received_before);
+	fprintf(out, "{\"sender\":%d,\"receiver\":%d", flow->sender, flow->receiver);
 	if (flow->kind != TCP) {
-		fprintf(out, ",\"sent_packets\":%" PRIu64 ",\"received_packets\":%" PRIu64 "}",
-			flow->packets_sent - flow->packets_sent_before, flow->packets_received - flow->packets_received_before);
+		fprintf(out, ",\"kind\":\"udp\",%s}", datagrams);
 		return;
 	}
+	fprintf(out, ",\"kind\":\"tcp\",\"received_bytes\":%" PRIu64, received(flow) - flow->received_before);
 	fprintf(out, ",\"sent_segments\":%" PRIu64 ",\"retransmitted_segments\":%" PRIu64,
 		flow->past_segments + info.tcpi_data_segs_out - flow->before.tcpi_data_segs_out,
 		flow->past_retransmitted + info.tcpi_total_retrans - flow->before.tcpi_total_retrans);
@@ -612,10 +609,11 @@ static void copy(const char *from, FILE *to)
 
 static void end(void)
 {
-	FILE *out = fopen(RUN "/result.part", "w"), *trace;
+	FILE *out = fopen(RUN "/result.part", "w"), *datagrams = fopen("/proc/fairlane_datagrams", "r"), *trace;
+	char line[256] = "";
 	struct utsname name;
 
-	check(out, "result.json", 0);
+	check(out && datagrams, "result.json", 0);
 	uname(&name);
 	fprintf(out, "{\"schema\":1,\"release\":\"%s\",\"window_ns\":[%" PRIu64 ",%" PRIu64 "],\"clock_ns_at_end\":%" PRIu64,
 		name.release, begin_ns, end_ns, now_ns());
@@ -623,8 +621,11 @@ static void end(void)
 	copy("/proc/fairlane", out);
 	fputs(",\n\"flows\":[", out);
 	for (int index = 0; index < flow_count; index++) {
+		if (flows[index].kind != TCP)
+			check(fgets(line, sizeof(line), datagrams), "datagrams of flow", index);
+		line[strcspn(line, "\n")] = 0;
 		fputs(index ? ",\n " : "", out);
-		write_flow(out, &flows[index]);
+		write_flow(out, &flows[index], line);
 	}
 	fputs("]}\n", out);
 	check(!ferror(out) && !fclose(out), "result.json", 0);
@@ -656,6 +657,7 @@ static uint64_t number(char **words, int count, int index)
 static void add_flow(char **words, int count)
 {
 	struct flow *flow = &flows[flow_count];
+	char command[96];
 
 	if (flow_count == MOST_FLOWS)
 		fail("plan: at most %d flows", MOST_FLOWS);
@@ -683,8 +685,12 @@ static void add_flow(char **words, int count)
 		flow->ect = number(words, count, 7);
 		flow->start_ns = number(words, count, 8);
 		flow->stop_ns = number(words, count, 9);
+		snprintf(command, sizeof(command), "datagrams %d %d %d %d %d", flow_count, flow->sender, flow->receiver,
+			 flow->packet_bytes, flow->ect);
+		write_file("/proc/fairlane", command);
 	}
-	listen_for(flow_count);
+	if (flow->kind == TCP)
+		listen_for(flow_count);
 	at(flow->start_ns, START, flow_count);
 	if (flow->stop_ns && flow->kind == TCP)
 		at(flow->stop_ns, STOP, flow_count);
@@ -761,7 +767,7 @@ static void act(struct event event)
 	case START: start(event.flow); break;
 	case STOP: stop(event.flow); break;
 	case WRITE: accrue(event.flow); break;
-	case SEND: send_datagram(event.flow); break;
+	case SEND: send_batch(event.flow); break;
 	case BEGIN: begin(); break;
 	case END: end(); break;
 	case SAMPLE: sample(); break;
@@ -845,6 +851,7 @@ int main(void)
 	check(ftruncate(source_fd, CHUNK_BYTES) == 0, "memory for data", 0);
 	epoll_ctl(poll_fd, EPOLL_CTL_ADD, timer_fd, &event);
 	check(getrandom(&random_state, sizeof(random_state), 0) > 0, "random numbers", 0);
+	datagrams_fd = open("/proc/fairlane_datagrams", O_WRONLY | O_CLOEXEC);
 	read_plan();
 	start_clock();
 	loop();

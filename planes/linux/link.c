@@ -400,6 +400,8 @@ static enum hrtimer_restart link_sent(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
+static bool take_datagram(struct sk_buff *skb);
+
 static void link_deliver(struct line *line, struct sk_buff *skb)
 {
 	struct link *link = container_of(line, struct link, line);
@@ -410,7 +412,7 @@ static void link_deliver(struct line *line, struct sk_buff *skb)
 		;
 	if (hop + 1 < path->hops)
 		link_enter(path->links[hop + 1], skb);
-	else
+	else if (!take_datagram(skb))
 		receive(path->receiver, skb);
 }
 
@@ -471,6 +473,147 @@ static struct net_device *new_device(const char *name, const struct net_device_o
 	dev_net_set(dev, current->nsproxy->net_ns);
 	return dev;
 }
+
+/* ---- Datagrams --------------------------------------------------------------------------------------------------- */
+
+/*
+ * UDP that does not respond is made and counted here: no code of the kernel's UDP has a part in what a scenario asks,
+ * and six system calls a packet would be most of its cost.
+ */
+#define BATCH 64
+
+struct batch {
+	u32 flow, count;
+	u64 at_ns[BATCH];
+};
+
+struct datagrams {
+	struct hrtimer timer;
+	u32 flow, sender, receiver, bytes;
+	u8 ecn;
+	u16 id;
+	struct batch batch;
+	u32 used;
+	/* Counters of the window. */
+	u64 sent_packets, received_packets, received_bytes;
+};
+
+static DEFINE_XARRAY(all_datagrams); /* by flow */
+
+static void send_datagram(struct datagrams *of)
+{
+	u32 headers = sizeof(struct iphdr) + sizeof(struct udphdr);
+	struct sk_buff *skb = alloc_skb(of->bytes, GFP_ATOMIC);
+	struct udphdr *udp;
+	struct iphdr *ip;
+
+	if (!skb)
+		return;
+	skb_reset_network_header(skb);
+	ip = skb_put_zero(skb, headers);
+	skb_put(skb, of->bytes - headers);
+	ip->version = 4;
+	ip->ihl = sizeof(*ip) / 4;
+	ip->tos = of->ecn;
+	ip->tot_len = htons(of->bytes);
+	ip->id = htons(of->id++);
+	ip->ttl = 64;
+	ip->protocol = IPPROTO_UDP;
+	ip->saddr = htonl(FIRST_ADDRESS + of->sender);
+	ip->daddr = htonl(FIRST_ADDRESS + of->receiver);
+	ip_send_check(ip);
+	udp = (void *)(ip + 1);
+	skb_set_transport_header(skb, sizeof(*ip));
+	udp->source = udp->dest = htons(FIRST_PORT + of->flow);
+	udp->len = htons(of->bytes - sizeof(*ip));
+	skb->protocol = htons(ETH_P_IP);
+	of->sent_packets += in_window(ktime_get_ns());
+	link_enter(route_of(of->sender, of->receiver)->links[0], skb);
+}
+
+static enum hrtimer_restart datagram_due(struct hrtimer *timer)
+{
+	struct datagrams *of = container_of(timer, struct datagrams, timer);
+
+	send_datagram(of);
+	if (++of->used < of->batch.count)
+		hrtimer_start(timer, ns_to_ktime(of->batch.at_ns[of->used]), HRTIMER_MODE_ABS_SOFT);
+	return HRTIMER_NORESTART;
+}
+
+static int add_datagrams(u32 flow, u32 sender, u32 receiver, u32 bytes, u8 ecn)
+{
+	struct datagrams *of;
+
+	if (!route_of(sender, receiver) || bytes < 28 || bytes > MTU_BYTES)
+		return -EINVAL;
+	of = kzalloc(sizeof(*of), GFP_KERNEL);
+	if (!of)
+		return -ENOMEM;
+	timer_setup_soft(&of->timer, datagram_due);
+	of->flow = flow;
+	of->sender = sender;
+	of->receiver = receiver;
+	of->bytes = bytes;
+	of->ecn = ecn;
+	return xa_err(xa_store(&all_datagrams, flow, of, GFP_KERNEL));
+}
+
+static bool take_datagram(struct sk_buff *skb)
+{
+	struct datagrams *of;
+
+	if (ip_hdr(skb)->protocol != IPPROTO_UDP || !(of = xa_load(&all_datagrams, flow_of(skb))))
+		return false;
+	if (in_window(ktime_get_ns())) {
+		of->received_packets++;
+		of->received_bytes += skb->len - sizeof(struct iphdr) - sizeof(struct udphdr);
+	}
+	kfree_skb(skb);
+	return true;
+}
+
+static ssize_t take_batch(struct file *file, const char __user *from, size_t length, loff_t *offset)
+{
+	struct batch batch;
+	struct datagrams *of;
+
+	if (length != sizeof(batch) || copy_from_user(&batch, from, length))
+		return -EINVAL;
+	of = xa_load(&all_datagrams, batch.flow);
+	if (!of || !batch.count || batch.count > BATCH)
+		return -EINVAL;
+	local_bh_disable();
+	of->batch = batch;
+	of->used = 0;
+	hrtimer_start(&of->timer, ns_to_ktime(batch.at_ns[0]), HRTIMER_MODE_ABS_SOFT);
+	local_bh_enable();
+	return length;
+}
+
+static int show_datagrams(struct seq_file *seq, void *unused)
+{
+	struct datagrams *of;
+	unsigned long flow;
+
+	xa_for_each(&all_datagrams, flow, of)
+		seq_printf(seq, "\"sent_packets\":%llu,\"received_packets\":%llu,\"received_bytes\":%llu\n",
+			   of->sent_packets, of->received_packets, of->received_bytes);
+	return 0;
+}
+
+static int open_datagrams(struct inode *inode, struct file *file)
+{
+	return single_open(file, show_datagrams, NULL);
+}
+
+static const struct proc_ops datagrams_file = {
+	.proc_open = open_datagrams,
+	.proc_read = seq_read,
+	.proc_lseek = seq_lseek,
+	.proc_release = single_release,
+	.proc_write = take_batch,
+};
 
 /* ---- Receivers --------------------------------------------------------------------------------------------------- */
 
@@ -592,7 +735,7 @@ static int start_trace(u32 link, u32 size)
 
 static int command(char *line)
 {
-	u64 a, b, c;
+	u64 a, b, c, d, e;
 	int used = 0;
 
 	if (sscanf(line, "link %llu %llu %llu", &a, &b, &c) == 3)
@@ -601,6 +744,8 @@ static int command(char *line)
 		return add_host(a, b);
 	if (sscanf(line, "path %llu %llu %llu %n", &a, &b, &c, &used) == 3 && used)
 		return add_path(a, b, c, line + used);
+	if (sscanf(line, "datagrams %llu %llu %llu %llu %llu", &a, &b, &c, &d, &e) == 5)
+		return add_datagrams(a, b, c, d, e);
 	if (sscanf(line, "sink %llu", &a) == 1)
 		return add_sink(a);
 	if (sscanf(line, "trace %llu %llu", &a, &b) == 2)
@@ -731,7 +876,8 @@ static int __init fairlane_init(void)
 {
 	BUILD_BUG_ON(IS_ENABLED(CONFIG_SMP));
 	BUILD_BUG_ON(sizeof(struct traced) != 32);
-	if (!proc_create("fairlane", 0600, NULL, &links_file) || !proc_create("fairlane_trace", 0400, NULL, &trace_file))
+	if (!proc_create("fairlane", 0600, NULL, &links_file) || !proc_create("fairlane_trace", 0400, NULL, &trace_file) ||
+	    !proc_create("fairlane_datagrams", 0600, NULL, &datagrams_file))
 		return -ENOMEM;
 	return 0;
 }
