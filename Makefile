@@ -123,6 +123,9 @@ bench-linux-tcp bench-lab-ranks bench-kernel-htb bench-kernel-queue: node
 node: ## Build target/release/fairlane-node, with the kernel data plane if clang, libelf and zlib are there
 	cargo build --release --quiet --package fairlane-node $(EBPF)
 
+kernel: setup ## Build the Linux kernel of the plane linux into ~/.cache/fairlane: VERSION=6.12, else the newest that apt has
+	$(BIN)/fairlane kernel build $(VERSION)
+
 deb: ## Build a Debian package of fairlane-node and try it: target/deb/ (needs clang, libelf-dev, zlib1g-dev); NODE=FILE is built already
 	packaging/deb/package.sh $(NODE)
 

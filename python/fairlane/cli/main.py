@@ -58,6 +58,7 @@ WHERE = {
     "new": "new:new",
     "store": "store:store_commands",
     "lab": "lab:lab_commands",
+    "kernel": "kernel:kernel_commands",
     "p4": "p4:p4_commands",
     "completions": "shell:completions",
     "man": "shell:man",

@@ -366,6 +366,16 @@ def print_store(entries: Sequence[Entry]) -> None:
     out.print(f"{len(entries)} points, {sum(len(entry.runs) for entry in entries)} runs")
 
 
+def print_kernels(kernels: Sequence[Mapping[str, Any]]) -> None:
+    """A row per kernel that was built."""
+    table = Numbers("version", "release", "identity", "size (MB)", "built", "state")
+    for one in kernels:
+        state = "up to date" if one["is_current"] else "stale: other files than this Fairlane's"
+        size = f"{one['bytes'] / 1e6:.1f}"
+        table.add_row(one["version"], one["release"], one["identity"], size, one["built"], state)
+    Terminal().numbers(table)
+
+
 def _in_lines(key: str) -> Text:
     """A long key as the head of a column."""
     return lines(*key.replace(".", ".\n").split("\n"))

@@ -1,0 +1,31 @@
+"""The configuration of the kernel: what we ask for, and whether it has it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fairlane.base.errors import UserError
+
+MAY_LACK = {"NET_SCH_DUALPI2"}
+"""Newer than some version that can be built."""
+_LINE = re.compile(r"CONFIG_(\w+)=(.*)")
+
+
+def wanted(fragment: str) -> dict[str, str]:
+    """What a fragment asks for, by symbol."""
+    return {found[1]: found[2] for line in fragment.splitlines() if (found := _LINE.fullmatch(line.strip()))}
+
+
+def check(config: Path, fragment: str, version: str) -> list[str]:
+    """The symbols that this version lacks and may lack.
+
+    Raises:
+        UserError: It lacks another one.
+    """
+    got = wanted(config.read_text(encoding="utf-8"))
+    lacking = [name for name, value in wanted(fragment).items() if got.get(name, "n") != value]
+    refused = [f"CONFIG_{name}" for name in lacking if name not in MAY_LACK]
+    if refused:
+        raise UserError(f"kernel {version} does not take {', '.join(refused)} as planes/linux/config has it")
+    return lacking

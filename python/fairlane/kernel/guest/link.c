@@ -1,0 +1,1 @@
+../../../../planes/linux/link.c

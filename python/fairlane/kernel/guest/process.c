@@ -1,0 +1,1 @@
+../../../../planes/linux/process.c

@@ -1,0 +1,93 @@
+"""Programs of the system that a build runs: which are missing, and how they are called."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from fairlane.base.errors import UserError
+
+PACKAGES = {
+    "apt-cache": "apt",
+    "apt-get": "apt",
+    "bc": "bc",
+    "bison": "bison",
+    "cc": "gcc",
+    "dpkg-deb": "dpkg",
+    "flex": "flex",
+    "gcc": "gcc",
+    "ld": "binutils",
+    "make": "make",
+    "tar": "tar",
+    "xz": "xz-utils",
+}
+"""What each comes with in Debian."""
+COMPILING = ("bc", "bison", "cc", "flex", "gcc", "ld", "make")
+UNPACKING = ("tar", "xz")
+DOWNLOADING = ("apt-cache", "apt-get", "dpkg-deb", *UNPACKING)
+_KEPT = ("HOME", "PATH", "TMPDIR")
+
+
+def environment() -> dict[str, str]:
+    """For programs: without what a user has set for other compilations, or make for its own children."""
+    return {name: os.environ[name] for name in _KEPT if name in os.environ} | {"LC_ALL": "C"}
+
+
+def check(names: Sequence[str]) -> None:
+    """Raises a UserError that names all programs that are missing and their packages."""
+    missing = [name for name in names if shutil.which(name) is None]
+    if missing:
+        packages = " ".join(sorted({PACKAGES[name] for name in missing}))
+        verb = "is" if len(missing) == 1 else "are"
+        raise UserError(f"{', '.join(missing)} {verb} missing; on Debian: apt-get install {packages}")
+
+
+def check_compiler(folder: Path) -> None:
+    """Raises a UserError unless a static program can be compiled, which needs the C library's own package."""
+    command = ["cc", "-static", "-x", "c", "-", "-o", str(folder / "probe")]
+    result = run(command, given='#include <stdio.h>\nint main(void) { return puts("") < 0; }\n')
+    (folder / "probe").unlink(missing_ok=True)
+    if result.returncode != 0:
+        why = first_error(result.stderr)
+        raise UserError(f"cc cannot compile a static program: {why}; on Debian: apt-get install libc6-dev")
+
+
+def run(
+    command: Sequence[str], *, folder: Path | None = None, given: str = "", more: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Runs a program to its end."""
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment() | dict(more or {}),
+        input=given,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+
+
+def must(command: Sequence[str], what: str, *, folder: Path | None = None) -> str:
+    """Runs a program and gives its output.
+
+    Raises:
+        UserError: It failed; the message says at what, and has its first line about an error.
+    """
+    result = run(command, folder=folder)
+    if result.returncode != 0:
+        raise UserError(f"{what}: {first_error(result.stderr)}")
+    return result.stdout
+
+
+def first_error(text: str) -> str:
+    """The line of a program's output that says most."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    for word in ("No space left on device", "error:", "E: ", "Error", "error"):
+        for line in lines:
+            if word in line:
+                return line.removeprefix("E: ")
+    return lines[-1] if lines else "no reason given"
