@@ -26,7 +26,7 @@ from fairlane.kernel.cache import Built
 
 STEPS = 850
 """Files that make compiles, about; for the estimate only."""
-NEEDED_BYTES = 1_500_000_000
+NEEDED_BYTES = 1_000_000_000
 """Of disk, while a kernel is built from a download."""
 BOOT_LIMIT_S = 60
 _STEP = re.compile(r" +(CC|AS|AR|LD|HOSTCC|GEN|UPD|LEX|YACC)\b.*")
@@ -216,19 +216,19 @@ def boot(folder: Path) -> None:
         UserError: It did not get there.
     """
     with tempfile.TemporaryDirectory(prefix="fairlane-boot-") as run:
-        command: list[str | Path] = [
-            *(folder / "linux", "mem=256M", "rootfstype=hostfs", "rootflags=/", "ro", "quiet", "con=null"),
-            *("con0=null,fd:1", "time-travel=inf-cpu", "fairlane.seed=1", f"init={folder / 'init'}", "--", run),
-        ]
-        said = _bounded(command, BOOT_LIMIT_S)
+        Path(run, "init").symlink_to((folder / "init").absolute())
+        words = "mem=256M rootfstype=hostfs rootflags=/ ro quiet con=null con0=null,fd:1 time-travel=inf-cpu"
+        command = [folder / "linux", *words.split(), "fairlane.seed=1", "init=/proc/self/cwd/init"]
+        said = _bounded(command, Path(run), BOOT_LIMIT_S)
         if not Path(run, "error").is_file():
             raise UserError(f"the kernel does not boot on this machine: {programs.first_error(said)}")
 
 
-def _bounded(command: Sequence[str | Path], limit_s: float) -> str:
+def _bounded(command: Sequence[str | Path], folder: Path, limit_s: float) -> str:
     """Runs a command and all that it starts for a bounded time; gives what it said."""
     with subprocess.Popen(
         command,
+        cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
