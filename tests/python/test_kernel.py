@@ -6,10 +6,8 @@ One test builds a real one.
 import hashlib
 import json
 import os
-import shutil
 import signal
 import subprocess
-import sys
 import tarfile
 import time
 from pathlib import Path
@@ -18,7 +16,7 @@ import pytest
 
 from conftest import Cli, execute, wait_until
 from fairlane.base.errors import UserError
-from fairlane.kernel import changes, find, ours, source
+from fairlane.kernel import changes, find, ours
 from fairlane.kernel.build import build
 from fairlane.kernel.changes import Change
 
@@ -283,7 +281,7 @@ def test_what_is_no_kernel_is_not_removed(fake: Fake, tree: Path, version: str) 
 
 
 def test_without_a_kernel_the_command_that_builds_one_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="^no kernel built: run `fairlane kernel build`$"):
+    with pytest.raises(UserError, match=r"^no kernel built: run `fairlane kernel build`$"):
         find(cache=tmp_path)
 
 

@@ -218,7 +218,7 @@ def boot(folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="fairlane-boot-") as run:
         Path(run, "init").symlink_to((folder / "init").absolute())
         words = "mem=256M rootfstype=hostfs rootflags=/ ro quiet con=null con0=null,fd:1 time-travel=inf-cpu"
-        command = [folder / "linux", *words.split(), "fairlane.seed=1", "init=/proc/self/cwd/init"]
+        command: list[str | Path] = [folder / "linux", *words.split(), "fairlane.seed=1", "init=/proc/self/cwd/init"]
         said = _bounded(command, Path(run), BOOT_LIMIT_S)
         if not Path(run, "error").is_file():
             raise UserError(f"the kernel does not boot on this machine: {programs.first_error(said)}")

@@ -73,6 +73,18 @@ CHANGES = (
         "Guest programs end with a kernel that is killed.",
     ),
     Change(
+        "arch/um/os-Linux/signal.c",
+        "\tstruct uml_pt_regs regs;\n\n\tif (mc != NULL)",
+        "\tstatic struct uml_pt_regs regs;\n\n\tif (mc != NULL)",
+        "In virtual time nobody reads the registers of a timer's interrupt: they are zero once and for all.",
+    ),
+    Change(
+        "arch/um/os-Linux/signal.c",
+        "memset(&regs, 0, sizeof(regs));",
+        "regs.is_user = 0;",
+        "Clearing 11 KB for each interrupt took a fifth of a run at 1 Gbit/s.",
+    ),
+    Change(
         "arch/um/kernel/time.c",
         "time_travel_start = os_persistent_clock_emulation();",
         "time_travel_start = 946684800ULL * NSEC_PER_SEC;",
