@@ -114,7 +114,10 @@ def test_a_closed_stream_disturbs_nothing(cli: Cli, workdir: Path, closed: str) 
     assert json.loads((workdir / "out" / "result.json").read_text())["scenario"]["name"] == "short"
 
 
-@pytest.mark.parametrize("group", [[], ["lab"], ["p4"], ["store"]], ids=["fairlane", "lab", "p4", "store"])
+GROUPS = [[], ["kernel"], ["lab"], ["p4"], ["store"]]
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group[0] if group else "fairlane")
 def test_a_group_of_commands_alone_prints_its_help(cli: Cli, group: list[str]) -> None:
     done = cli(*group)
     assert (done.returncode, done.stderr) == (0, "")

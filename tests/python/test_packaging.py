@@ -80,6 +80,8 @@ def test_the_sdist_has_the_sources_and_the_lock_of_the_engine(tmp_path: Path) ->
     for crate in ("schemes", "sim"):  # the fingerprint of the engine is taken of these
         for file in (ROOT / "crates" / crate / "src").rglob("*.rs"):
             assert (folder / file.relative_to(ROOT)).read_bytes() == file.read_bytes()
+    for file in (ROOT / "planes/linux").iterdir():  # links in the repository
+        assert (folder / "python/fairlane/kernel/guest" / file.name).read_bytes() == file.read_bytes()
     for file in ("README.md", "LICENSE-MIT", "LICENSE-APACHE", "python/fairlane/suites/fairlane-1.0/cheats/flood.toml"):
         assert (folder / file).is_file()
 
