@@ -22,7 +22,7 @@ use fairlane_sim::engine::partition::Partition;
 use fairlane_sim::engine::watched_run::{self, Message, Watch};
 use fairlane_sim::measure as measured;
 use fairlane_sim::measure::run_record::RunRecord;
-use fairlane_sim::network::sim_packet::SimPacket;
+use fairlane_sim::network::{self, sim_packet::SimPacket};
 use fairlane_sim::scenario::{self, Externals, Scenario};
 use fairlane_sim::traffic::tcp::{self, Phase};
 use fairlane_sim::watch::pcap::PcapOptions;
@@ -59,7 +59,7 @@ mod _fairlane {
     #[pymodule_export]
     use super::{
         Batch, Packet, Port, PyAck, PyConnection, PyEvent, PySegment, ScenarioError, SchemeError, ThreadError,
-        WatchedRun, canonical, congestion_controls, engine_version, gaps_of_trace, library_schemes, links,
+        WatchedRun, canonical, congestion_controls, engine_version, gaps_of_trace, layout, library_schemes, links,
         load_scheme_library, long_runs, metrics, near, nodes_of_network, notes, peak_memory_bytes, points_of_cdf,
         record_schema, register_congestion_control, register_scheme, registered_congestion_controls,
         registered_schemes, scenario_schema, schemes, student_t, tcp_states, topologies, tree_of_files,
@@ -324,6 +324,12 @@ fn users(scenario: &str) -> PyResult<(Vec<u32>, Vec<u32>)> {
 #[pyfunction]
 fn links(scenario: &str) -> PyResult<Vec<String>> {
     Ok(read_scenario(scenario)?.topology.links.into_iter().map(|link| link.name).collect())
+}
+
+/// Links, users and flows of a replication, with what it draws before it begins (JSON).
+#[pyfunction]
+fn layout(scenario: &str, replication: u32) -> PyResult<String> {
+    Ok(network::layout::layout(&read_scenario(scenario)?, replication).to_string())
 }
 
 /// One run that is watched, in a thread of its own.

@@ -5,6 +5,7 @@ mod builder;
 
 pub mod hosts;
 pub mod impairment;
+pub mod layout;
 pub mod link;
 mod own_streams;
 mod random_stream;

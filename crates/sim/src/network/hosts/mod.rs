@@ -28,7 +28,7 @@ use crate::network::sim_packet::SimPacket;
 use crate::traffic::tcp::Ack;
 use access::{Access, Host, UP_LINES};
 use delay_lines::WatchedDelayLine;
-use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
 use fairlane_schemes::port::Serialiser;
 use prefetch_index::prefetch_index;
 use shared_line::{OfUser, SharedLine};
@@ -332,6 +332,25 @@ impl Hosts {
     pub fn to_receiver(&self, user: u32, wire_bytes: u32) -> Time {
         let access = &self.access[usize::from(self.hosts[user as usize].access)];
         access.params.way_back.map_or(Time::ZERO, |way| way.out(wire_bytes))
+    }
+
+    /// Rate, delay up and buffer of a user's access link.
+    #[must_use]
+    pub fn access_link(&self, user: u32) -> (BitRate, Time, QueueLimit) {
+        let params = &self.access[usize::from(self.hosts[user as usize].access)].params;
+        (params.rate, params.delay_up + self.longer(user), params.limit)
+    }
+
+    /// From the end of a user's route to the receiver and back to the host, for a packet and an acknowledgement of
+    /// these lengths that wait nowhere.
+    #[must_use]
+    pub fn idle_way_back(&self, user: u32, (packet_bytes, wire_bytes): (u32, u32)) -> Time {
+        let params = &self.access[usize::from(self.hosts[user as usize].access)].params;
+        let to_edge = match params.way_back {
+            Some(way) => way.out(packet_bytes) + way.back(wire_bytes),
+            None => self.reverse.rate().time_of(u64::from(wire_bytes)) + self.reverse_delay,
+        };
+        to_edge + params.rate.time_of(u64::from(wire_bytes)) + params.delay_down + self.longer(user)
     }
 
     /// Packets that hosts offered to their access links, packets dropped there, and packets still on them.
