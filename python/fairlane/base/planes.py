@@ -6,7 +6,10 @@ SIMULATOR = "simulator"
 FORWARDER = "forwarder"
 KERNEL = "kernel"
 P4 = "p4"
-PLANES = (FORWARDER, KERNEL, P4, SIMULATOR)
+LINUX = "linux"
+PLANES = (FORWARDER, KERNEL, P4, LINUX, SIMULATOR)
+VIRTUAL = (LINUX, SIMULATOR)
+"""Planes in virtual time: they need neither root nor a machine that is idle."""
 COMPARED_KERNEL = "6.18"
 """Linux whose TCP the profile `linux` was compared with (docs/agreement-linux.md); the profile names it as well."""
 RENAMED = {"sim": SIMULATOR, "user": FORWARDER, "ebpf": KERNEL}

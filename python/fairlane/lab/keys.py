@@ -7,17 +7,11 @@ may a key that is not listed here.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
-from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.planes import FORWARDER
-from fairlane.base.text import LONGEST_VALUE, shortened
-
-Table = Mapping[str, Any]
+from fairlane.simulate import honoured
+from fairlane.simulate.honoured import Honoured, Refused, Rule, Table, defaults, each, shown
 
 AQMS = {
     "abc": ("q_min", "q_base", "gamma", "averager_memory"),
@@ -32,32 +26,6 @@ MARKERS = {
 """Of each scheme of the node: keys of its marker."""
 
 
-@dataclass(frozen=True)
-class Honoured:
-    """A key that has the effect that it has in the simulator.
-
-    Attributes:
-        where: What it becomes.
-        only: The plane that has it, if not all have.
-    """
-
-    where: str
-    only: str = ""
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A key that cannot be honoured.
-
-    Attributes:
-        why: Completes the error message.
-        same: Values besides the default that mean what the lab does anyway.
-    """
-
-    why: str
-    same: tuple[Any, ...] = ()
-
-
 KERNEL = Refused("the lab's TCP is that of this machine's kernel")
 NO_SERIES = Refused("the lab has no time series")
 ENDLESS = Refused("the lab has endless flows only")
@@ -68,31 +36,26 @@ OF_SUBSCRIBERS = ("share", "direction", "node", "plan", "configured_plan")
 NO_STOP = Refused("the lab's senders send until the end")
 
 
-def _each(section: str, rule: Refused) -> dict[str, Honoured | Refused]:
-    """The rule for every key of a table of the scenario."""
-    return dict.fromkeys(json.loads(_fairlane.scenario_schema())["properties"][section]["properties"], rule)
-
-
 _TCP = {
-    **_each("tcp", KERNEL),
+    **each("tcp", KERNEL),
     "profile": Refused(f"{KERNEL.why}, as of the profile linux", same=("linux",)),
     "congestion_control": Honoured("option -C of iperf3; `bbr1` is the kernel's bbr"),
     "ecn": Honoured("net.ipv4.tcp_ecn of the client", only=FORWARDER),
     "tso": Refused("all offloads of the lab's hosts are off", same=("0 B",)),
 }
-_UDP: dict[str, Honoured | Refused] = {
+_UDP: dict[str, Rule] = {
     "rate": Honoured("option --rate of the sender, less the two bytes of PPP"),
     "packet_size": Honoured("option --payload of the sender"),
     "ecn": Refused("the lab's datagrams are not ECN-capable", same=("not_ect",)),
     "stop": NO_STOP,
 }
-KEYS: dict[str, Honoured | Refused] = {
+KEYS: dict[str, Rule] = {
     "name": Honoured("name in the record"),
     "run.warmup": Honoured("time before the window"),
     "run.measure": Honoured("length of the window"),
     "run.replications": Honoured("number of runs"),
     "run.seed": Honoured("seed of forwarder, senders and start times"),
-    **{f"topology.{name}": rule for name, rule in _each("topology", NOT_A_DUMBBELL).items()},
+    **{f"topology.{name}": rule for name, rule in each("topology", NOT_A_DUMBBELL).items()},
     "topology.kind": Honoured("must be one_sided_dumbbell"),
     "topology.access_rate": Honoured("rate of the ports towards the clients"),
     "topology.access_delay": Honoured("delay of the ports towards the clients"),
@@ -155,105 +118,25 @@ def in_node(scheme: str) -> dict[str, tuple[str, ...]]:
 
 def check(scenario: str, plane: str) -> None:
     """Raises a UserError that names the first key of a canonical scenario that a plane cannot honour."""
-    table = json.loads(scenario)
-    for key, pattern, value, default in _leaves(table):
-        rule = KEYS.get(pattern, Refused("the lab does not know this key"))
-        if isinstance(rule, Honoured) and rule.only in ("", plane):
-            continue
-        same = rule.same if isinstance(rule, Refused) else ()
-        if value not in (default, *same):
-            why = rule.why if isinstance(rule, Refused) else f"only the plane {rule.only} has it"
-            raise UserError(f"{key}: {_shown(value)}, {why}")
+    honoured.check(scenario, KEYS, plane, "the lab")
     if plane != FORWARDER:
-        _check_node(table, plane)
+        _check_node(json.loads(scenario), plane)
 
 
 def decisive(scenario: str) -> str:
-    """The canonical scenario without what the lab does not honour: that has its default, whatever it is, or is refused.
-
-    So a key that the simulator gains changes nothing for runs that were measured before. `queue` and `marker` stay
-    whole; profiles stay too, since what a source says cannot be read without.
-    """
-    table = json.loads(scenario)
-    for section in ("run", "topology", "tcp", "probes"):
-        table[section] = _honoured(section, table[section])
-    table["groups"] = [
-        {
-            **_honoured("groups[]", group),
-            "sources": [
-                {"kind": source["kind"], **_honoured(f"groups[].sources[{source['kind']}]", source)}
-                for source in group["sources"]
-            ],
-        }
-        for group in table["groups"]
-    ]
-    return json.dumps(table, ensure_ascii=False)
-
-
-def _honoured(section: str, table: Table) -> dict[str, Any]:
-    """The keys of a table of the scenario that the lab honours, and its profile."""
-    return {
-        name: value
-        for name, value in table.items()
-        if name == "profile" or isinstance(KEYS.get(f"{section}.{name}"), Honoured)
-    }
+    """The canonical scenario without what the lab does not honour."""
+    return honoured.decisive(scenario, KEYS)
 
 
 def _check_node(table: Table, plane: str) -> None:
     scheme, limit = table["queue"]["scheme"], table["queue"]["limit"]
-    defaults = _defaults(table["tcp"]["profile"], scheme, limit)
+    standard = defaults(table["tcp"]["profile"], scheme, limit)
     for section, names in in_node(scheme).items():
         for name, value in (table.get(section) or {}).items():
-            if name not in names and value != defaults.get(section, {}).get(name):
-                raise UserError(f"{section}.{name}: {_shown(value)}, the plane {plane} does not have this key")
+            if name not in names and value != standard.get(section, {}).get(name):
+                raise UserError(f"{section}.{name}: {shown(value)}, the plane {plane} does not have this key")
     leaf = table["queue"].get("leaf", "droptail")
     if leaf != "droptail":
-        raise UserError(f"queue.leaf: {_shown(leaf)}, the plane {plane} has droptail")
+        raise UserError(f"queue.leaf: {shown(leaf)}, the plane {plane} has droptail")
     if not limit.endswith(" packets"):
-        raise UserError(f"queue.limit: {_shown(limit)}, the plane {plane} counts in packets")
-
-
-def _leaves(table: Table) -> Iterator[tuple[str, str, Any, Any]]:
-    """Key, pattern, value and default of everything but `queue` and `marker`."""
-    defaults = _defaults(table["tcp"]["profile"])
-    standard = _defaults()
-    yield "name", "name", table["name"], table["name"]
-    for section in ("run", "topology", "tcp", "probes"):
-        for name, value in table[section].items():
-            # A profile is given, its keys are not.
-            of = standard if name == "profile" else defaults
-            yield f"{section}.{name}", f"{section}.{name}", value, of[section].get(name)
-    for index, group in enumerate(table["groups"]):
-        for name, value in group.items():
-            if name != "sources":
-                yield f"groups[{index}].{name}", f"groups[].{name}", value, defaults["groups"][0].get(name)
-        for number, source in enumerate(group["sources"]):
-            at = f"groups[{index}].sources[{number}]"
-            own = _defaults_of_source(source, table["tcp"])
-            for name, value in source.items():
-                kind = "" if name == "kind" else source["kind"]
-                yield f"{at}.{name}", f"groups[].sources[{kind}].{name}", value, own.get(name)
-
-
-def _defaults_of_source(source: Table, tcp: Table) -> Table:
-    """What a source has without being asked: of [tcp] the same, which is judged there, or what its profile says."""
-    if source["kind"] != "tcp":
-        return {}
-    own = tcp if source["profile"] == tcp["profile"] else _defaults(source["profile"])["tcp"]
-    return {**_defaults()["groups"][0]["sources"][0], **own, "profile": tcp["profile"]}
-
-
-@cache
-def _defaults(profile: str | None = None, scheme: str = "droptail", limit: str | None = None) -> dict[str, Any]:
-    """A canonical scenario that says nothing else."""
-    table: dict[str, Any] = {
-        "queue": {"scheme": scheme, **({"limit": limit} if limit else {})},
-        "groups": [{"name": "users", "sources": [{"kind": "tcp"}]}],
-        **({"tcp": {"profile": profile}} if profile else {}),
-    }
-    found: dict[str, Any] = json.loads(_fairlane.canonical(json.dumps(table)))
-    return found
-
-
-def _shown(value: Any) -> str:
-    return shortened(json.dumps(value, ensure_ascii=False), LONGEST_VALUE)
+        raise UserError(f"queue.limit: {shown(limit)}, the plane {plane} counts in packets")

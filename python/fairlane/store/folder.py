@@ -60,10 +60,13 @@ class Store:
             return "finished, not kept: runs of code of your own never are"
         return f"{self.kept_words}, but runs of code of your own are not kept" if any(is_own) else self.kept_words
 
-    def load(self, scenario: str) -> dict[int, Kept]:
-        """The stored runs of a canonical scenario by replication, with its name; a damaged file counts as none."""
+    def load(self, scenario: str, identity: Identity | None = None) -> dict[int, Kept]:
+        """The stored runs of a canonical scenario by replication, with its name; a damaged file counts as none.
+
+        They are the simulator's without an identity.
+        """
         name = json.loads(scenario)["name"]
-        return {number: kept.named(name) for number, kept in self.kept(Identity.of(scenario)).items()}
+        return {number: kept.named(name) for number, kept in self.kept(identity or Identity.of(scenario)).items()}
 
     def kept(self, identity: Identity) -> dict[int, Kept]:
         """The stored runs of a point by replication; a damaged file counts as none."""
@@ -88,12 +91,13 @@ class Store:
             )
         return [kept[number] for number in range(count)]
 
-    def add(self, scenario: str, runs: Mapping[int, Kept]) -> None:
-        """Adds runs of a canonical scenario to those that are stored."""
+    def add(self, point: Identity | str, runs: Mapping[int, Kept]) -> None:
+        """Adds runs of a point, or the simulator's of a canonical scenario, to those that are stored."""
+        identity = Identity.of(point) if isinstance(point, str) else point
         with Writer(self) as writer:
             for number, run in runs.items():
                 if run.cost:
-                    writer.keep(Identity.of(scenario), number, run.run, run.cost)
+                    writer.keep(identity, number, run.run, run.cost)
 
     def writer(self) -> Writer:
         """A writer, to be used in a `with` block.

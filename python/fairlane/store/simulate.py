@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from fairlane.base.errors import Interrupted
 from fairlane.base.files import written_below
@@ -11,6 +12,19 @@ from fairlane.simulate.external import external_part
 from fairlane.simulate.replications import check_threads, finished, replications, tell_of_long_runs
 from fairlane.store.folder import Store, Writer
 from fairlane.store.point import Identity
+
+
+@dataclass(frozen=True)
+class Maker:
+    """What makes runs in place of the simulator.
+
+    Attributes:
+        made: Of scenario and replication of each run that is wanted: its number, record and CPU time, as they finish.
+        identity: What decides the runs of a scenario.
+    """
+
+    made: Callable[[Sequence[tuple[str, int]]], Iterator[tuple[int, str, float]]]
+    identity: Callable[[str], Identity]
 
 
 def simulate(
@@ -22,6 +36,7 @@ def simulate(
     threads: int | None = None,
     show_progress: bool = False,
     title: str = "simulating",
+    maker: Maker | None = None,
 ) -> list[list[Kept]]:
     """The runs of every canonical scenario in order of replication, simulating only what the store lacks.
 
@@ -34,46 +49,52 @@ def simulate(
         threads: Simulator threads; all cores if None.
         show_progress: Whether to report on stderr.
         title: What the report calls the work.
+        maker: What makes the runs in place of the simulator; the four arguments before this one are its own matter.
 
     Raises:
         UserError: A number of threads that is out of range.
         Interrupted: Ctrl-C; all that was finished is in the store.
     """
     check_threads(threads)
-    work = _Work(scenarios, store)
+    work = _Work(scenarios, store, maker.identity if maker else None)
     for number, run in (given or {}).items():
         work.finish(0, number, run)
     jobs = work.missing()
     if not jobs:
         return work.runs()
+    wanted = [(scenarios[index], number) for index, number in jobs]
+
+    def made() -> Iterator[tuple[int, str, float]]:
+        if maker:
+            return maker.made(wanted)
+        tell_of_long_runs((scenarios[index] for index in dict(jobs)), show=show_progress)
+        return finished(wanted, threads, title, show_progress=show_progress)
+
     try:
         if keep:
             with written_below(store.folder, "--store"), store.writer() as work.writer:
-                _run(work, jobs, threads, title, show_progress)
+                work.finish_all(jobs, made())
         else:
-            _run(work, jobs, threads, title, show_progress)
+            work.finish_all(jobs, made())
     except KeyboardInterrupt:
         raise Interrupted(work.finished, work.total, work.save_or_say_why()) from None
     return work.runs()
 
 
-def _run(work: _Work, jobs: Sequence[tuple[int, int]], threads: int | None, title: str, show_progress: bool) -> None:
-    tell_of_long_runs((work.scenarios[index] for index in dict(jobs)), show=show_progress)
-    runs = [(work.scenarios[index], number) for index, number in jobs]
-    for job, run, cpu_seconds in finished(runs, threads, title, show_progress=show_progress):
-        work.finish(*jobs[job], Kept(run, Cost.now(cpu_seconds)))
-
-
 class _Work:
     """What is done and what is missing of some scenarios."""
 
-    def __init__(self, scenarios: Sequence[str], store: Store) -> None:
+    def __init__(
+        self, scenarios: Sequence[str], store: Store, identify: Callable[[str], Identity] | None = None
+    ) -> None:
         self.scenarios = scenarios
         self._store = store
         self._wanted = [replications(scenario) for scenario in scenarios]
-        self._identities = [None if external_part(scenario) else Identity.of(scenario) for scenario in scenarios]
+        self._identities = [
+            None if external_part(scenario) else (identify or Identity.of)(scenario) for scenario in scenarios
+        ]
         self._done = [
-            store.load(scenario) if identity else {}
+            store.load(scenario, identity) if identity else {}
             for scenario, identity in zip(scenarios, self._identities, strict=True)
         ]
         self._saved = [set(done) for done in self._done]
@@ -104,14 +125,18 @@ class _Work:
             self.writer.keep(identity, number, run.run, run.cost)
             self._saved[index].add(number)
 
+    def finish_all(self, jobs: Sequence[tuple[int, int]], made: Iterator[tuple[int, str, float]]) -> None:
+        for job, run, cpu_seconds in made:
+            self.finish(*jobs[job], Kept(run, Cost.now(cpu_seconds)))
+
     def save_or_say_why(self) -> str:
         if not self.finished:
             return "finished, nothing to keep"
         try:
-            for index, scenario in enumerate(self.scenarios):
+            for index, identity in enumerate(self._identities):
                 unsaved = {number: run for number, run in self._done[index].items() if number not in self._saved[index]}
-                if unsaved and self._identities[index]:
-                    self._store.add(scenario, unsaved)
+                if unsaved and identity:
+                    self._store.add(identity, unsaved)
         except OSError as error:
             return f"finished, but {self._store.folder} cannot keep them: {error.strerror}"
         return self._store.kept_words_of(identity is None for identity in self._identities)

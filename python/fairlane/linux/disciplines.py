@@ -1,0 +1,574 @@
+"""What a scheme and its parameters become in Linux: arguments of `tc`, or the reason why they cannot be had.
+
+Read from net/sched/sch_*.c of Linux 6.12 and from the parsers of iproute2 6.1. A parameter without an option must have
+the value that is written in the kernel's source.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fairlane.base.errors import UserError
+from fairlane.base.quantities import parsed
+from fairlane.simulate.honoured import Table, shown
+
+FULL_PACKET_BYTES = 1500
+SEGMENT_MEMORY_BYTES = 2304
+"""Memory (skb->truesize) that a full packet takes, which CAKE counts where others count packets."""
+UNLIMITED_BYTES = 1 << 30
+"""Where the kernel limits memory besides packets, and the simulator does not."""
+SHARE_OF_USERS = 0x10
+"""First minor number of the leaves of users, as in the lab's plane `kernel`."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link whose queue is wanted.
+
+    Attributes:
+        device: Name of its device.
+        rate_bps: Its rate.
+        queue: The table of its queue.
+        key: Where that is in the scenario, for messages.
+        users: Of each user that crosses it: address, weight, traffic class.
+    """
+
+    device: str
+    rate_bps: int
+    queue: Table
+    key: str = "queue"
+    users: Sequence[tuple[str, float, str]] = ()
+
+
+Make = Callable[[Any, Link], Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Option:
+    """A parameter that is an option of `tc`.
+
+    Attributes:
+        text: The option and the conversion, for the table of the documentation.
+        make: Its arguments.
+    """
+
+    text: str
+    make: Make
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A parameter that the kernel has no option for.
+
+    Attributes:
+        values: What it has to be: the kernel's.
+        why: Where that is written.
+    """
+
+    values: tuple[Any, ...]
+    why: str
+
+
+@dataclass(frozen=True)
+class Unused:
+    """A parameter without effect here, whatever it is.
+
+    Attributes:
+        why: The reason.
+    """
+
+    why: str
+
+
+Rule = Option | Fixed | Unused
+
+
+def _us(value: str) -> str:
+    return f"{round(1e6 * _number(value, 's'))}us"
+
+
+def _number(value: str, unit: str) -> float:
+    number = parsed(value, unit)
+    assert number is not None, value  # canonical
+    return number
+
+
+def _bytes(value: str) -> int:
+    return round(_number(value, "bytes"))
+
+
+def _packets(value: str) -> int | None:
+    number, unit = value.rsplit(" ", 1)
+    return round(float(number)) if unit == "packets" else None
+
+
+def _in_bytes(value: str) -> int:
+    """A length in packets or bytes, packets being full ones."""
+    packets = _packets(value)
+    return _bytes(value) if packets is None else packets * FULL_PACKET_BYTES
+
+
+def _in_packets(value: Any, link: Link, name: str) -> int:
+    packets = _packets(value)
+    if packets is None:
+        raise UserError(f"{link.key}.{name}: {shown(value)}, the kernel counts in packets here")
+    return packets
+
+
+def _limit(name: str = "limit") -> Option:
+    return Option(f"`{name} PACKETS`", lambda value, link: [name, str(_in_packets(value, link, "limit"))])
+
+
+def _time(name: str) -> Option:
+    return Option(f"`{name} TIME`, in microseconds", lambda value, _: [name, _us(value)])
+
+
+def _plain(name: str) -> Option:
+    return Option(f"`{name}`", lambda value, _: [name, f"{value:.12g}"])
+
+
+def _size(name: str) -> Option:
+    return Option(f"`{name} BYTES`", lambda value, _: [name, str(_bytes(value))])
+
+
+def _flag(on: str, off: str = "") -> Option:
+    text = f"`{on}`" + (f" or `{off}`" if off else "")
+    return Option(text, lambda value, _: [on] if value else [off] if off else [])
+
+
+_PORT: dict[str, Rule] = {
+    "scheduler": Fixed(("fifo",), "the root queue is the scheme itself, without traffic classes"),
+    "be_offset": Unused("of the scheduler `medf`"),
+    "mtu": Unused("of the scheduler `medf`"),
+}
+PER_FLOW = Fixed(("flow",), "its hash is that of addresses and ports (skb_get_hash)")
+BURST_OF_PIE = Fixed(("150 ms",), "pie_params_init, pie_vars_init: 150 ms")
+_RED: dict[str, Rule] = {
+    "gentle": Fixed((False,), "red_action: above `max` every packet is dropped (set false)"),
+    "wait": Fixed((False,), "red_mark_probability draws the gap between drops from 1 to 1/p (set false)"),
+}
+
+
+def _burst(least: int, mean_packet: int, weight: float) -> int | None:
+    """The burst from which `tc` computes the weight (tc_red_eval_ewma), if some burst gives it."""
+    exponent = round(-math.log2(weight))
+    for burst in range(least // mean_packet + 1, 1 << 16):
+        wanted = burst + 1 - least / mean_packet
+        weights = (log for log in range(1, 32) if wanted <= (1 - (1 - 0.5**log) ** burst) / 0.5**log)
+        found = next(weights, None)
+        if found == exponent:
+            return burst
+        if found is None or found > exponent:
+            return None
+    return None
+
+
+def _weight(value: float, link: Link, least: int, mean_packet: int) -> list[str]:
+    exponent = round(-math.log2(value))
+    if not 1 <= exponent <= 31 or abs(value * 2**exponent - 1) > 0.05:
+        raise UserError(f"{link.key}.weight: {value:g}, the kernel takes powers of two, such as {0.5**exponent:.4g}")
+    if (burst := _burst(least, mean_packet, value)) is None:
+        raise UserError(f"{link.key}.weight: {value:g}, no burst makes tc compute it with these thresholds")
+    return ["burst", str(burst)]
+
+
+def _red_weight(value: float, link: Link) -> list[str]:
+    return _weight(value, link, _in_bytes(link.queue["min_th"]), _bytes(link.queue["mean_packet"]))
+
+
+def _red_threshold(name: str) -> Option:
+    def make(value: str, link: Link) -> list[str]:
+        if not _in_bytes(value):
+            raise UserError(f"{link.key}.{name}_th: {shown(value)}, the kernel's adaptive RED has other rules")
+        return [name, str(_in_bytes(value))]
+
+    return Option(f"`{name} BYTES`; packets are full ones", make)
+
+
+CHOKE_MEAN_PACKET = 1000
+
+
+def _choke_threshold(link: Link, name: str) -> int:
+    given = link.queue.get(f"{name}_th")
+    limit = _in_packets(link.queue["limit"], link, "limit")
+    return limit // (6 if name == "min" else 2) if given is None else _in_packets(given, link, f"{name}_th")
+
+
+def _choke(name: str) -> Option:
+    return Option(
+        f"`{name} PACKETS`; absent: {'a sixth' if name == 'min' else 'half'} of the limit",
+        lambda _, link: [name, str(_choke_threshold(link, name))],
+    )
+
+
+def _choke_weight(value: float, link: Link) -> list[str]:
+    return _weight(value, link, _choke_threshold(link, "min") * CHOKE_MEAN_PACKET, CHOKE_MEAN_PACKET)
+
+
+def _sixteenths(name: str) -> Option:
+    def make(value: float, link: Link) -> list[str]:
+        sixteenths = round(16 * value)
+        if abs(16 * value - sixteenths) > 1e-9 or not 0 <= sixteenths <= 32:
+            raise UserError(f"{link.key}.{name}: {value:g}, the kernel takes sixteenths from 0 to 2")
+        return [name, str(sixteenths)]
+
+    return Option(f"`{name}`, in sixteenths", make)
+
+
+_DELAY_OF_PIE = Option(
+    "`dq_rate_estimator` for `departures`; `link_rate` is refused",
+    lambda value, link: (
+        []
+        if value == "sojourn"
+        else ["dq_rate_estimator"]
+        if value == "departures"
+        else _refuse(link, "delay", value, "the kernel does not know the rate of a link")
+    ),
+)
+_PIE: dict[str, Rule] = {
+    "target": _time("target"),
+    "update_interval": _time("tupdate"),
+    "alpha": _sixteenths("alpha"),
+    "beta": _sixteenths("beta"),
+    "max_burst": BURST_OF_PIE,
+    "derandomize": Fixed((True,), "pie_drop_early: accu_prob"),
+    "cap_step": Fixed((True,), "pie_calculate_probability: at most 2 % once the probability is 10 %"),
+    "byte_mode": _flag("bytemode"),
+    "mean_packet": Fixed(("1500 B",), "pie_drop_early takes the MTU of the device"),
+    "ecn": _flag("ecn"),
+}
+
+
+def _refuse(link: Link, name: str, value: Any, why: str) -> list[str]:
+    raise UserError(f"{link.key}.{name}: {shown(value)}, {why}")
+
+
+def _rehash(value: str, link: Link) -> list[str]:
+    if link.queue["rehash_most"] != value:
+        raise UserError(f"{link.key}.rehash_most: {shown(link.queue['rehash_most'])}, the kernel's is always rehash")
+    return ["rehash", str(round(1e3 * _number(value, "s")))]
+
+
+def _penalty_rate(value: str, _link: Link) -> list[str]:
+    return ["penalty_rate", str(round(_number(value, "bit/s") / (8 * FULL_PACKET_BYTES)))]
+
+
+def _bin_size(value: str | None, link: Link) -> list[str]:
+    limit = _in_packets(link.queue["limit"], link, "limit")
+    return ["target", str(max(2, 3 * limit // 32) if value is None else value)]
+
+
+def _bin_limit(value: str | None, link: Link) -> list[str]:
+    return ["max", str(_in_packets(link.queue["limit"], link, "limit") if value is None else value)]
+
+
+ISOLATION = {"flow": "flows", "host": "srchost", "dual": "dual-srchost", "triple": "triple-isolate"}
+
+
+def _rtt(value: str, link: Link) -> list[str]:
+    target, interval = _number(link.queue["target"], "s"), _number(value, "s")
+    if abs(interval / 20 - target) > 1e-9:
+        raise UserError(f"{link.key}.target: {shown(link.queue['target'])}, `rtt` makes it a 20th of the interval")
+    return ["rtt", _us(value)]
+
+
+def _memory(value: str, _link: Link) -> list[str]:
+    packets = math.ceil(_in_bytes(value) / FULL_PACKET_BYTES)
+    return ["memlimit", str(packets * SEGMENT_MEMORY_BYTES)]
+
+
+_COBALT: dict[str, Rule] = {
+    "limit": Option(f"`memlimit`: {SEGMENT_MEMORY_BYTES} bytes of memory for a full packet", _memory),
+    "target": Unused("a twentieth of `interval`, or it is refused"),
+    "interval": Option("`rtt TIME`, which is the interval", _rtt),
+    "ecn": Fixed((True,), "cobalt_should_drop always marks"),
+    "increment": Fixed((1 / 256,), "cake_reconfigure: p_inc 1/256"),
+    "decrement": Fixed((1 / 4096,), "cake_reconfigure: p_dec 1/4096"),
+}
+_QUANTUM_OF_CAKE = 1514
+
+
+def _cake_quantum(value: str | None, link: Link) -> list[str]:
+    # What the simulator computes from the rate is what the kernel computes for its shaper, which is not used.
+    bytes_ = _bytes(value) if value is not None else max(300, min(_QUANTUM_OF_CAKE, link.rate_bps // 8 >> 12))
+    if bytes_ != _QUANTUM_OF_CAKE:
+        given = "absent" if value is None else shown(value)
+        raise UserError(f'{link.key}.quantum: {given}, CAKE without a shaper has {_QUANTUM_OF_CAKE} B: set "1514 B"')
+    return []
+
+
+_HTB_ROOT_BURST_BYTES = 3200
+_LEAST_CLASS_BPS = 1000
+
+
+@dataclass(frozen=True)
+class Discipline:
+    """A scheme that Linux has.
+
+    Attributes:
+        qdisc: Its name there, and options that it always has.
+        rules: What becomes of each parameter.
+    """
+
+    qdisc: Callable[[Link], str]
+    rules: Mapping[str, Rule]
+
+
+def _of(qdisc: str, first: Mapping[str, Rule] | None = None, **rules: Rule) -> Discipline:
+    return Discipline(lambda _: qdisc, {**_PORT, **(first or {}), **rules})
+
+
+_FQ: dict[str, Rule] = {
+    "share_per": PER_FLOW,
+    "buckets": _plain("flows"),
+    "quantum": _size("quantum"),
+}
+DISCIPLINES: dict[str, Discipline] = {
+    "droptail": Discipline(
+        lambda link: "bfifo" if _packets(link.queue["limit"]) is None else "pfifo",
+        {**_PORT, "limit": Option("`limit`, of `pfifo` or `bfifo`", lambda value, _: ["limit", _plain_number(value)])},
+    ),
+    "red": Discipline(
+        lambda link: f"red bandwidth {link.rate_bps}bit",
+        {
+            **_PORT,
+            **_RED,
+            "limit": Option("`limit BYTES`; packets are full ones", lambda value, _: ["limit", str(_in_bytes(value))]),
+            "min_th": _red_threshold("min"),
+            "max_th": _red_threshold("max"),
+            "max_p": _plain("probability"),
+            "weight": Option("`burst`, from which `tc` computes the power of two", _red_weight),
+            "weight_rule": Fixed(("given",), "there is one weight"),
+            "size_scaling": Fixed(("none",), "red_mark_probability does not look at the length"),
+            "mean_packet": _size("avpkt"),
+            "target_delay": Unused("of automatic thresholds"),
+            "link_delay": Unused("of `weight_rule`"),
+            "forced_restarts": Fixed((True,), "red_action: qcount = -1"),
+            "ecn": _flag("ecn"),
+            "hard_drop": Option(
+                "`harddrop`, with `ecn`", lambda value, link: ["harddrop"] if value and link.queue["ecn"] else []
+            ),
+        },
+    ),
+    "choke": Discipline(
+        lambda link: f"choke bandwidth {link.rate_bps}bit",
+        {
+            **_PORT,
+            **_RED,
+            "limit": _limit(),
+            "draws": Fixed((1,), "choke_match_random draws one"),
+            "self_adjusting": Fixed((False,), "choke_match_random draws one"),
+            "regions": Unused("of `self_adjusting`"),
+            "draws_beyond": Unused("of `self_adjusting`"),
+            "share_per": Fixed(("flow",), "choke_match_flow compares addresses and ports"),
+            "min_th": _choke("min"),
+            "max_th": _choke("max"),
+            "max_p": _plain("probability"),
+            "weight": Option("`burst`, from which `tc` computes the power of two", _choke_weight),
+            "mean_packet": Fixed((f"{CHOKE_MEAN_PACKET} B",), "avpkt of iproute2's q_choke.c"),
+        },
+    ),
+    "sfb": _of(
+        "sfb",
+        limit=_limit(),
+        levels=Fixed((8,), "SFB_LEVELS"),
+        bins=Fixed((16,), "SFB_NUMBUCKETS"),
+        increment=_plain("increment"),
+        decrement=_plain("decrement"),
+        freeze=Fixed(("0 s",), "sfb_enqueue changes the probability at each packet"),
+        freeze_most=Fixed(("0 s",), "sfb_enqueue changes the probability at each packet"),
+        bin_size=Option("`target PACKETS`; absent: 1.5*limit/16, at least 2", _bin_size),
+        bin_limit=Option(
+            "`max PACKETS`; absent: the limit",
+            lambda value, link: [
+                "max",
+                str(_in_packets(link.queue["limit"], link, "limit") if value is None else value),
+            ],
+        ),
+        decrement_at=Fixed(("arrival",), "sfb_enqueue: decrement_prob"),
+        unresponsive_at=Fixed((1.0,), "sfb_enqueue: SFB_MAX_PROB"),
+        rehash=Option("`rehash`, in ms; `rehash_most` has to be the same", _rehash),
+        rehash_most=Unused("the same as `rehash`, or it is refused"),
+        warm_up=Option("`db`, in ms", lambda value, _: ["db", str(round(1e3 * _number(value, "s")))]),
+        penalty_rate=Option("`penalty_rate`, in full packets a second", _penalty_rate),
+        penalty_burst=Option(
+            "`penalty_burst`, in full packets", lambda value, _: ["penalty_burst", _full_packets(value)]
+        ),
+        penalty=Fixed(("shared",), "sfb_rate_limit: one bucket"),
+        share_per=PER_FLOW,
+        ecn=Fixed((True,), "sfb_enqueue: INET_ECN_set_ce"),
+    ),
+    "codel": _of(
+        "codel", limit=_limit(), target=_time("target"), interval=_time("interval"), ecn=_flag("ecn", "noecn")
+    ),
+    "fq_codel": _of(
+        f"fq_codel memory_limit {UNLIMITED_BYTES}",
+        _FQ,
+        limit=_limit(),
+        target=_time("target"),
+        interval=_time("interval"),
+        ecn=_flag("ecn", "noecn"),
+        drop_batch=_plain("drop_batch"),
+        short_queue=Fixed(("port",), 'codel_should_drop compares the backlog of the whole qdisc (set "port")'),
+    ),
+    "pie": _of(
+        "pie",
+        _PIE,
+        limit=_limit(),
+        delay=_DELAY_OF_PIE,
+        departure_threshold=Fixed(("16384 B",), "QUEUE_THRESHOLD"),
+        departure_weight=Unused("an eighth, of `dq_rate_estimator`"),
+        ecn_limit=Fixed((0.1,), "pie_qdisc_enqueue: MAX_PROB / 10"),
+    ),
+    "fq_pie": _of(
+        f"fq_pie memory_limit {UNLIMITED_BYTES}",
+        {**_FQ, **_PIE},
+        limit=_limit(),
+        ecn_limit=Option("`ecn_prob`, in percent", lambda value, _: ["ecn_prob", str(round(100 * value))]),
+        overflow=Fixed(("arriving",), "fq_pie_qdisc_enqueue drops what arrives"),
+        drop_batch=Unused("of `overflow`"),
+    ),
+    "cake": _of(
+        "cake unlimited besteffort no-ack-filter raw",
+        _COBALT,
+        isolation=Option(
+            ", ".join(f"`{kind}`: `{name}`" for kind, name in ISOLATION.items()), lambda value, _: [ISOLATION[value]]
+        ),
+        sets=Fixed((128,), "CAKE_QUEUES, CAKE_SET_WAYS"),
+        ways=Fixed((8,), "CAKE_SET_WAYS"),
+        quantum=Option("1514 B, as without a shaper; absent: by the rate, which has to give the same", _cake_quantum),
+    ),
+    "cobalt": _of(
+        "cake unlimited besteffort no-ack-filter raw flowblind",
+        _COBALT,
+        blue_threshold=Fixed((None,), "cobalt_queue_full: only overflows"),
+        spared_packets=Unused("mtu_time, which is 0 without a shaper"),
+        keep_last=Fixed((True,), "cake_dequeue: the last packet of a queue is sent"),
+    ),
+    "sfq": _of(
+        "sfq",
+        limit=_limit(),
+        share_per=PER_FLOW,
+        profile=Fixed(("linux",), "the rules are the kernel's"),
+        buckets=_plain("divisor"),
+        flows=_plain("flows"),
+        depth=_plain("depth"),
+        quantum=_size("quantum"),
+        perturb=Option("`perturb SECONDS`", lambda value, _: ["perturb", str(round(_number(value, "s")))]),
+    ),
+    "htb": _of(
+        "",
+        limit=Option("`limit PACKETS` of the `pfifo` of each leaf", lambda *_: []),
+        leaf=Fixed(("droptail",), "each user has a class with a `pfifo`"),
+        leaf_queues=Unused("of other leaves"),
+        rate=Option("`rate` of a class, times the weight", lambda *_: []),
+        ceil=Option("`ceil` of a class; absent: the rate of the link", lambda *_: []),
+        quantum=Option("`quantum` of a class", lambda *_: []),
+        r2q=Option("`r2q`", lambda *_: []),
+        burst=Option("`burst` of a class", lambda *_: []),
+        cburst=Option("`cburst` of a class", lambda *_: []),
+        margin=Unused("of access networks"),
+        node_rates=Unused("of access networks"),
+    ),
+    "dualpi2": _of(
+        "dualpi2",
+        limit=_limit(),
+        target=_time("target"),
+        update_interval=_time("tupdate"),
+        alpha=_plain("alpha"),
+        beta=_plain("beta"),
+        coupling=_plain("coupling_factor"),
+        step_start=Option(
+            "`step_thresh TIME`; `step_end` has to be the same",
+            lambda value, link: (
+                ["step_thresh", _us(value)]
+                if value == link.queue["step_end"]
+                else _refuse(link, "step_end", link.queue["step_end"], "the kernel has one threshold, step_start")
+            ),
+        ),
+        step_end=Unused("the same as `step_start`, or it is refused"),
+        classic_share=Option(
+            "`classic_protection`, in percent", lambda value, _: ["classic_protection", f"{round(100 * value)}%"]
+        ),
+        decision=Fixed(("random",), "dualpi2_roll: get_random_u32"),
+        full_packet=Fixed(("1500 B",), "must_drop: the MTU of the device"),
+    ),
+}
+"""By scheme."""
+WITHOUT = {
+    "drr": "sch_drr has a buffer for each class, and not one that all share, of which the longest queue loses",
+}
+"""Schemes of the name of a qdisc that is another one, and why."""
+
+
+def _plain_number(value: str) -> str:
+    packets = _packets(value)
+    return str(_bytes(value) if packets is None else packets)
+
+
+def _full_packets(value: str) -> str:
+    return str(max(1, round(_bytes(value) / FULL_PACKET_BYTES)))
+
+
+def commands(link: Link) -> list[list[str]]:
+    """The commands that give a device the queue of its link, as arguments of `tc`.
+
+    Raises:
+        UserError: The kernel has no such scheme, or not with these parameters.
+    """
+    scheme = link.queue["scheme"]
+    discipline = DISCIPLINES.get(scheme)
+    if discipline is None:
+        why = f", {WITHOUT[scheme]}; it" if scheme in WITHOUT else ", the plane linux"
+        raise UserError(f'{link.key}.scheme: "{scheme}"{why} has {", ".join(DISCIPLINES)}')
+    words: list[str] = []
+    for name, value in link.queue.items():
+        if name == "scheme":
+            continue
+        match discipline.rules.get(name):
+            case None:
+                raise UserError(f"{link.key}.{name}: {shown(value)}, the plane linux does not know this key")
+            case Option(make=make):
+                words += make(value, link)
+            case Fixed(values=values, why=why):
+                if value not in values:
+                    raise UserError(f"{link.key}.{name}: {shown(value)}, Linux has {shown(values[0])}: {why}")
+    # A parameter that is absent may still need an option.
+    for name, rule in discipline.rules.items():
+        if name not in link.queue and isinstance(rule, Option):
+            words += rule.make(None, link)
+    if scheme == "htb":
+        return _classes(link)
+    return [["qdisc", "add", "dev", link.device, "root", *discipline.qdisc(link).split(), *words]]
+
+
+def _classes(link: Link) -> list[list[str]]:
+    """The classes that the scheme `htb` makes on a single link: one for the link, and in it one for each user."""
+    queue, rate = link.queue, f"{link.rate_bps}bit"
+
+    def add(what: str, words: str) -> list[str]:
+        return [what, "add", "dev", link.device, *words.split()]
+
+    bursts = f"burst {_HTB_ROOT_BURST_BYTES} cburst {_HTB_ROOT_BURST_BYTES}"
+    limit = _in_packets(queue["limit"], link, "limit")
+    made = [
+        add("qdisc", f"root handle 1: htb r2q {queue['r2q']}"),
+        add("class", f"parent 1: classid 1:1 htb rate {rate} ceil {rate} {bursts}"),
+    ]
+    most = round(_number(queue["ceil"], "bit/s")) if queue.get("ceil") else link.rate_bps
+    bursts = f"burst {_bytes(queue['burst'])} cburst {_bytes(queue['cburst'])}"
+    quantum = f" quantum {_bytes(queue['quantum'])}" if queue.get("quantum") else ""
+    for number, (address, weight, traffic_class) in enumerate(link.users):
+        leaf = f"1:{number + SHARE_OF_USERS:x}"
+        own = min(most, max(_LEAST_CLASS_BPS, round(_number(queue["rate"], "bit/s") * weight)))
+        priority = 0 if traffic_class == "EF" else 1
+        of_class = f"rate {own}bit ceil {most}bit {bursts} prio {priority}{quantum}"
+        made += [
+            add("class", f"parent 1:1 classid {leaf} htb {of_class}"),
+            add("qdisc", f"parent {leaf} pfifo limit {limit}"),
+            add("filter", f"parent 1: protocol ip prio 1 u32 match ip src {address}/32 flowid {leaf}"),
+        ]
+    return made

@@ -1,0 +1,148 @@
+"""Every key of a scenario: where the plane `linux` honours it, or why it cannot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from fairlane.base.errors import UserError
+from fairlane.base.planes import LINUX
+from fairlane.simulate import honoured
+from fairlane.simulate.honoured import Honoured, Refused, Required, Rule, each, shown
+
+IN_LINUX = {"reno": "reno", "cubic": "cubic", "bbr1": "bbr", "dctcp": "dctcp", "vegas": "vegas"}
+"""Congestion controls of the simulator that Linux has as well, and what it calls them."""
+KINDS = ("one_sided_dumbbell", "two_sided_dumbbell", "parking_lot", "graph")
+OFFLOADS = {"65536 B": "tso", "0 B": "no-tso"}
+"""Values of the key `tso`, and the word of the plan."""
+MOST_PAYLOAD = 1448
+AFTER_IDLE = {"decay": 1, "keep": 0}
+"""Values of the key `after_idle`, and of net.ipv4.tcp_slow_start_after_idle."""
+
+_KERNEL = Refused("Linux has no option for it that the plane uses: leave it as in the profile linux")
+_LINK = Refused("links of the plane linux have one rate and one delay, and lose nothing")
+_ACCESS_NETWORK = Refused("of an access network, which the plane linux has not")
+_NO_SERIES = Refused("the plane linux has no time series")
+_SUBSCRIBERS = ("share", "direction", "node", "plan", "configured_plan")
+
+_TCP: dict[str, Rule] = {
+    **each("tcp", _KERNEL),
+    "profile": Required(("linux",), 'the plane linux has the TCP of a kernel: set "linux"'),
+    "congestion_control": Honoured("socket option TCP_CONGESTION; `bbr1` is the kernel's bbr"),
+    "ecn": Honoured("net.ipv4.tcp_ecn of the sender"),
+    "tso": Honoured("gso_max_segs of the host: `65536 B`, or `0 B` for one segment"),
+    "segment_payload": Honoured("socket option TCP_MAXSEG, at most 1448 bytes"),
+    "socket_buffer": Honoured("third value of net.ipv4.tcp_wmem and tcp_rmem"),
+    "after_idle": Honoured("net.ipv4.tcp_slow_start_after_idle: `decay` or `keep`"),
+    "frto": Honoured("net.ipv4.tcp_frto"),
+    "tlp": Honoured("net.ipv4.tcp_early_retrans"),
+    "min_rto": Honoured("net.ipv4.tcp_rto_min_us, which Linux has from 6.11 on"),
+}
+_UDP: dict[str, Rule] = {
+    "rate": Honoured("rate of the sender, headers included"),
+    "packet_size": Honoured("length of the packets, headers included, 29 to 1500 bytes"),
+    "ecn": Honoured("ECN field of the packets"),
+    "stop": Honoured("end of the sender"),
+}
+RULES: dict[str, Rule] = {
+    "name": Honoured("name in the record"),
+    "run.warmup": Honoured("time before the window"),
+    "run.measure": Honoured("length of the window"),
+    "run.replications": Honoured("number of runs"),
+    "run.seed": Honoured("seed of start times and of the kernel"),
+    **{f"topology.{name}": rule for name, rule in each("topology", _ACCESS_NETWORK).items()},
+    "topology.kind": Honoured("any but `access`"),
+    "topology.access_rate": Honoured("rate of the device in front of a sender"),
+    "topology.access_delay": Honoured("its delay"),
+    "topology.access_limit": Honoured("its `pfifo` or `bfifo`"),
+    "topology.receiver_rate": Honoured("part of the delay of ACKs, and of the time to the receiver"),
+    "topology.receiver_delay": Honoured("part of the delay of ACKs, and of the time to the receiver"),
+    "topology.congested_links": Honoured("number of devices in a row"),
+    "topology.links": Honoured("a device for each: `rate`, `delay` and `queue`"),
+    "topology.bottleneck_rate": Honoured("rate of a device"),
+    "topology.bottleneck_delay": Honoured("delay of a device, and of ACKs"),
+    **{f"topology.bottleneck_{name}": _LINK for name in ("schedule", "trace", "loss", "jitter", "detour")},
+    **{f"tcp.{name}": rule for name, rule in _TCP.items()},
+    "probes.series_interval": _NO_SERIES,
+    "probes.series_link": _NO_SERIES,
+    "probes.series_memory": _NO_SERIES,
+    "probes.detail": Refused("the plane linux has users and flows whatever this is", same=("user", "flow")),
+    "probes.user_rows": Refused("the plane linux has a row for each user whatever this is", same=(True,)),
+    "probes.transfer_times": Honoured("classes of transfers in the record"),
+    "probes.transfer_sizes": Honoured("classes of transfers in the record"),
+    "groups[].name": Honoured("name in the record"),
+    "groups[].users": Honoured("two hosts for each, sender and receiver"),
+    "groups[].traffic_class": Honoured("priority of the classes of `htb`; rows of the record"),
+    "groups[].reference_rate": Honoured("of no effect without a marker"),
+    "groups[].weight": Honoured("rate of the classes of `htb`; elsewhere it must be 1"),
+    "groups[].start_from": Honoured("start of the flows, drawn as in the simulator"),
+    "groups[].start_until": Honoured("start of the flows, drawn as in the simulator"),
+    "groups[].access_rate": Honoured("rate of the device in front of a sender"),
+    "groups[].access_delay": Honoured("its delay"),
+    **{f"groups[].access_{name}": _LINK for name in ("loss", "jitter", "detour")},
+    "groups[].rtt": Honoured("delay of the device in front of a sender, and of ACKs"),
+    "groups[].rtt_spread": Honoured("the same, drawn as in the simulator"),
+    "groups[].user_rtts": Honoured("the same"),
+    "groups[].receiver_rate": Honoured("part of the delay of ACKs, and of the time to the receiver"),
+    "groups[].receiver_delay": Honoured("part of the delay of ACKs, and of the time to the receiver"),
+    "groups[].route": Honoured("devices that packets pass, in order"),
+    "groups[].ingresses": Refused("the plane linux has no edge"),
+    "groups[].forged_labels": Refused("the plane linux has no edge"),
+    **dict.fromkeys([f"groups[].{name}" for name in _SUBSCRIBERS], _ACCESS_NETWORK),
+    **dict.fromkeys([f"groups[].sources[{kind}].application" for kind in ("tcp", "cbr", "poisson")], _ACCESS_NETWORK),
+    "groups[].sources[].kind": Required(("tcp", "cbr", "poisson"), "the plane linux has tcp, cbr and poisson"),
+    "groups[].sources[tcp].flows": Honoured("connections"),
+    "groups[].sources[tcp].transfer": Honoured("bytes of a connection"),
+    "groups[].sources[tcp].repeat": Honoured("connections one after another"),
+    "groups[].sources[tcp].pause": Honoured("mean of the time between two"),
+    "groups[].sources[tcp].stop": Honoured("end of writing"),
+    **{f"groups[].sources[tcp].{name}": rule for name, rule in _TCP.items()},
+    **{f"groups[].sources[cbr].{name}": rule for name, rule in _UDP.items()},
+    "groups[].sources[cbr].jitter": Honoured("width of the gaps"),
+    **{f"groups[].sources[poisson].{name}": rule for name, rule in _UDP.items()},
+}
+"""As `honoured.Rules`; what becomes of `queue` is in `disciplines`."""
+_OF_LINKS = ("name", "rate", "delay", "queue")
+"""Keys of a link of a graph that the plane honours."""
+
+
+def check(scenario: str) -> None:
+    """Raises a UserError that names the first key of a canonical scenario that the plane cannot honour."""
+    table = json.loads(scenario)
+    if table["topology"]["kind"] not in KINDS:
+        raise UserError(f"topology.kind: {shown(table['topology']['kind'])}, the plane linux has {', '.join(KINDS)}")
+    sources = [(f"groups[{index}]", group, group["sources"]) for index, group in enumerate(table["groups"])]
+    if not any(source["kind"] == "tcp" for _, _, several in sources for source in several):
+        table["tcp"] = honoured.defaults("linux")["tcp"]
+    for index, link in enumerate(table["topology"].get("links", ())):
+        for name, value in link.items():
+            if name not in _OF_LINKS and value:
+                raise UserError(f"topology.links[{index}].{name}: {shown(value)}, {_LINK.why}")
+    honoured.check(json.dumps(table), RULES, LINUX, "the plane linux")
+    for key, group, several in sources:
+        if group["weight"] != 1.0 and table["queue"]["scheme"] != "htb":
+            raise UserError(f"{key}.weight: {group['weight']:g}, of the kernel's schemes only htb has weights")
+        for number, source in enumerate(several):
+            if source["kind"] == "tcp":
+                _check_tcp(f"{key}.sources[{number}]", source)
+                for name in ("ecn", "tso", "after_idle", "frto", "tlp", "min_rto", "socket_buffer"):
+                    first = next(one for one in several if one["kind"] == "tcp")
+                    if source[name] != first[name]:
+                        problem = "sources of a user are on one host, with one value"
+                        raise UserError(f"{key}.sources[{number}].{name}: {shown(source[name])}, {problem}")
+
+
+def check_marker(scenario: str) -> None:
+    """Raises a UserError if a canonical scenario has labels: of these a scheme was the cause, if it has one."""
+    if (marker := json.loads(scenario)["marker"]["scheme"]) != "none":
+        raise UserError(f'marker.scheme: "{marker}", the plane linux has no edge that writes labels')
+
+
+def _check_tcp(key: str, source: honoured.Table) -> None:
+    choices: dict[str, Mapping[str, Any]] = {"congestion_control": IN_LINUX, "tso": OFFLOADS, "after_idle": AFTER_IDLE}
+    for name, allowed in choices.items():
+        if source[name] not in allowed:
+            raise UserError(f"{key}.{name}: {shown(source[name])}, the plane linux has {', '.join(allowed)}")
+    if source["segment_payload"] > MOST_PAYLOAD:
+        raise UserError(f"{key}.segment_payload: {source['segment_payload']}, packets have 1500 bytes at most")

@@ -1,0 +1,250 @@
+"""A scenario as the guest reads it: links, hosts, paths and flows, a directive a line. Times are in ns.
+
+Links, delays and start times are those of the simulator, draws included.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairlane import _fairlane
+from fairlane.base.errors import UserError
+from fairlane.base.quantities import parsed
+from fairlane.linux import disciplines, keys
+from fairlane.simulate.honoured import Table
+
+VERSION = 1
+"""Of what a scenario becomes here: another one, and runs that were kept are others."""
+MOST_LINKS, MOST_HOSTS, MOST_FLOWS, MOST_HOPS = 1024, 4096, 16384, 16
+"""Of the guest."""
+_FIRST_ADDRESS = 0x0A010001
+_OPTIONS_BYTES = 12
+"""TCP options of a data segment, which TCP_MAXSEG counts: timestamps."""
+_SEND_MEMORY = 2280 / 1448
+"""Memory of a segment over its payload, without offloads (tcp_stream_alloc_skb)."""
+_RECEIVE_MEMORY = 1.5
+"""Memory of a receiver over the window that it allows: 6 MiB, which is Linux's default, for 4 MiB."""
+_ECN_FIELD = {"not_ect": 0, "ect0": 2, "ect1": 1}
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A flow of the plan, in its order.
+
+    Attributes:
+        user: Number of its user.
+        kind: `tcp`, `cbr` or `poisson`.
+        transfer_bytes: Payload of a transfer; 0 of an endless flow.
+        to_receiver_ns: From the last link to the receiver, which the guest adds to the reverse delay instead.
+    """
+
+    user: int
+    kind: str
+    transfer_bytes: int = 0
+    to_receiver_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the guest is told, and what its result needs to become a record.
+
+    Attributes:
+        text: The file `plan`.
+        seed: Of the kernel's random numbers.
+        layout: Links and users, see `_fairlane.layout`.
+        flows: All flows, in order.
+    """
+
+    text: str
+    seed: int
+    layout: Table
+    flows: Sequence[Flow] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class Extra:
+    """What the guest is to write besides the result.
+
+    Attributes:
+        trace: Number of a link, and of packets.
+        info_ns: Time between two samples of TCP_INFO.
+    """
+
+    trace: tuple[int, int] | None = None
+    info_ns: int | None = None
+
+
+def check(scenario: str) -> None:
+    """Raises a UserError that names what the plane cannot have of a canonical scenario."""
+    keys.check(scenario)
+    made(scenario, 0)
+    keys.check_marker(scenario)
+
+
+def made(scenario: str, replication: int, extra: Extra | None = None) -> Plan:
+    """The plan of one replication of a canonical scenario.
+
+    Raises:
+        UserError: The kernel has no such queue, or there are too many users.
+    """
+    table, layout = json.loads(scenario), json.loads(_fairlane.layout(scenario, replication))
+    _check_size(layout)
+    flows = list(_flows(table, layout))
+    lines = [
+        _window(table["run"]),
+        *_links(table, layout),
+        *_hosts(table, layout),
+        *(line for line, _ in flows),
+    ]
+    if extra and extra.trace:
+        lines.append(f"trace {extra.trace[0]} {extra.trace[1]}")
+    if extra and extra.info_ns:
+        lines.append(f"info {extra.info_ns}")
+    # Seeds of neighbouring scenarios must not share replications.
+    seed = table["run"]["seed"] * 1_000_003 + replication
+    return Plan("".join(f"{line}\n" for line in lines), seed % (1 << 63), layout, [flow for _, flow in flows])
+
+
+def _check_size(layout: Table) -> None:
+    users, links = len(layout["users"]), len(layout["links"])
+    if 2 * users > MOST_HOSTS or users + links > MOST_LINKS:
+        most = min(MOST_HOSTS // 2, MOST_LINKS - links)
+        raise UserError(f"groups: {users} users, with {links} links the plane linux can have {most}")
+    flows = len(layout["tcp"]) + len(layout["udp"])
+    if flows > MOST_FLOWS:
+        raise UserError(f"groups: {flows} flows, the plane linux can have {MOST_FLOWS}")
+    if any(len(user["route"]) >= MOST_HOPS for user in layout["users"]):
+        raise UserError(f"groups: the plane linux can have routes of {MOST_HOPS - 1} links")
+
+
+def _window(run: Table) -> str:
+    begin = _ns(run["warmup"])
+    return f"window {begin} {begin + _ns(run['measure'])}"
+
+
+def _links(table: Table, layout: Table) -> Iterator[str]:
+    links, users = layout["links"], layout["users"]
+    for index, link in enumerate(links):
+        yield f"link {index} {link['rate_bps']} {_from_ps(link['delay_ps'])}"
+    for number, user in enumerate(users):
+        access = user["access"]
+        yield f"link {len(links) + number} {access['rate_bps']} {_from_ps(access['delay_ps'])}"
+    for index, link in enumerate(links):
+        own = table["topology"].get("links", [{}] * (index + 1))[index].get("queue")
+        crossing = [
+            (
+                _address(number),
+                table["groups"][user["group"]]["weight"],
+                table["groups"][user["group"]]["traffic_class"],
+            )
+            for number, user in enumerate(users)
+            if index in user["route"]
+        ]
+        key = "queue" if own is None else f"topology.links[{index}].queue"
+        yield from _tc(disciplines.Link(f"l{index}", link["rate_bps"], link["queue"], key, crossing))
+    for number, user in enumerate(users):
+        access = {"scheme": "droptail", "limit": user["access"]["limit"]}
+        yield from _tc(disciplines.Link(f"l{len(links) + number}", user["access"]["rate_bps"], access))
+
+
+def _tc(link: disciplines.Link) -> Iterator[str]:
+    for words in disciplines.commands(link):
+        yield " ".join(["tc", *words])
+
+
+def _address(host: int) -> str:
+    number = _FIRST_ADDRESS + host
+    return ".".join(str(number >> shift & 0xFF) for shift in (24, 16, 8, 0))
+
+
+def _hosts(table: Table, layout: Table) -> Iterator[str]:
+    users, links = layout["users"], len(layout["links"])
+    back = {flow["user"]: _from_ps(flow["back_ps"]) for flow in layout["tcp"]}
+    for number, user in enumerate(users):
+        sources = table["groups"][user["group"]]["sources"]
+        tcp = next((source for source in sources if source["kind"] == "tcp"), None)
+        receiver = number + len(users)
+        yield f"host {number} {keys.OFFLOADS[tcp['tso']] if tcp else 'tso'}"
+        yield f"host {receiver} tso"
+        for name, value in _settings(tcp).items() if tcp else ():
+            yield f"sysctl {number} net.ipv4.{name} {value}"
+        if tcp:
+            memory = round(_RECEIVE_MEMORY * _bytes(tcp["socket_buffer"]))
+            yield f"sysctl {receiver} net.ipv4.tcp_rmem 4096 131072 {memory}"
+        # Datagrams have no way back.
+        route = " ".join(str(link) for link in (links + number, *user["route"]))
+        yield f"path {number} {receiver} {back.get(number, 0)} {route}"
+
+
+def _settings(tcp: Table) -> dict[str, Any]:
+    """Settings of a sender's namespace, without those that a new namespace has anyway."""
+    buffer = _bytes(tcp["socket_buffer"]) * (1 if keys.OFFLOADS[tcp["tso"]] == "tso" else _SEND_MEMORY)
+    standard = {"after_idle": "decay", "frto": True, "tlp": True, "min_rto": "200 ms"}
+    settings = {
+        # What one connection has learnt of the path must not reach the next.
+        "tcp_no_metrics_save": 1,
+        "tcp_wmem": f"4096 16384 {round(buffer)}",
+        "tcp_slow_start_after_idle": keys.AFTER_IDLE[tcp["after_idle"]],
+        "tcp_frto": 2 if tcp["frto"] else 0,
+        "tcp_early_retrans": 3 if tcp["tlp"] else 0,
+        "tcp_rto_min_us": _ns(tcp["min_rto"]) // 1000,
+    }
+    of = {"tcp_slow_start_after_idle": "after_idle", "tcp_frto": "frto", "tcp_early_retrans": "tlp"}
+    of["tcp_rto_min_us"] = "min_rto"
+    return {name: value for name, value in settings.items() if name not in of or tcp[of[name]] != standard[of[name]]}
+
+
+def _flows(table: Table, layout: Table) -> Iterator[tuple[str, Flow]]:
+    """Each flow with its line: user by user those of TCP, then those of UDP, as the simulator has them."""
+    users = len(layout["users"])
+    tcp, udp = iter(layout["tcp"]), iter(layout["udp"])
+    others = []
+    for number, user in enumerate(layout["users"]):
+        for source in table["groups"][user["group"]]["sources"]:
+            if source["kind"] != "tcp":
+                others.append((_udp_line(source, number, users, next(udp)), Flow(number, source["kind"])))
+                continue
+            for _ in range(source["flows"]):
+                drawn = next(tcp)
+                size = _bytes(source["transfer"]) if source.get("transfer") else 0
+                flow = Flow(number, "tcp", size, _from_ps(drawn["to_receiver_ps"]))
+                yield _tcp_line(source, flow, users, drawn), flow
+    yield from others
+
+
+def _tcp_line(source: Table, flow: Flow, users: int, drawn: Table) -> str:
+    control = keys.IN_LINUX[source["congestion_control"]]
+    stop = _ns(source["stop"]) if source.get("stop") else 0
+    payload = source["segment_payload"]
+    mss = 0 if payload == keys.MOST_PAYLOAD else payload + _OPTIONS_BYTES
+    ends = f"{flow.user} {flow.user + users} {control} {int(source['ecn'])} {_from_ps(drawn['start_ps'])} {stop}"
+    return f"tcp {ends} {flow.transfer_bytes} {source['repeat']} {_ns(source['pause'])} 0 {mss}"
+
+
+def _udp_line(source: Table, user: int, users: int, drawn: Table) -> str:
+    rate, size = round(_number(source["rate"], "bit/s")), _bytes(source["packet_size"])
+    jitter = round(1e6 * source.get("jitter", 0.0))
+    stop = _ns(source["stop"]) if source.get("stop") else 0
+    times = f"{_from_ps(drawn['start_ps'])} {stop}"
+    return f"udp {user} {user + users} {source['kind']} {rate} {size} {jitter} {_ECN_FIELD[source['ecn']]} {times}"
+
+
+def _from_ps(time: int) -> int:
+    return (time + 500) // 1000
+
+
+def _ns(text: str) -> int:
+    return round(1e9 * _number(text, "s"))
+
+
+def _bytes(text: str) -> int:
+    return round(_number(text, "bytes"))
+
+
+def _number(text: str, unit: str) -> float:
+    number = parsed(text, unit)
+    assert number is not None, text  # canonical
+    return number

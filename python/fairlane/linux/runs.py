@@ -1,0 +1,117 @@
+"""Runs scenarios on the kernel: one guest on each core, keeping what finishes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from threading import Event
+from typing import TYPE_CHECKING
+
+from fairlane import _fairlane
+from fairlane.base.progress import progress
+from fairlane.base.signals import received
+from fairlane.linux import guest, keys, plan
+from fairlane.linux.plan import Extra
+from fairlane.linux.record import record
+from fairlane.results.kept import Kept
+from fairlane.simulate import honoured
+from fairlane.simulate.replications import WAIT_S, cores
+from fairlane.store import Store
+from fairlane.store.point import MEASURED, Identity
+from fairlane.store.simulate import Maker, simulate
+
+if TYPE_CHECKING:
+    from fairlane.kernel import Built
+
+SAMPLE_NS = 100_000_000
+"""Time between two samples of the smoothed round-trip time."""
+
+
+def find(version: str | None) -> Built:
+    """The kernel of a version, or the newest that was built.
+
+    Raises:
+        UserError: None was built; the message says how.
+    """
+    from fairlane import kernel
+
+    return kernel.find(version)
+
+
+def check(scenarios: Sequence[str]) -> None:
+    """Raises a UserError that names what the plane cannot have of some canonical scenarios."""
+    for scenario in scenarios:
+        plan.check(scenario)
+
+
+def engine(built: Built) -> str:
+    """What decides the runs on a kernel besides their scenario."""
+    return MEASURED + "/".join(["linux", str(plan.VERSION), _fairlane.version(), built.identity])
+
+
+def runs(
+    scenarios: Sequence[str],
+    store: Store,
+    *,
+    keep: bool,
+    kernel: str | None = None,
+    jobs: int | None = None,
+    show_progress: bool = False,
+) -> list[list[Kept]]:
+    """The runs of every canonical scenario in order of replication, as `store.simulate`.
+
+    Args:
+        scenarios: Canonical scenarios; each says how many replications it needs.
+        store: Where finished runs are looked up and kept.
+        keep: Whether runs go to the store as they finish; otherwise they do only if the work is interrupted.
+        kernel: Version of the kernel.
+        jobs: Guests at once; one for each core if None.
+        show_progress: Whether to report on stderr.
+
+    Raises:
+        UserError: The plane cannot have a scenario, or there is no such kernel.
+        GuestError: A guest gave no result; what was finished is in the store.
+        Interrupted: Ctrl-C; all that was finished is in the store.
+    """
+    check(scenarios)
+    built = find(kernel)
+
+    def made(wanted: Sequence[tuple[str, int]]) -> Iterator[tuple[int, str, float]]:
+        return _finished(built, wanted, jobs or cores(), show_progress=show_progress)
+
+    def identity(scenario: str) -> Identity:
+        return Identity(engine(built), Identity.of(honoured.decisive(scenario, keys.RULES)).scenario)
+
+    return simulate(scenarios, store, keep=keep, maker=Maker(made, identity))
+
+
+def _finished(
+    built: Built, wanted: Sequence[tuple[str, int]], jobs: int, *, show_progress: bool
+) -> Iterator[tuple[int, str, float]]:
+    """Number of the job, record and CPU time as they finish."""
+    stop = Event()
+    waiting = iter(enumerate(wanted))
+    title = f"Linux {built.release}"
+    with ThreadPoolExecutor(jobs) as pool, progress(title, len(wanted), show=show_progress) as advance:
+        running: dict[Future[tuple[str, float]], int] = {}
+        try:
+            while True:
+                while len(running) < jobs and (following := next(waiting, None)):
+                    number, (scenario, replication) = following
+                    running[pool.submit(_run, built, scenario, replication, stop)] = number
+                if not running:
+                    return
+                received.check()
+                for future in wait(running, WAIT_S, FIRST_COMPLETED).done:
+                    yield running.pop(future), *future.result()
+                    advance()
+        finally:
+            stop.set()
+
+
+def _run(built: Built, scenario: str, replication: int, stop: Event) -> tuple[str, float]:
+    made = plan.made(scenario, replication, Extra(info_ns=SAMPLE_NS))
+    output = guest.run(built, made, stop, ("info.csv",))
+    samples = output.files.get("info.csv", b"").decode("ascii")
+    about = {"kernel": output.result["release"], "identity": built.identity}
+    return record(scenario, replication, made, output.result, samples, about), output.cpu_seconds

@@ -1,0 +1,165 @@
+"""Which keys of a scenario a plane honours, and why it refuses the others.
+
+A key that a plane cannot honour may have its default, which a scenario has without being asked, and nothing else. So
+may a key that its rules do not list.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from fairlane import _fairlane
+from fairlane.base.errors import UserError
+from fairlane.base.text import LONGEST_VALUE, shortened
+
+Table = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Honoured:
+    """A key that has the effect that it has in the simulator.
+
+    Attributes:
+        where: What it becomes.
+        only: The plane that has it, if not all have.
+    """
+
+    where: str
+    only: str = ""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A key that cannot be honoured.
+
+    Attributes:
+        why: Completes the error message.
+        same: Values besides the default that mean what the lab does anyway.
+    """
+
+    why: str
+    same: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Required:
+    """A key that must have one of these values; its default is no better than another.
+
+    Attributes:
+        values: What a plane has.
+        why: Completes the error message.
+    """
+
+    values: tuple[Any, ...]
+    why: str
+
+
+Rule = Honoured | Refused | Required
+Rules = Mapping[str, Rule]
+"""By key, without the numbers of groups and sources; those of sources by kind."""
+
+
+def each(section: str, rule: Rule) -> dict[str, Rule]:
+    """The rule for every key of a table of the scenario."""
+    return dict.fromkeys(json.loads(_fairlane.scenario_schema())["properties"][section]["properties"], rule)
+
+
+def check(scenario: str, rules: Rules, plane: str, whose: str) -> None:
+    """Raises a UserError that names the first key of a canonical scenario that a plane cannot honour.
+
+    Says nothing of `queue` and `marker`. `whose` are the rules, for messages.
+    """
+    table = json.loads(scenario)
+    for key, pattern, value, default in _leaves(table):
+        match rules.get(pattern, Refused(f"{whose} does not know this key")):
+            case Honoured(only=only) if only in ("", plane):
+                continue
+            case Honoured(only=only):
+                allowed, why = (default,), f"only the plane {only} has it"
+            case Refused(why=why, same=same):
+                allowed = (default, *same)
+            case Required(values=allowed, why=why):
+                pass
+        if value not in allowed:
+            raise UserError(f"{key}: {shown(value)}, {why}")
+
+
+def decisive(scenario: str, rules: Rules) -> str:
+    """The canonical scenario without what a plane does not honour: that has one value or is refused.
+
+    So a key that the simulator gains changes nothing for runs that were measured before. `queue` and `marker` stay
+    whole; profiles stay too, since what a source says cannot be read without.
+    """
+    table = json.loads(scenario)
+
+    def kept(section: str, of: Table) -> dict[str, Any]:
+        return {
+            name: value
+            for name, value in of.items()
+            if name == "profile" or isinstance(rules.get(f"{section}.{name}"), Honoured)
+        }
+
+    for section in ("run", "topology", "tcp", "probes"):
+        table[section] = kept(section, table[section])
+    table["groups"] = [
+        {
+            **kept("groups[]", group),
+            "sources": [
+                {"kind": source["kind"], **kept(f"groups[].sources[{source['kind']}]", source)}
+                for source in group["sources"]
+            ],
+        }
+        for group in table["groups"]
+    ]
+    return json.dumps(table, ensure_ascii=False)
+
+
+def _leaves(table: Table) -> Iterator[tuple[str, str, Any, Any]]:
+    """Key, pattern, value and default of everything but `queue` and `marker`."""
+    common = defaults(table["tcp"]["profile"])
+    standard = defaults()
+    yield "name", "name", table["name"], table["name"]
+    for section in ("run", "topology", "tcp", "probes"):
+        for name, value in table[section].items():
+            # A profile is given, its keys are not.
+            of = standard if name == "profile" else common
+            yield f"{section}.{name}", f"{section}.{name}", value, of[section].get(name)
+    for index, group in enumerate(table["groups"]):
+        for name, value in group.items():
+            if name != "sources":
+                yield f"groups[{index}].{name}", f"groups[].{name}", value, common["groups"][0].get(name)
+        for number, source in enumerate(group["sources"]):
+            at = f"groups[{index}].sources[{number}]"
+            own = _defaults_of_source(source, table["tcp"])
+            for name, value in source.items():
+                kind = "" if name == "kind" else source["kind"]
+                yield f"{at}.{name}", f"groups[].sources[{kind}].{name}", value, own.get(name)
+
+
+def _defaults_of_source(source: Table, tcp: Table) -> Table:
+    """What a source has without being asked: of [tcp] the same, which is judged there, or what its profile says."""
+    if source["kind"] != "tcp":
+        return {}
+    own = tcp if source["profile"] == tcp["profile"] else defaults(source["profile"])["tcp"]
+    return {**defaults()["groups"][0]["sources"][0], **own, "profile": tcp["profile"]}
+
+
+@cache
+def defaults(profile: str | None = None, scheme: str = "droptail", limit: str | None = None) -> dict[str, Any]:
+    """A canonical scenario that says nothing else."""
+    table: dict[str, Any] = {
+        "queue": {"scheme": scheme, **({"limit": limit} if limit else {})},
+        "groups": [{"name": "users", "sources": [{"kind": "tcp"}]}],
+        **({"tcp": {"profile": profile}} if profile else {}),
+    }
+    found: dict[str, Any] = json.loads(_fairlane.canonical(json.dumps(table)))
+    return found
+
+
+def shown(value: Any) -> str:
+    """A value as messages write it."""
+    return shortened(json.dumps(value, ensure_ascii=False), LONGEST_VALUE)
