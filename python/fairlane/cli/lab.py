@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from fairlane.base.errors import UserError
-from fairlane.base.planes import COMPARED_KERNEL, FORWARDER, P4, PLANES, SIMULATOR, problem_of_plane
+from fairlane.base.planes import COMPARED_KERNEL, FORWARDER, LINUX, P4, PLANES, SIMULATOR, problem_of_plane
 from fairlane.cli.options import (
     Decorator,
     Group,
@@ -26,7 +26,10 @@ from fairlane.cli.output import print_json, say
 MOST_JOBS = 1024
 
 
-_HELP = f"""Run experiments on real packets, in network namespaces of this machine. Needs root.
+_HELP = f"""Run experiments on real packets.
+
+The planes forwarder, kernel and p4 run in real time, in network namespaces of this machine, and need root. The plane
+linux runs a Linux kernel as a process in virtual time: see `fairlane kernel build`.
 
 The simulator's profile `linux` was compared with Linux {COMPARED_KERNEL}: docs/agreement-linux.md.
 """
@@ -72,8 +75,9 @@ _plane_options = options(
         "--jobs",
         type=click.IntRange(1, MOST_JOBS),
         metavar="N",
-        help="Runs at once, each in a network of its own [default: one for every two processors].",
+        help="Runs at once, each in a network of its own [default: one for every two processors; on linux for each].",
     ),
+    click.option("--kernel", metavar="VERSION", help="Kernel of the plane linux [default: the newest that was built]."),
     click.option(
         "--set",
         "settings",
@@ -93,9 +97,9 @@ def _check_planes_use_options(planes: tuple[str, ...]) -> None:
     given = given_options()
     if "jobs" in given and set(planes) == {SIMULATOR}:
         raise UserError(f"{given['jobs']}: has no effect on the plane {SIMULATOR}")
-    for tool in ("p4c", "simple_switch"):
-        if tool in given and P4 not in planes:
-            raise UserError(f"{given[tool]}: has no effect without --plane p4")
+    for option, plane in (("p4c", P4), ("simple_switch", P4), ("kernel", LINUX)):
+        if option in given and plane not in planes:
+            raise UserError(f"{given[option]}: has no effect without --plane {plane}")
 
 
 @lab_commands.command("run")

@@ -81,18 +81,21 @@ def compare(
     settings: Mapping[str, Any] | None = None,
     store: str | Path | None = None,
     jobs: int | None = None,
+    kernel: str | None = None,
     progress: bool = False,
 ) -> list[PlaneResult]:
-    """Runs a scenario under each of the queues on each of the planes, in real time but for the simulator.
+    """Runs a scenario under each of the queues on each of the planes: on `linux` and `simulator` in virtual time.
 
     Args:
-        scenario: A scenario, or the path of its TOML file: a one-sided dumbbell with one source for each user.
-        queues: Names of schemes; they keep limit and scheduler of the scenario's own queue.
-        planes: `forwarder`, `kernel`, `p4`, `simulator`.
+        scenario: A scenario, or the path of its TOML file; on planes in real time a one-sided dumbbell with one source
+            for each user.
+        queues: Names of schemes; they keep limit and scheduler of the scenario's own queue, which stays as it is.
+        planes: `forwarder`, `kernel`, `p4`, `linux`, `simulator`.
         replications: In place of `run.replications`.
         settings: Scenario keys to change; one that begins with a plane, as in `p4:run.measure`, on this plane only.
         store: Folder of finished runs.
-        jobs: Runs at once on real planes; one for every two processors if None.
+        jobs: Runs at once; if None, one for every two processors in real time, one for each on `linux`.
+        kernel: Version of the kernel of the plane `linux`; the newest that was built if None.
         progress: Whether to report on stderr.
 
     Returns:
@@ -114,22 +117,22 @@ def compare(
     prepare(real)
     for plane in real:  # what a plane lacks is told before another one runs for long
         check(scenarios[plane], plane)
-        engines_of(None, scenarios[plane], plane)
+        engines_of(None, scenarios[plane], plane, kernel)
     where = Store(store)
     runs: dict[tuple[str, str], Result] = {}
     for plane in planes:
-        made = _made(scenarios[plane], where, plane, jobs, show_progress=progress)
+        made = _made(scenarios[plane], where, plane, jobs, kernel, show_progress=progress)
         for queue, canonical, records in zip(names, scenarios[plane], made, strict=True):
             runs[queue, plane] = Result.of(canonical, [run for run in records if isinstance(run, Kept)])
     return [PlaneResult(queue, plane, runs[queue, plane]) for queue in names for plane in planes]
 
 
 def _made(
-    scenarios: Sequence[str], store: Store, plane: str, jobs: int | None, *, show_progress: bool
+    scenarios: Sequence[str], store: Store, plane: str, jobs: int | None, kernel: str | None, *, show_progress: bool
 ) -> Sequence[Sequence[Kept | Measured]]:
     if plane == SIMULATOR:
         return simulate(scenarios, store, keep=True, show_progress=show_progress)
-    return run_in_lab(scenarios, store, plane=plane, jobs=jobs, show_progress=show_progress)
+    return run_in_lab(scenarios, store, plane=plane, jobs=jobs, kernel=kernel, show_progress=show_progress)
 
 
 def _scenarios(

@@ -11,7 +11,7 @@ from typing import Any
 from fairlane import _fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.folders import staged
-from fairlane.base.planes import FORWARDER, P4, SIMULATOR, problem_of_plane
+from fairlane.base.planes import FORWARDER, P4, SIMULATOR, VIRTUAL, problem_of_plane
 from fairlane.judge.reproduce import Reproduction, plan, reproduce
 from fairlane.lab import node, switch, table
 from fairlane.lab.namespaces import clean
@@ -33,20 +33,22 @@ def lab(
     store: str | Path | None = None,
     known: Sequence[Path] = (),
     jobs: int | None = None,
+    kernel: str | None = None,
     progress: bool = False,
 ) -> dict[str, Reproduction]:
     """Runs experiments of a paper on several planes and tests the paper's claims on each.
 
     Args:
         names: As for `reproduce`.
-        planes: `forwarder`, `kernel`, `p4`, `simulator`.
+        planes: `forwarder`, `kernel`, `p4`, `linux`, `simulator`.
         quick: Whether to run fewer points.
         replications: Runs of each point.
         settings: Scenario keys to change in every run, on top of a warm-up of 5 s and a window of 15 s; a key that
             begins with a plane, as in `p4:run.measure` or `p4:run.replications`, is changed on this plane only.
         store: Folder of finished runs, the simulator's too.
         known: Tables of runs that other labs have made, see `table`: they are not made again. The simulator's are.
-        jobs: Runs at once on real planes; one for every two processors if None.
+        jobs: Runs at once; if None, one for every two processors in real time, one for each on `linux`.
+        kernel: Version of the kernel of the plane `linux`; the newest that was built if None.
         progress: Whether to report on stderr.
 
     Returns:
@@ -66,10 +68,11 @@ def lab(
     prepare({plane for plane, own in scenarios.items() if plane not in read or not read[plane].has_all(own)})
     for plane, own in scenarios.items():  # what a plane lacks is told before another one runs for hours
         check(own, plane)
-        engines_of(read.get(plane), own, plane)
+        engines_of(read.get(plane), own, plane, kernel)
     found = {}
     for plane in planes:
-        how: dict[str, Any] = {"plane": plane, "known": read.get(plane), "jobs": jobs, "show_progress": progress}
+        how: dict[str, Any] = {"plane": plane, "known": read.get(plane), "jobs": jobs, "kernel": kernel}
+        how["show_progress"] = progress
         runner = None if plane == SIMULATOR else partial(run_in_lab, **how)
         found[plane] = reproduce(*names, **wanted[plane], store=store, progress=progress, runner=runner)
     return found
@@ -89,6 +92,7 @@ def made(
     settings: Mapping[str, Any],
     store: str | Path | None,
     known: Sequence[Path],
+    kernel: str | None = None,
 ) -> list[table.Row]:
     """All runs that `lab` with these arguments has made so far or was given, a row each."""
     read = table.read(known)
@@ -100,7 +104,7 @@ def made(
             own, engines = None, dict.fromkeys(scenarios, _fairlane.engine_version())
         else:
             own = read.get(plane)
-            engines = engines_of(own, scenarios, plane)
+            engines = engines_of(own, scenarios, plane, kernel)
         rows += table.rows(plane, paper, places, engines, Store(store), own)
     return rows
 
@@ -177,12 +181,12 @@ def check_planes(planes: Sequence[str]) -> None:
 
 
 def prepare(planes: Collection[str]) -> None:
-    """Makes the machine ready for runs on real planes, what killed labs have left removed.
+    """Makes the machine ready for runs on planes in real time, what killed labs have left removed.
 
     Raises:
         UserError: It cannot have them; the message says what is missing.
     """
-    if planes:
+    if set(planes) - set(VIRTUAL):
         _check_machine()
         clean()
     if P4 in planes:
@@ -197,7 +201,7 @@ def _check_machine() -> None:
     if sys.platform != "linux":
         raise UserError("lab: real packets need Linux; --plane simulator does not")
     if os.geteuid() != 0:
-        raise UserError("lab: real packets need root, for network namespaces; --plane simulator does not")
+        raise UserError("lab: real packets need root, for network namespaces; --plane linux and simulator do not")
     missing = [name for name in ("ip", "tc", "ethtool", "iperf3", "sysctl") if shutil.which(name) is None]
     if missing:
         raise UserError(

@@ -10,6 +10,7 @@ from heapq import heapify, heappop, heappush
 from fairlane import _fairlane
 from fairlane.base.errors import Interrupted, UserError
 from fairlane.base.files import written_below
+from fairlane.base.planes import LINUX
 from fairlane.base.progress import progress
 from fairlane.judge.grid import Measured
 from fairlane.lab import keys
@@ -18,6 +19,7 @@ from fairlane.lab.planes import PLANES
 from fairlane.lab.setup import Setup, setup_of
 from fairlane.lab.table import PlaneRuns, identity
 from fairlane.lab.workers import Job, Workers, default_jobs
+from fairlane.linux import runs as linux
 from fairlane.results.kept import Kept
 from fairlane.simulate.replications import replications
 from fairlane.store import Store
@@ -39,8 +41,9 @@ def run_in_lab(
     plane: str,
     known: PlaneRuns | None = None,
     jobs: int | None = None,
+    kernel: str | None = None,
     show_progress: bool = False,
-) -> list[list[Kept | Measured]]:
+) -> Sequence[Sequence[Kept | Measured]]:
     """The runs of every canonical scenario in order of replication: with records, or metrics of those that are known.
 
     Args:
@@ -49,6 +52,7 @@ def run_in_lab(
         plane: Who forwards: a key of `planes.PLANES`.
         known: Runs that were made elsewhere.
         jobs: Runs at once, each in a network of its own; as many as `default_jobs` if None.
+        kernel: Version of the kernel of the plane `linux`.
         show_progress: Whether to report on stderr.
 
     Raises:
@@ -56,6 +60,8 @@ def run_in_lab(
         LabError: The network cannot be built, or the machine is too busy; what was finished is in the store.
         Interrupted: Ctrl-C; all that was finished is in the store.
     """
+    if plane == LINUX:
+        return linux.runs(scenarios, store, keep=True, kernel=kernel, jobs=jobs, show_progress=show_progress)
     check(scenarios, plane)
     engines = engines_of(known, scenarios, plane)
     points = {scenario: _Point(setup_of(scenario), identity(scenario, engines[scenario])) for scenario in scenarios}
@@ -86,18 +92,23 @@ def run_in_lab(
 
 def check(scenarios: Sequence[str], plane: str) -> None:
     """Raises a UserError that names what a plane cannot build of some canonical scenarios."""
+    if plane == LINUX:
+        linux.check(scenarios)
+        return
     for scenario in scenarios:
         setup_of(scenario)
         keys.check(scenario, plane)
 
 
-def engine_of(plane: str, scheme: str) -> str:
+def engine_of(plane: str, scheme: str, kernel: str | None = None) -> str:
     """What decides the runs of a scheme on a plane: the lab, this version, and what was loaded into a switch.
 
     Raises:
         UserError: The plane does not have the scheme; the program of a switch, or its compiler, is not there.
         LabError: It does not compile.
     """
+    if plane == LINUX:
+        return linux.engine(linux.find(kernel))
     schemes = PLANES[plane].schemes
     if schemes is not None and scheme not in schemes:
         raise UserError(f'queue.scheme: "{scheme}", the plane {plane} has {", ".join(schemes)}')
@@ -105,7 +116,9 @@ def engine_of(plane: str, scheme: str) -> str:
     return MEASURED + "/".join([plane, str(PLANES[plane].version), _fairlane.version(), *loaded])
 
 
-def engines_of(known: PlaneRuns | None, scenarios: Sequence[str], plane: str) -> dict[str, str]:
+def engines_of(
+    known: PlaneRuns | None, scenarios: Sequence[str], plane: str, kernel: str | None = None
+) -> dict[str, str]:
     """What decides the runs of each scenario besides those that are known: where these are all, nobody needs a switch.
 
     Raises:
@@ -116,7 +129,8 @@ def engines_of(known: PlaneRuns | None, scenarios: Sequence[str], plane: str) ->
     engines = {}
     for scheme in dict.fromkeys(schemes.values()):
         own = [scenario for scenario in scenarios if schemes[scenario] == scheme]
-        engines[scheme] = known.engine(own) if known is not None and known.has_all(own) else engine_of(plane, scheme)
+        is_known = known is not None and known.has_all(own)
+        engines[scheme] = known.engine(own) if known and is_known else engine_of(plane, scheme, kernel)
         if known is not None:
             known.check_engine(engines[scheme], own)
     return {scenario: engines[scheme] for scenario, scheme in schemes.items()}

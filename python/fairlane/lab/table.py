@@ -17,6 +17,7 @@ from fairlane.base.planes import problem_of_plane
 from fairlane.judge.grid import Measured
 from fairlane.judge.measurements import metrics_of
 from fairlane.lab.keys import decisive
+from fairlane.linux import runs as linux
 from fairlane.simulate.replications import replications
 from fairlane.store.point import MEASURED, Identity
 from fairlane.store.upkeep import SHORT_KEY
@@ -131,6 +132,8 @@ def identity(scenario: str, engine: str) -> Identity:
     """What the runs of a canonical scenario are kept under, measured ones under what the lab takes of it."""
     if not engine.startswith(MEASURED):
         return Identity.of(scenario)
+    if engine.startswith(linux.ENGINE):
+        return linux.identity(scenario, engine)
     return Identity(engine, Identity.of(decisive(scenario)).scenario)
 
 

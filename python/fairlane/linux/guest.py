@@ -20,7 +20,10 @@ from fairlane.linux.plan import Plan
 if TYPE_CHECKING:
     from fairlane.kernel import Built
 
-MEMORY = "256M"
+ARGUMENTS = (
+    "mem=512M rootfstype=hostfs rootflags=/ ro quiet con=null con0=null,fd:1 time-travel=inf-cpu "
+    "time-travel-start=1000000000 norandmaps init=/proc/self/cwd/init"
+)
 _LOOK_EVERY_S = 0.02
 _LEAST_LIMIT_S = 120.0
 _PACKET_COST_S = 26e-6
@@ -55,8 +58,8 @@ class Output:
 
 def limit_s(plan: Plan) -> float:
     """Real time that a run may take."""
-    run_s = int(plan.text.split(maxsplit=3)[2]) / 1e9
-    packets = sum(link["rate_bps"] for link in plan.layout["links"]) / _PACKET_BITS
+    run_s = float(plan.text.split(maxsplit=3)[2]) / 1e9
+    packets: float = sum(link["rate_bps"] for link in plan.layout["links"]) / _PACKET_BITS
     return _LEAST_LIMIT_S + _SLACK * run_s * (1 + packets * _PACKET_COST_S)
 
 
@@ -84,14 +87,16 @@ def run(built: Built, plan: Plan, stop: Event, files: tuple[str, ...] = (), limi
 
 def _boot(built: Built, seed: int, folder: Path, stop: Event, limit: float) -> tuple[float, bool]:
     """CPU time, and whether it ended by itself."""
-    arguments = f"mem={MEMORY} rootfstype=hostfs rootflags=/ ro quiet con=null con0=null,fd:1 time-travel=inf-cpu"
-    command = [str(built.linux), *arguments.split(), f"fairlane.seed={seed}", f"init={built.init}", "--", str(folder)]
-    # What it keeps beside its own memory, such as the folder of its control socket, is below HOME.
-    environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder), "TMPDIR": str(folder)}
+    # The command line seeds the kernel's random numbers: no path may be in it.
+    (folder / "init").symlink_to(built.init)
+    command = ["linux", *ARGUMENTS.split(), f"fairlane.seed={seed}"]
+    # What it keeps besides its memory, the folder of its control socket, is below HOME.
+    environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": "."}
     with (folder / "console").open("wb") as console:
         try:
             process = subprocess.Popen(
                 command,
+                executable=built.linux,
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=console,

@@ -1,7 +1,7 @@
 """The record of a run: of the same form as the simulator's, None where the guest cannot see it.
 
-A drop has no reason here: the kernel does not say which part of a discipline dropped a packet. All are `overlimit` under
-drop-tail, `aqm` under other schemes.
+A drop has no reason here, since the kernel does not say which part of a discipline dropped a packet. All drops are
+`overlimit` under drop-tail, `aqm` under other schemes.
 """
 
 from __future__ import annotations
@@ -61,10 +61,11 @@ class _Record:
         self._record |= {"replication": replication, "series": None, "edge_state": {"records": 0, "bytes": 0}}
         self._plan, self._result = plan, result
         begin, end = result["window_ns"]
-        self._begin_ns, self._window_s = begin, (end - begin) / 1e9
+        self._begin_ns = begin
+        self._window_s: float = (end - begin) / 1e9
         self._users = plan.layout["users"]
         self._link_count = len(plan.layout["links"])
-        self._counts = {
+        self._counts: dict[tuple[int, int], Row] = {
             (index, user["host"]): user for index, link in enumerate(result["links"]) for user in link["users"]
         }
         self._rtts = _smoothed_rtts(samples, begin)
@@ -96,6 +97,7 @@ class _Record:
         return {**found, "lab": {"plane": LINUX, **about}, "performance": performance}
 
     def _bps(self, count: float) -> float:
+        """A rate, from bytes within the window."""
         return 8 * count / self._window_s
 
     def _users_of(self, group: int) -> list[int]:
@@ -218,16 +220,13 @@ class _Record:
 
     def _alone_s(self, user: int, size: int, group: int) -> float:
         """What a transfer takes alone: three ways, and its bytes at the rate of the slowest link."""
-        layout, tcp = (
-            self._plan.layout,
-            next(source for source in self._table["groups"][group]["sources"] if source["kind"] == "tcp"),
-        )
-        access, route = self._users[user]["access"], [layout["links"][link] for link in self._users[user]["route"]]
+        links, hops = self._plan.layout["links"], self._users[user]["route"]
+        tcp = next(source for source in self._table["groups"][group]["sources"] if source["kind"] == "tcp")
+        way = [self._users[user]["access"], *(links[hop] for hop in hops)]
         to_receiver_ns = next(flow.to_receiver_ns for flow in self._plan.flows if flow.user == user)
-        one_way_s = (access["delay_ps"] + sum(link["delay_ps"] for link in route)) / 1e12 + to_receiver_ns / 1e9
+        one_way_s = math.fsum(link["delay_ps"] for link in way) / 1e12 + to_receiver_ns / 1e9
         headers = math.ceil(size / tcp["segment_payload"]) * tcp["header_bytes"]
-        rate = min(access["rate_bps"], *(link["rate_bps"] for link in route))
-        return 3 * one_way_s + 8 * (size + headers) / rate
+        return 3 * one_way_s + 8 * (size + headers) / float(min(link["rate_bps"] for link in way))
 
     def _fill_link(self, link: Row, index: int) -> None:
         found = self._result["links"][index]

@@ -23,6 +23,8 @@ from fairlane.store.simulate import Maker, simulate
 if TYPE_CHECKING:
     from fairlane.kernel import Built
 
+ENGINE = f"{MEASURED}linux/"
+"""How the engine of the plane's runs begins."""
 SAMPLE_NS = 100_000_000
 """Time between two samples of the smoothed round-trip time."""
 
@@ -31,7 +33,7 @@ def find(version: str | None) -> Built:
     """The kernel of a version, or the newest that was built.
 
     Raises:
-        UserError: None was built; the message says how.
+        UserError: None was built; the message says how to.
     """
     from fairlane import kernel
 
@@ -46,7 +48,12 @@ def check(scenarios: Sequence[str]) -> None:
 
 def engine(built: Built) -> str:
     """What decides the runs on a kernel besides their scenario."""
-    return MEASURED + "/".join(["linux", str(plan.VERSION), _fairlane.version(), built.identity])
+    return ENGINE + "/".join([str(plan.VERSION), _fairlane.version(), built.identity])
+
+
+def identity(scenario: str, engine: str) -> Identity:
+    """What the runs of a canonical scenario on a kernel are kept under."""
+    return Identity(engine, Identity.of(honoured.decisive(scenario, keys.RULES)).scenario)
 
 
 def runs(
@@ -79,10 +86,8 @@ def runs(
     def made(wanted: Sequence[tuple[str, int]]) -> Iterator[tuple[int, str, float]]:
         return _finished(built, wanted, jobs or cores(), show_progress=show_progress)
 
-    def identity(scenario: str) -> Identity:
-        return Identity(engine(built), Identity.of(honoured.decisive(scenario, keys.RULES)).scenario)
-
-    return simulate(scenarios, store, keep=keep, maker=Maker(made, identity))
+    maker = Maker(made, lambda scenario: identity(scenario, engine(built)))
+    return simulate(scenarios, store, keep=keep, maker=maker)
 
 
 def _finished(

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from fairlane import _fairlane
 from fairlane.base.errors import ScenarioError, UserError, check_kind
+from fairlane.base.planes import LINUX, SIMULATOR, VIRTUAL
 from fairlane.base.text import quoted, visible
+from fairlane.linux.runs import runs as on_linux
 from fairlane.results.kept import Kept
 from fairlane.results.notes import warn
 from fairlane.results.result import Comparison, Result
@@ -43,10 +45,12 @@ def run(
     qlog_flows: Iterable[int] | None = None,
     link: str | None = None,
     watched: int = 0,
+    plane: str = SIMULATOR,
+    kernel: str | None = None,
 ) -> Result:
-    """Simulates the replications of a scenario.
+    """Simulates the replications of a scenario, or runs them on a Linux kernel in virtual time.
 
-    One of them can be watched; its record does not change by that.
+    One that is simulated can be watched; its record does not change by that.
 
     Args:
         scenario: A scenario, or the path of its TOML file.
@@ -65,11 +69,15 @@ def run(
         qlog_flows: Numbers of the flows in it, as in `trace`; all if None.
         link: Name of the link that `pcap` captures and whose queue `trace` has; the first, and all, if None.
         watched: Number of the replication that `pcap`, `trace` and `qlog` watch.
+        plane: `simulator`, or `linux`; then `threads` is the number of kernels that run at once.
+        kernel: Version of the kernel of the plane `linux`; the newest that was built if None.
 
     Raises:
         ScenarioError: The scenario cannot be simulated.
         SchemeError: A scheme in Python or of a library failed.
-        UserError: The file cannot be read; capture, tables or log cannot be written; there is no such flow.
+        UserError: The file cannot be read; capture, tables or log cannot be written; there is no such flow; the plane
+            `linux` cannot have the scenario, or no kernel was built.
+        GuestError: A kernel gave no result.
         Interrupted: Ctrl-C.
     """
     load_scheme_lib(scheme_lib)
@@ -84,9 +92,16 @@ def run(
         ("link", link is not None, "pcap or trace", pcap or trace),
         ("qlog_flows", qlog_flows is not None, "qlog", qlog),
         ("watched", watched != 0, "pcap or trace or qlog", pcap or trace or qlog),
+        ("kernel", kernel is not None, "plane linux", plane == LINUX),
     ):
         if is_given and not has_them:
             raise UserError(f"{name}: has no effect without {needs}")
+    if plane == LINUX:
+        _check_no_watching(pcap=pcap, trace=trace, qlog=qlog)
+        runs = on_linux([canonical], Store(store), keep=False, kernel=kernel, jobs=threads, show_progress=progress)
+        return Result.of(canonical, runs[0])
+    if plane != SIMULATOR:
+        raise UserError(f"plane: {quoted(plane)} is not one of {', '.join(VIRTUAL)}; others are for `fairlane lab`")
     if pcap or trace or qlog:
         # Watching needs polars and numpy; a plain run stays small.
         from fairlane.runs.watch import Watch
@@ -182,6 +197,12 @@ def prepared(scenario: Scenario | str | Path, replications: int | None, seed: in
     found = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
     given = {"run.replications": replications, "run.seed": seed}
     return found.changed({key: value for key, value in given.items() if value is not None})
+
+
+def _check_no_watching(**given: object) -> None:
+    """Raises a UserError for what only simulated runs can be watched with."""
+    if name := next((name for name, value in given.items() if value), None):
+        raise UserError(f"{name}: has no effect on the plane linux")
 
 
 def _flows(given: Iterable[int]) -> list[int]:
