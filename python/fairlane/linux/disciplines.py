@@ -304,6 +304,13 @@ _HTB_ROOT_BURST_BYTES = 3200
 _LEAST_CLASS_BPS = 1000
 
 
+def _classic_share(value: float, link: Link) -> list[str]:
+    percent = round(100 * value)
+    if abs(100 * value - percent) > 1e-9:
+        raise UserError(f"{link.key}.classic_share: {value:g}, the kernel takes whole percents")
+    return ["classic_protection", f"{percent}%"]
+
+
 @dataclass(frozen=True)
 class Discipline:
     """A scheme that Linux has.
@@ -490,9 +497,7 @@ DISCIPLINES: dict[str, Discipline] = {
             ),
         ),
         step_end=Unused("the same as `step_start`, or it is refused"),
-        classic_share=Option(
-            "`classic_protection`, in percent", lambda value, _: ["classic_protection", f"{round(100 * value)}%"]
-        ),
+        classic_share=Option("`classic_protection`, in percent", _classic_share),
         decision=Fixed(("random",), "dualpi2_roll: get_random_u32"),
         full_packet=Fixed(("1500 B",), "must_drop: the MTU of the device"),
     ),

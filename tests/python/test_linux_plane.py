@@ -1,0 +1,513 @@
+"""The plane `linux`: plans, refusals, records and errors without a kernel; determinism with one, if it is built."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event
+from typing import Any
+
+import pytest
+
+import fairlane
+from conftest import EXAMPLES, ROOT
+from fairlane import Scenario, cbr, group, poisson, tcp
+from fairlane.base.errors import UserError
+from fairlane.linux import disciplines, guest, keys, plan, runs
+from fairlane.linux.disciplines import DISCIPLINES, Fixed, Link
+from fairlane.linux.plan import Extra
+from fairlane.linux.record import record
+from fairlane.simulate.catalogue import schemes
+
+RECORDED = Path(__file__).parent / "linux_plane"
+
+FAKE = f"""\
+#!{sys.executable}
+import json, os, sys, time
+from pathlib import Path
+
+MODE = os.environ.get("FAKE", "") or Path(__file__).with_name("mode").read_text()
+plan = [line.split() for line in Path("plan").read_text().splitlines()]
+seed = int(next(word for word in sys.argv if word.startswith("fairlane.seed=")).split("=")[1])
+assert Path("init").resolve().exists()
+assert "tmp" not in " ".join(sys.argv[1:]), "a path would seed random numbers"
+if MODE == "panic":
+    print("Kernel panic - not syncing: out of memory\\nmore")
+elif MODE == "hang":
+    print("booting", flush=True)
+    if os.fork() == 0:
+        time.sleep(300)
+    time.sleep(300)
+elif MODE == "error":
+    Path("error").write_text("tc qdisc add dev l0 root codel: no such thing\\n")
+elif MODE == "nothing":
+    pass
+else:
+    begin, end = map(int, plan[0][1:])
+    user = dict.fromkeys(["arrived_packets", "sent_packets", "delay_most_ns"], 10 + seed % 3)
+    user |= {{"arrived_bytes": 15000, "sent_bytes": 15000, "dropped_packets": 1, "dropped_bytes": 1500}}
+    user |= {{"marked_packets": 0, "delay_ns": 100, "delay_histogram": [[10, 10]]}}
+    paths = [words for words in plan if words[0] == "path"]
+    links = [
+        {{
+            "name": "l" + words[1], "sent_packets": 10, "sent_bytes": 15000, "busy_ns": end - begin,
+            "queue_packet_ns": end - begin, "queue_byte_ns": 0, "queue_most_packets": 1,
+            "queue_histogram": [[1, end - begin]],
+            "users": [{{"host": int(path[1]), **user}} for path in paths if words[1] in path[4:]],
+        }}
+        for words in plan if words[0] == "link"
+    ]
+    flows = [
+        {{"kind": words[0], "received_bytes": 1000, "retransmitted_segments": 0, "sent_packets": 5,
+          "received_packets": 5, "transfers": []}}
+        for words in plan if words[0] in ("tcp", "udp")
+    ]
+    found = {{"schema": 1, "release": "6.12.0-fake", "window_ns": [begin, end], "links": links, "flows": flows}}
+    Path("result.json").write_text(json.dumps(found))
+"""
+
+
+@dataclass
+class Fake:
+    """A kernel that is a script; as `fairlane.kernel.Built`."""
+
+    linux: Path
+    init: Path
+    version: str = "6.12"
+    release: str = "6.12.0-fake"
+    identity: str = "fake"
+
+    def does(self, mode: str) -> "Fake":
+        self.linux.with_name("mode").write_text(mode)
+        return self
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
+    made = Fake(tmp_path / "linux", tmp_path / "init")
+    made.linux.write_text(FAKE)
+    made.linux.chmod(0o755)
+    made.init.touch()
+    monkeypatch.setattr(runs, "find", lambda _: made)
+    return made.does("result")
+
+
+def scenario(*groups: dict[str, Any], **changes: Any) -> Scenario:
+    """A small scenario that the plane has."""
+    found = Scenario("small", *(groups or (group("a", tcp(), start_until="0.1 s"),)), queue="droptail")
+    found = found.changed({"tcp.profile": "linux", "run.warmup": "1 s", "run.measure": "1 s", "run.replications": 2})
+    return found.changed(changes)
+
+
+def text(of: Scenario, replication: int = 0) -> str:
+    canonical = of.canonical()
+    plan.check(canonical)
+    return plan.made(canonical, replication).text
+
+
+def of_scheme(name: str) -> dict[str, Any]:
+    """The table of a scheme with what the kernel has in place of defaults that it has not."""
+    found: dict[str, Any] = scenario().replace("queue", {"scheme": name}).to_dict()["queue"]
+    table = json.loads(Scenario("x", group("a", tcp()), queue=found).canonical())["queue"]
+    for key, rule in DISCIPLINES[name].rules.items():
+        if isinstance(rule, Fixed) and table.get(key) not in rule.values:
+            table[key] = rule.values[0]
+    table |= {"cake": {"quantum": "1514 B"}, "sfb": {"rehash_most": table.get("rehash")}}.get(name, {})
+    if name == "dualpi2":
+        table |= {"step_end": table["step_start"], "classic_share": 0.1}
+    return table
+
+
+def test_the_plan_of_an_example_is_the_recorded_one() -> None:
+    example = Scenario.from_toml(EXAMPLES / "two-users.toml").replace("queue", {"scheme": "codel"})
+    assert text(example, 1) == (RECORDED / "two-users.plan").read_text()
+
+
+def test_links_of_every_topology_are_devices() -> None:
+    lot = Scenario.from_toml(EXAMPLES / "parking-lot.toml").replace("queue", {"scheme": "droptail", "limit": "50 kB"})
+    lines = text(lot).splitlines()
+    assert lines[1:3] == ["link 0 10000000 1000000", "link 1 10000000 1000000"]
+    assert "tc qdisc add dev l1 root bfifo limit 50000" in lines
+    # The first user crosses both, behind an access link of its own; datagrams have no way back.
+    assert "path 0 21 0 2 0 1" in lines
+    assert "path 1 22 0 3 0" in lines
+    assert "path 11 32 0 13 1" in lines
+    graph = Scenario.from_toml(EXAMPLES / "graph.toml").changed({"queue": {"scheme": "pie"}, "tcp.profile": "linux"})
+    graph = graph.replace("probes", {})
+    lines = text(graph).splitlines()
+    assert "tc qdisc add dev l0 root pfifo limit 100" in lines
+    assert any(line.startswith("tc qdisc add dev l2 root pie limit 24") for line in lines)
+    assert any(line.startswith("path 0 10 ") and line.endswith(" 3 0 2") for line in lines)
+
+
+def test_acks_take_the_delays_back_and_the_time_of_their_bytes() -> None:
+    users = group("a", tcp(), rtt="50 ms", start_until="0.1 s")
+    lines = text(scenario(users, **{"topology.bottleneck_delay": "5 ms"})).splitlines()
+    sent_ns = 52 * 8 * 100 + 52 * 8 * 10  # at 10 and at 100 Mbit/s
+    assert f"path 0 1 {25_000_000 + sent_ns} 1 0" in lines
+    assert "link 1 100000000 20000000" in lines
+
+
+def test_starts_are_those_of_the_simulator() -> None:
+    drawn = scenario(group("a", tcp(flows=2), users=2, start_from="0.1 s", start_until="0.9 s"))
+    found = [int(line.split()[5]) for line in text(drawn).splitlines() if line.startswith("tcp ")]
+    layout = json.loads(fairlane._fairlane.layout(drawn.canonical(), 0))
+    assert found == [round(flow["start_ps"] / 1000) for flow in layout["tcp"]]
+    assert all(100_000_000 <= start <= 900_000_000 for start in found)
+    others = [int(line.split()[5]) for line in text(drawn, 1).splitlines() if line.startswith("tcp ")]
+    assert not set(found) & set(others)
+
+
+def test_tcp_keys_become_options_of_sockets_and_namespaces() -> None:
+    source = tcp(
+        transfer="1 MB",
+        repeat=3,
+        pause="20 ms",
+        stop="1.5 s",
+        congestion_control="reno",
+        ecn=True,
+        segment_payload=1000,
+        after_idle="keep",
+        tlp=False,
+        frto=False,
+        min_rto="100 ms",
+        tso="0 B",
+        socket_buffer="1 MB",
+    )
+    lines = text(scenario(group("a", source, start_until="0 s"))).splitlines()
+    assert "tcp 0 1 reno 1 0 1500000000 1000000 3 20000000 0 1012" in lines
+    assert "host 0 no-tso" in lines
+    settings = dict(line.split(maxsplit=3)[2:] for line in lines if line.startswith("sysctl 0 "))
+    assert settings == {
+        "net.ipv4.tcp_no_metrics_save": "1",
+        "net.ipv4.tcp_wmem": f"4096 16384 {round(1_000_000 * 2280 / 1448)}",
+        "net.ipv4.tcp_slow_start_after_idle": "0",
+        "net.ipv4.tcp_frto": "0",
+        "net.ipv4.tcp_early_retrans": "0",
+        "net.ipv4.tcp_rto_min_us": "100000",
+    }
+
+
+def test_udp_keys_become_a_line() -> None:
+    users = group("a", cbr("2 Mbit/s", packet_size="500 B", jitter=0.5, ecn="ect1"), poisson("1 Mbit/s", stop="1.5 s"))
+    lines = text(scenario(users)).splitlines()
+    (first, second) = [line.split() for line in lines if line.startswith("udp ")]
+    assert first[:8] == ["udp", "0", "1", "cbr", "2000000", "500", "500000", "1"]
+    assert second[3:8] == ["poisson", "1000000", "1500", "0", "0"]
+    assert second[9] == "1500000000"
+
+
+@pytest.mark.parametrize("name", DISCIPLINES)
+def test_every_parameter_of_a_scheme_has_a_rule(name: str) -> None:
+    (scheme,) = schemes(name)
+    assert {param["name"] for param in scheme["params"]} == set(DISCIPLINES[name].rules)
+
+
+@pytest.mark.parametrize("name", [name for name in DISCIPLINES if name != "dualpi2"])
+def test_tc_takes_what_a_scheme_becomes(name: str) -> None:
+    link = Link("nosuchdevice", 10_000_000, of_scheme(name), users=[("10.1.0.1", 1.0, "BE")])
+    for words in disciplines.commands(link):
+        done = subprocess.run(["tc", *words], capture_output=True, text=True, check=False)
+        assert 'Cannot find device "nosuchdevice"' in done.stderr, (words, done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [(name, key) for name in DISCIPLINES for key, rule in DISCIPLINES[name].rules.items() if isinstance(rule, Fixed)],
+)
+def test_a_parameter_without_an_option_must_be_the_kernels(name: str, key: str) -> None:
+    table = {**of_scheme(name), key: "another"}
+    with pytest.raises(UserError, match=rf'^queue\.{key}: "another", Linux has '):
+        disciplines.commands(Link("l0", 10_000_000, table))
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("abc", {}, 'queue.scheme: "abc", the plane linux has droptail, red,'),
+        ("drr", {}, 'queue.scheme: "drr", sch_drr has a buffer for each class'),
+        ("codel", {"limit": "36000 B"}, 'queue.limit: "36000 B", the kernel counts in packets here'),
+        ("red", {"weight": 0.003}, "queue.weight: 0.003, the kernel takes powers of two"),
+        ("red", {"min_th": "0 packets"}, "queue.min_th: .*adaptive RED has other rules"),
+        ("pie", {"alpha": 0.1}, "queue.alpha: 0.1, the kernel takes sixteenths"),
+        ("pie", {"delay": "link_rate"}, 'queue.delay: "link_rate", the kernel does not know the rate'),
+        ("cake", {"quantum": None}, "queue.quantum: absent, CAKE without a shaper has 1514 B"),
+        ("cake", {"target": "6 ms"}, "queue.target: .* `rtt` makes it a 20th of the interval"),
+        ("sfb", {"rehash_most": "30 s"}, "queue.rehash_most: .* the kernel's is always rehash"),
+        ("fq_codel", {"fresh": 1}, "queue.fresh: 1, the plane linux does not know this key"),
+        ("dualpi2", {"step_end": "2 ms"}, "queue.step_end: .* the kernel has one threshold"),
+        ("dualpi2", {"classic_share": 0.0625}, "queue.classic_share: 0.0625, the kernel takes whole percents"),
+    ],
+)
+def test_a_queue_that_the_kernel_has_not_is_refused(name: str, changes: dict[str, Any], message: str) -> None:
+    table = {**(of_scheme(name) if name in DISCIPLINES else {"scheme": name}), **changes}
+    table = {key: value for key, value in table.items() if value is not None or key not in changes}
+    with pytest.raises(UserError, match=message):
+        disciplines.commands(Link("l0", 10_000_000, table))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tcp.profile": "ns2"}, 'tcp.profile: "ns2", the plane linux has the TCP of a kernel: set "linux"'),
+        ({"tcp.delayed_ack": 1}, "tcp.delayed_ack: 1, Linux has no option for it"),
+        ({"tcp.initial_window": 4}, "tcp.initial_window: 4, Linux has no option for it"),
+        ({"tcp.after_idle": "restart"}, r"groups\[0\].sources\[0\].after_idle: .* has decay, keep"),
+        ({"tcp.congestion_control": "copa"}, "congestion_control: .*the plane linux has reno, cubic, bbr1"),
+        ({"tcp.segment_payload": 4000}, "segment_payload: 4000, packets have 1500 bytes at most"),
+        ({"topology.bottleneck_loss": {"model": "random", "probability": "1 %"}}, "bottleneck_loss: .*lose nothing"),
+        ({"topology.bottleneck_schedule": [{"at": "1 s", "rate": "1 Mbit/s"}]}, "bottleneck_schedule: .*one rate"),
+        ({"probes.series_interval": "0.1 s"}, "probes.series_interval: .*no time series"),
+        ({"groups[0].weight": 2.0}, r"groups\[0\].weight: 2, of the kernel's schemes only htb has weights"),
+        ({"groups[0].ingresses": 2}, r"groups\[0\].ingresses: 2, the plane linux has no edge"),
+        ({"groups[0].users": 2000}, "groups: 2000 users, with 1 links the plane linux can have 1023"),
+        ({"queue": {"scheme": "abc"}}, 'queue.scheme: "abc"'),
+        ({"marker": {"scheme": "abc"}}, 'marker.scheme: "abc", the plane linux has no edge'),
+    ],
+)
+def test_what_the_plane_has_not_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        plan.check(scenario().changed(change).canonical())
+
+
+def test_sources_of_a_user_must_agree_on_what_its_host_decides() -> None:
+    both = group("a", tcp(), tcp(ecn=True), start_until="0.1 s")
+    with pytest.raises(UserError, match=r"groups\[0\].sources\[1\].ecn: true, sources of a user are on one host"):
+        plan.check(scenario(both).canonical())
+
+
+def test_other_sources_are_refused() -> None:
+    canonical = scenario(group("a", fairlane.web(interval="1 s"))).canonical()
+    with pytest.raises(
+        UserError, match=r'groups\[0\].sources\[0\].kind: "web", the plane linux has tcp, cbr and poisson'
+    ):
+        plan.check(canonical)
+
+
+def test_a_scenario_without_tcp_may_have_any_profile() -> None:
+    plan.check(scenario(group("a", cbr("1 Mbit/s"))).replace("tcp.profile", "ns2").canonical())
+
+
+def test_every_key_has_a_rule() -> None:
+    schema = json.loads(fairlane._fairlane.scenario_schema())["properties"]
+    for section in ("run", "topology", "tcp", "probes"):
+        known = {key.partition(".")[2] for key in keys.RULES if key.startswith(f"{section}.")}
+        assert known == set(schema[section]["properties"])
+    of_groups = {key.removeprefix("groups[].") for key in keys.RULES if key.startswith("groups[].")}
+    assert of_groups >= set(schema["groups"]["items"]["properties"]) - {"sources"}
+
+
+def test_the_record_of_a_recorded_result() -> None:
+    found = recorded()
+    (first, second, third) = found["groups"]
+    assert found["lab"] == {"plane": "linux", "kernel": "6.12", "identity": "recorded"}
+    link = found["links"][0]
+    result = json.loads((RECORDED / "result.json").read_text())
+    window_s = 4.0
+    assert link["utilisation"] == pytest.approx(result["links"][0]["busy_ns"] / 4e9)
+    assert link["queue"]["mean_packets"] == pytest.approx(
+        sum(index * share for index, share in enumerate(link["queue"]["distribution"])), rel=1e-6
+    )
+    assert sum(link["queue"]["distribution"]) == pytest.approx(1)
+    sent = [user["sent_packets"] for user in result["links"][0]["users"]]
+    assert [one["path"]["delivered_packets"] for one in found["groups"]] == sent
+    assert first["goodput_bps"] == pytest.approx(
+        8 / window_s * sum(flow["received_bytes"] for flow in result["flows"][:2])
+    )
+    # A packet of 1500 bytes has 1448 of payload.
+    assert first["goodput_bps"] / first["throughput_bps"] == pytest.approx(1448 / 1500, rel=0.01)
+    assert sum(first["tcp"]["flow_throughput_bps"]) == pytest.approx(first["throughput_bps"])
+    assert first["path"]["smoothed_rtt"]["mean_s"] == pytest.approx(0.024, abs=0.003)
+    assert second["transfer_times"]["completed"] == sum(one["completed"] for one in second["transfer_times"]["by_time"])
+    assert second["transfer_times"]["completed"] == sum(one["completed"] for one in second["transfer_times"]["by_size"])
+    assert second["transfer_times"]["completed"] > 0
+    assert second["transfer_times"]["slowdown"]["mean"] > 1
+    assert third["udp"]["sent_bps"] == pytest.approx(1e6, rel=0.01)
+    assert third["path"]["delivered_packets"] == third["udp"]["received_packets"]
+    p50, p95 = link["delay"][0]["p50_s"], link["delay"][0]["p95_s"]
+    assert p50 < link["delay"][0]["mean_s"] < p95 < link["delay"][0]["max_s"]
+
+
+def test_a_record_has_the_tables_of_the_simulators() -> None:
+    from fairlane.results.frames import all_frames
+    from fairlane.results.kept import Kept
+    from fairlane.results.result import Result
+
+    canonical = Scenario.from_toml(RECORDED / "scenario.toml").replace("run.replications", 1).canonical()
+    result = Result.of(canonical, [Kept(json.dumps(recorded(), separators=(",", ":")), None)])
+    assert set(all_frames([result])) >= {"runs", "users", "flows", "links", "transfers"}
+    assert result.summary["links"][0]["utilisation"]["mean"] == pytest.approx(1, abs=0.01)
+
+
+def recorded() -> dict[str, Any]:
+    """The record of `result.json`, which a kernel wrote for replication 0 of `scenario.toml`."""
+    canonical = Scenario.from_toml(RECORDED / "scenario.toml").canonical()
+    result = json.loads((RECORDED / "result.json").read_text())
+    about = {"kernel": "6.12", "identity": "recorded"}
+    samples = (RECORDED / "info.csv").read_text()
+    found: dict[str, Any] = json.loads(record(canonical, 0, plan.made(canonical, 0), result, samples, about))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [
+        ("panic", "the guest's kernel: Kernel panic - not syncing: out of memory"),
+        ("hang", "the guest: no end within 0.5 s, last line: booting"),
+        ("error", "the guest: tc qdisc add dev l0 root codel: no such thing"),
+        ("nothing", "the guest: ended without a result, and said nothing"),
+    ],
+)
+def test_a_guest_without_a_result_is_reported_in_a_line(fake: Fake, mode: str, message: str) -> None:
+    made = plan.made(scenario().canonical(), 0)
+    limit = 0.5 if mode == "hang" else 30.0
+    with pytest.raises(guest.GuestError) as error:
+        guest.run(fake.does(mode), made, Event(), limit=limit)  # type: ignore[arg-type]
+    assert str(error.value) == message
+    assert nothing_runs(fake)
+
+
+def test_a_kernel_that_cannot_be_started_is_reported(fake: Fake) -> None:
+    fake.linux.chmod(0o644)
+    with pytest.raises(guest.GuestError, match="linux: Permission denied"):
+        guest.run(fake, plan.made(scenario().canonical(), 0), Event())  # type: ignore[arg-type]
+
+
+def nothing_runs(fake: Fake) -> bool:
+    """Whether no process of the script is left."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if (
+                str(fake.linux).encode() in (entry / "cmdline").read_bytes()
+                and (entry / "stat").read_text().split()[2] != "Z"
+            ):
+                return False
+        except OSError:
+            continue
+    return True
+
+
+def test_runs_are_kept_and_resumed(fake: Fake, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    found = fairlane.run(scenario(), plane="linux", store=store)
+    assert len(found.runs) == 2
+    assert found.runs[0]["lab"]["plane"] == "linux"
+    assert not store.exists()
+    from fairlane.lab.comparison import compare
+
+    first = compare(scenario(), ["droptail"], planes=["linux"], store=store)
+    fake.does("panic")
+    again = compare(scenario(), ["droptail"], planes=["linux"], store=store)
+    assert [run for one in again for run in one.result.runs] == [run for one in first for run in one.result.runs]
+    with pytest.raises(guest.GuestError):
+        compare(scenario(), ["pie"], planes=["linux"], store=store)
+    fake.identity = "another"
+    with pytest.raises(guest.GuestError):
+        compare(scenario(), ["droptail"], planes=["linux"], store=store)
+
+
+def test_ctrl_c_ends_all_guests_and_keeps_what_has_finished(fake: Fake, tmp_path: Path) -> None:
+    store, code = tmp_path / "store", tmp_path / "code.py"
+    code.write_text(
+        textwrap.dedent(f"""\
+        import sys
+        from pathlib import Path
+        from types import SimpleNamespace
+        sys.path.insert(0, {str(ROOT / "tests" / "python")!r})
+        from fairlane.linux import runs
+        linux = Path({str(fake.linux)!r})
+        runs.find = lambda _: SimpleNamespace(linux=linux, init=linux, release="fake", identity="fake")
+        from fairlane.cli.main import main
+        main()
+        """)
+    )
+    toml = tmp_path / "small.toml"
+    toml.write_text(scenario().to_toml())
+    command = [sys.executable, str(code), "lab", "compare", str(toml), "--queues", "droptail", "--plane", "linux"]
+    fake.does("hang")
+    with subprocess.Popen([*command, "--store", str(store)], stderr=subprocess.PIPE, text=True) as process:
+        until = time.monotonic() + 60
+        while nothing_runs(fake) and time.monotonic() < until:
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert "interrupted: 0 of 2 runs" in said
+    assert nothing_runs(fake)
+
+
+def test_nothing_of_a_run_is_left(fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "tmp"
+    own.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(own))
+    fairlane.run(scenario(), plane="linux")
+    fake.does("error")
+    with pytest.raises(guest.GuestError):
+        fairlane.run(scenario(), plane="linux")
+    assert not list(own.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"plane": "forwarder"}, "plane: 'forwarder' is not one of linux, simulator"),
+        ({"plane": "linux", "trace": "t"}, "trace: has no effect on the plane linux"),
+        ({"kernel": "6.12"}, "kernel: has no effect without plane linux"),
+    ],
+)
+def test_arguments_that_have_no_effect_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        fairlane.run(scenario(), **arguments)
+
+
+def test_a_trace_and_samples_are_asked_for() -> None:
+    lines = plan.made(scenario().canonical(), 0, Extra(trace=(0, 500), info_ns=1000)).text.splitlines()
+    assert lines[-2:] == ["trace 0 500", "info 1000"]
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Any:
+    """A kernel that was built, if there is one."""
+    try:
+        return runs.find(None)
+    except UserError as error:
+        pytest.skip(str(error))
+
+
+def test_a_kernel_gives_the_same_bytes_twice_and_others_for_another_seed(kernel: Any) -> None:
+    of_pie = scenario(group("a", tcp(flows=2), poisson("1 Mbit/s"), start_until="0.1 s")).replace(
+        "queue", {"scheme": "pie"}
+    )
+    first, second = (fairlane.run(of_pie, plane="linux", kernel=kernel.version).runs_json for _ in range(2))
+    assert first == second
+    assert first[0] != first[1]
+    assert fairlane.run(of_pie, plane="linux", kernel=kernel.version, seed=2).runs_json != first
+
+
+@pytest.mark.parametrize("name", [name for name in DISCIPLINES if name != "dualpi2"])
+def test_a_kernel_has_every_scheme(kernel: Any, name: str) -> None:
+    found = fairlane.run(scenario().replace("queue", of_scheme(name)), plane="linux", kernel=kernel.version)
+    # SFB soon takes a flow for one that does not react, and allows it a few packets a second.
+    assert found.runs[0]["links"][0]["utilisation"] > (0.05 if name == "sfb" else 0.9)
+
+
+def test_a_kernel_needs_no_root(kernel: Any) -> None:
+    if os.geteuid():
+        pytest.skip("the other tests ran without root")
+    made = plan.made(scenario().canonical(), 0)
+    with TemporaryDirectory() as name:  # that of pytest is for its owner alone
+        folder = Path(name)
+        folder.chmod(0o777)
+        (folder / "plan").write_text(made.text)
+        for program in (kernel.linux, kernel.init):
+            (folder / program.name).write_bytes(program.read_bytes())
+            (folder / program.name).chmod(0o755)
+        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "./linux", *guest.ARGUMENTS.split()]
+        command.append(f"fairlane.seed={made.seed}")
+        subprocess.run(command, cwd=folder, timeout=120, check=False, stdout=subprocess.DEVNULL, env={"HOME": "."})
+        assert json.loads((folder / "result.json").read_text())["links"]
