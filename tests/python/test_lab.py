@@ -232,7 +232,7 @@ def test_a_plane_can_have_a_window_of_its_own(tmp_path: Path) -> None:
     settings = {"run.warmup": "1 s", "run.measure": "2 s", "p4:run.measure": "3 s"}
     assert settings_of("forwarder", settings)["run.measure"] == "2 s"
     assert settings_of("p4", settings) == {"run.warmup": "1 s", "run.measure": "3 s"}
-    with pytest.raises(UserError, match=r'p5:run\.measure: "p5" is not one of forwarder, kernel, p4, simulator'):
+    with pytest.raises(UserError, match=r'p5:run\.measure: "p5" is not one of forwarder, kernel, p4, linux, simulator'):
         settings_of("forwarder", {"p5:run.measure": "3 s"})
     store = tmp_path / "store"
     found = {}

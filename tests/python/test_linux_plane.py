@@ -114,11 +114,12 @@ def text(of: Scenario, replication: int = 0) -> str:
 def of_scheme(name: str) -> dict[str, Any]:
     """The table of a scheme with what the kernel has in place of defaults that it has not."""
     found: dict[str, Any] = scenario().replace("queue", {"scheme": name}).to_dict()["queue"]
-    table = json.loads(Scenario("x", group("a", tcp()), queue=found).canonical())["queue"]
+    table: dict[str, Any] = json.loads(Scenario("x", group("a", tcp()), queue=found).canonical())["queue"]
     for key, rule in DISCIPLINES[name].rules.items():
         if isinstance(rule, Fixed) and table.get(key) not in rule.values:
             table[key] = rule.values[0]
-    table |= {"cake": {"quantum": "1514 B"}, "sfb": {"rehash_most": table.get("rehash")}}.get(name, {})
+    others: dict[str, dict[str, Any]] = {"cake": {"quantum": "1514 B"}, "sfb": {"rehash_most": table.get("rehash")}}
+    table |= others.get(name, {})
     if name == "dualpi2":
         table |= {"step_end": table["step_start"], "classic_share": 0.1}
     return table
@@ -179,9 +180,10 @@ def test_tcp_keys_become_options_of_sockets_and_namespaces() -> None:
         min_rto="100 ms",
         tso="0 B",
         socket_buffer="1 MB",
+        app_rate="3 Mbit/s",
     )
     lines = text(scenario(group("a", source, start_until="0 s"))).splitlines()
-    assert "tcp 0 1 reno 1 0 1500000000 1000000 3 20000000 0 1012" in lines
+    assert "tcp 0 1 reno 1 0 1500000000 1000000 3 20000000 3000000 1012" in lines
     assert "host 0 no-tso" in lines
     settings = dict(line.split(maxsplit=3)[2:] for line in lines if line.startswith("sysctl 0 "))
     assert settings == {
@@ -368,7 +370,7 @@ def test_a_guest_without_a_result_is_reported_in_a_line(fake: Fake, mode: str, m
     made = plan.made(scenario().canonical(), 0)
     limit = 0.5 if mode == "hang" else 30.0
     with pytest.raises(guest.GuestError) as error:
-        guest.run(fake.does(mode), made, Event(), limit=limit)  # type: ignore[arg-type]
+        guest.run(fake.does(mode), made, Event(), limit=limit)
     assert str(error.value) == message
     assert nothing_runs(fake)
 
@@ -376,7 +378,7 @@ def test_a_guest_without_a_result_is_reported_in_a_line(fake: Fake, mode: str, m
 def test_a_kernel_that_cannot_be_started_is_reported(fake: Fake) -> None:
     fake.linux.chmod(0o644)
     with pytest.raises(guest.GuestError, match="linux: Permission denied"):
-        guest.run(fake, plan.made(scenario().canonical(), 0), Event())  # type: ignore[arg-type]
+        guest.run(fake, plan.made(scenario().canonical(), 0), Event())
 
 
 def nothing_runs(fake: Fake) -> bool:

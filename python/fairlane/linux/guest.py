@@ -11,14 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from fairlane.base.errors import FairlaneError
 from fairlane.base.text import visible
 from fairlane.linux.plan import Plan
-
-if TYPE_CHECKING:
-    from fairlane.kernel import Built
 
 ARGUMENTS = (
     "mem=512M rootfstype=hostfs rootflags=/ ro quiet con=null con0=null,fd:1 time-travel=inf-cpu "
@@ -33,6 +30,26 @@ _SLACK = 20
 _PACKET_BITS = 12_000
 _PANIC = "Kernel panic"
 _LONGEST_LINE = 200
+
+
+class Kernel(Protocol):
+    """A kernel that can run, see `fairlane.kernel.Built`."""
+
+    @property
+    def linux(self) -> Path:
+        """The kernel, a program of the host."""
+
+    @property
+    def init(self) -> Path:
+        """The guest's only program."""
+
+    @property
+    def release(self) -> str:
+        """As in `6.12.117`."""
+
+    @property
+    def identity(self) -> str:
+        """Equal for equal kernels."""
 
 
 class GuestError(FairlaneError):
@@ -63,7 +80,7 @@ def limit_s(plan: Plan) -> float:
     return _LEAST_LIMIT_S + _SLACK * run_s * (1 + packets * _PACKET_COST_S)
 
 
-def run(built: Built, plan: Plan, stop: Event, files: tuple[str, ...] = (), limit: float | None = None) -> Output:
+def run(built: Kernel, plan: Plan, stop: Event, files: tuple[str, ...] = (), limit: float | None = None) -> Output:
     """Boots the guest, waits for its end, and reads what it wrote. Nothing of it is left, whatever happens.
 
     Args:
@@ -85,7 +102,7 @@ def run(built: Built, plan: Plan, stop: Event, files: tuple[str, ...] = (), limi
         return Output(_result(folder, limit, in_time=in_time), _read(folder, files), cpu_seconds)
 
 
-def _boot(built: Built, seed: int, folder: Path, stop: Event, limit: float) -> tuple[float, bool]:
+def _boot(built: Kernel, seed: int, folder: Path, stop: Event, limit: float) -> tuple[float, bool]:
     """CPU time, and whether it ended by itself."""
     # The command line seeds the kernel's random numbers: no path may be in it.
     (folder / "init").symlink_to(built.init)

@@ -221,7 +221,8 @@ def _tcp_line(source: Table, flow: Flow, users: int, drawn: Table) -> str:
     payload = source["segment_payload"]
     mss = 0 if payload == keys.MOST_PAYLOAD else payload + _OPTIONS_BYTES
     ends = f"{flow.user} {flow.user + users} {control} {int(source['ecn'])} {_from_ps(drawn['start_ps'])} {stop}"
-    return f"tcp {ends} {flow.transfer_bytes} {source['repeat']} {_ns(source['pause'])} 0 {mss}"
+    cap = round(_number(source["app_rate"], "bit/s")) if source.get("app_rate") else 0
+    return f"tcp {ends} {flow.transfer_bytes} {source['repeat']} {_ns(source['pause'])} {cap} {mss}"
 
 
 def _udp_line(source: Table, user: int, users: int, drawn: Table) -> str:

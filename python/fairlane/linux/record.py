@@ -225,8 +225,9 @@ class _Record:
         way = [self._users[user]["access"], *(links[hop] for hop in hops)]
         to_receiver_ns = next(flow.to_receiver_ns for flow in self._plan.flows if flow.user == user)
         one_way_s = math.fsum(link["delay_ps"] for link in way) / 1e12 + to_receiver_ns / 1e9
-        headers = math.ceil(size / tcp["segment_payload"]) * tcp["header_bytes"]
-        return 3 * one_way_s + 8 * (size + headers) / float(min(link["rate_bps"] for link in way))
+        headers: int = math.ceil(size / tcp["segment_payload"]) * tcp["header_bytes"]
+        slowest_bps: float = min(link["rate_bps"] for link in way)
+        return 3 * one_way_s + 8 * (size + headers) / slowest_bps
 
     def _fill_link(self, link: Row, index: int) -> None:
         found = self._result["links"][index]

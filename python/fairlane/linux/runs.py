@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from threading import Event
-from typing import TYPE_CHECKING
 
 from fairlane import _fairlane
 from fairlane.base.progress import progress
 from fairlane.base.signals import received
 from fairlane.linux import guest, keys, plan
+from fairlane.linux.guest import Kernel
 from fairlane.linux.plan import Extra
 from fairlane.linux.record import record
 from fairlane.results.kept import Kept
@@ -20,16 +20,13 @@ from fairlane.store import Store
 from fairlane.store.point import MEASURED, Identity
 from fairlane.store.simulate import Maker, simulate
 
-if TYPE_CHECKING:
-    from fairlane.kernel import Built
-
 ENGINE = f"{MEASURED}linux/"
 """How the engine of the plane's runs begins."""
 SAMPLE_NS = 100_000_000
 """Time between two samples of the smoothed round-trip time."""
 
 
-def find(version: str | None) -> Built:
+def find(version: str | None) -> Kernel:
     """The kernel of a version, or the newest that was built.
 
     Raises:
@@ -37,7 +34,8 @@ def find(version: str | None) -> Built:
     """
     from fairlane import kernel
 
-    return kernel.find(version)
+    found: Kernel = kernel.find(version)
+    return found
 
 
 def check(scenarios: Sequence[str]) -> None:
@@ -46,7 +44,7 @@ def check(scenarios: Sequence[str]) -> None:
         plan.check(scenario)
 
 
-def engine(built: Built) -> str:
+def engine(built: Kernel) -> str:
     """What decides the runs on a kernel besides their scenario."""
     return ENGINE + "/".join([str(plan.VERSION), _fairlane.version(), built.identity])
 
@@ -91,7 +89,7 @@ def runs(
 
 
 def _finished(
-    built: Built, wanted: Sequence[tuple[str, int]], jobs: int, *, show_progress: bool
+    built: Kernel, wanted: Sequence[tuple[str, int]], jobs: int, *, show_progress: bool
 ) -> Iterator[tuple[int, str, float]]:
     """Number of the job, record and CPU time as they finish."""
     stop = Event()
@@ -114,7 +112,7 @@ def _finished(
             stop.set()
 
 
-def _run(built: Built, scenario: str, replication: int, stop: Event) -> tuple[str, float]:
+def _run(built: Kernel, scenario: str, replication: int, stop: Event) -> tuple[str, float]:
     made = plan.made(scenario, replication, Extra(info_ns=SAMPLE_NS))
     output = guest.run(built, made, stop, ("info.csv",))
     samples = output.files.get("info.csv", b"").decode("ascii")

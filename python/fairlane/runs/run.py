@@ -10,7 +10,6 @@ from fairlane import _fairlane
 from fairlane.base.errors import ScenarioError, UserError, check_kind
 from fairlane.base.planes import LINUX, SIMULATOR, VIRTUAL
 from fairlane.base.text import quoted, visible
-from fairlane.linux.runs import runs as on_linux
 from fairlane.results.kept import Kept
 from fairlane.results.notes import warn
 from fairlane.results.result import Comparison, Result
@@ -97,6 +96,8 @@ def run(
         if is_given and not has_them:
             raise UserError(f"{name}: has no effect without {needs}")
     if plane == LINUX:
+        from fairlane.linux.runs import runs as on_linux  # a plain run stays small
+
         _check_no_watching(pcap=pcap, trace=trace, qlog=qlog)
         runs = on_linux([canonical], Store(store), keep=False, kernel=kernel, jobs=threads, show_progress=progress)
         return Result.of(canonical, runs[0])
