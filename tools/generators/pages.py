@@ -51,10 +51,13 @@ from typing import Any
 from fairlane.judge.library import papers
 from fairlane.judge.paper import Paper
 from fairlane.lab import keys as lab_keys
+from fairlane.linux import disciplines
+from fairlane.linux import keys as linux_keys
 from fairlane.results.intervals import format_interval
 from fairlane.results.metrics import shown, unit_of
 from fairlane.schemas import SCHEMAS, schema
 from fairlane.simulate.catalogue import Parameter, congestion_controls, schemes, topologies
+from fairlane.simulate.honoured import Honoured, Refused, Required
 from fairlane.sweeps.keys import KEYS
 from generators import adversaries, evaluation, module_heads
 from generators import reproduction as report
@@ -180,10 +183,10 @@ def _lab() -> str:
     for key, rule in lab_keys.KEYS.items():
         if lab_keys.KEYS.get(key.replace("groups[].sources[tcp]", "tcp")) is rule and key.startswith("groups"):
             continue  # sources of TCP have the keys of [tcp] by the same rules
-        if isinstance(rule, lab_keys.Honoured):
+        if isinstance(rule, Honoured):
             effect = f"{rule.where}; plane `{rule.only}`" if rule.only else rule.where
             rows.setdefault(("honoured", effect), []).append(key)
-        else:
+        elif isinstance(rule, Refused):
             rows.setdefault(("refused", rule.why), []).append(key)
     for scheme in ("droptail", *lab_keys.AQMS):
         for section, names in lab_keys.in_node(scheme).items():
@@ -192,10 +195,51 @@ def _lab() -> str:
                 if (key := f"{section}.{name}") not in both:
                     both.append(key)
     rows["honoured", "forwarder; refused on `kernel` and `p4`"] = ["all other keys of queue and marker"]
+    return _of_rules(rows)
+
+
+def _of_rules(rows: Mapping[tuple[str, str], Sequence[str]]) -> str:
     shown = [
         [what, ", ".join(f"`{key}`" if "." in key else key for key in keys), why] for (what, why), keys in rows.items()
     ]
     return _table(["", "keys", "as, or why"], shown)
+
+
+def _linux_keys() -> str:
+    """As `_lab`, without the keys of sources that have the rule of [tcp]."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for key, rule in linux_keys.RULES.items():
+        if linux_keys.RULES.get(key.replace("groups[].sources[tcp]", "tcp")) is rule and key.startswith("groups"):
+            continue
+        match rule:
+            case Honoured(where=where):
+                rows.setdefault(("honoured", where), []).append(key)
+            case Refused(why=why):
+                rows.setdefault(("refused", why), []).append(key)
+            case Required(values=values, why=why):
+                rows.setdefault((f"must be {', '.join(f'`{value}`' for value in values)}", why), []).append(key)
+    return _of_rules(rows)
+
+
+def _linux_schemes() -> str:
+    rows = []
+    for scheme, discipline in disciplines.DISCIPLINES.items():
+        for name, rule in discipline.rules.items():
+            if name in {"scheduler", "be_offset", "mtu"}:
+                continue
+            match rule:
+                case disciplines.Option(text=text):
+                    rows.append([f"`{scheme}`", f"`{name}`", text])
+                case disciplines.Fixed(values=values, why=why):
+                    rows.append([f"`{scheme}`", f"`{name}`", f"must be `{_plain(values[0])}`: {why}"])
+                case disciplines.Unused(why=why):
+                    rows.append([f"`{scheme}`", f"`{name}`", f"no effect: {why}"])
+    rows += [[f"`{scheme}`", "", f"refused: {why}"] for scheme, why in disciplines.WITHOUT.items()]
+    return _table(["scheme", "parameter", "in Linux"], rows)
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _schemes() -> str:
@@ -396,6 +440,8 @@ _CATALOGUES: Mapping[str, Callable[[], str]] = {
     "sweep": _sweep,
     "shared": lambda: _parameters(param for param in schemes()[0]["params"] if param["shared"]),
     "lab": _lab,
+    "linux keys": _linux_keys,
+    "linux schemes": _linux_schemes,
     "adversaries": lambda: _table(adversaries.HEAD, adversaries.rows()),
     "pairs": _pairs,
     "metrics": _metrics,
