@@ -1,8 +1,8 @@
-"""The grid of cells in which the simulated profile `linux` and the kernel's TCP are compared.
+"""The grid of cells in which the simulator and a Linux kernel in virtual time are compared.
 
-It was fixed before the first comparison. The 24 combinations of controls, flows and rate are crossed with the three
-round-trip times; buffer and queue rotate with them, so that each pair of levels of any two factors is in as many cells
-as every other pair of these factors.
+It was fixed before the first comparison. Every queue meets every mix of controls with 1 flow against 1 and with 8
+against 1; rate, round-trip time, buffer and ECN rotate with them, so that pairs of their levels are in about equally
+many cells. The 48 cells with drop-tail and CoDel of an older comparison on real time are part of it.
 """
 
 from __future__ import annotations
@@ -11,18 +11,60 @@ import itertools
 from dataclasses import dataclass
 from typing import Any
 
-from ..rank_cells import OneLink, queue
+from ..rank_cells import OneLink
 
-MIXES = (("reno", "reno"), ("cubic", "cubic"), ("bbr1", "bbr1"), ("reno", "cubic"), ("cubic", "bbr1"), ("reno", "bbr1"))
+Table = dict[str, Any]
+
+MIXES = (
+    ("reno", "reno"),
+    ("cubic", "cubic"),
+    ("bbr1", "bbr1"),
+    ("vegas", "vegas"),
+    ("dctcp", "dctcp"),
+    ("reno", "cubic"),
+    ("cubic", "bbr1"),
+    ("reno", "bbr1"),
+    ("vegas", "cubic"),
+)
 """Congestion controls of the first and of the second user."""
 FLOWS = ((1, 1), (8, 1))
-RATES_MBPS = (20, 100)
-RTTS_MS = (10, 40, 100)
+RATES_MBPS = (10, 100, 1000)
+RTTS_MS = (5, 40, 160)
 BUFFERS_BDP = (0.5, 1.0, 4.0)
-QUEUES = ("droptail", "codel", "abc")
-
-OF_PACED = {"bbr1": {"tso": "0 B"}}
-"""The lab's hosts have no offloads: what is paced leaves segment by segment."""
+AS_IN_LINUX: dict[str, Table] = {
+    "droptail": {},
+    "red": {"gentle": False, "wait": False, "mean_packet": "1500 B", "max_p": 0.1},
+    "choke": {"gentle": False, "wait": False},
+    "sfb": {
+        "levels": 8,
+        "bins": 16,
+        "freeze": "0 s",
+        "freeze_most": "0 s",
+        "increment": 0.0005,
+        "decrement": 0.00005,
+        "decrement_at": "arrival",
+        "unresponsive_at": 1.0,
+        "rehash": "600 s",
+        "rehash_most": "600 s",
+        "warm_up": "60 s",
+        "penalty_rate": "120 kbit/s",
+        "penalty_burst": "30000 B",
+        "ecn": True,
+    },
+    "codel": {},
+    "fq_codel": {"short_queue": "port"},
+    "pie": {},
+    "fq_pie": {},
+    "cake": {"isolation": "flow", "quantum": "1514 B"},
+    "sfq": {},
+    "htb": {"leaf": "droptail"},
+}
+"""Settings of each scheme that Linux has, where the kernel's are not the default."""
+OPTIONAL_ECN = ("red", "codel", "fq_codel", "pie", "fq_pie")
+MOST_PACKETS = {"sfq": 127 * 128}
+"""What a queue can hold at most."""
+WINDOWS = {10: (5, 15), 20: (5, 15), 100: (5, 15), 1000: (2, 6)}
+"""Warm-up and measured time by rate, in s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +77,8 @@ class Cell(OneLink):
         rate_mbps: Of the link.
         rtt_ms: Without queues.
         buffer_bdp: Limit of the queue in bandwidth-delay products.
-        queue: Scheme.
+        scheme: The queue.
+        ecn: Whether senders ask for ECN and the queue marks.
     """
 
     mix: tuple[str, str]
@@ -43,46 +86,81 @@ class Cell(OneLink):
     rate_mbps: int
     rtt_ms: int
     buffer_bdp: float
-    queue: str
+    scheme: str
+    ecn: bool = False
 
     @property
     def packets(self) -> int:
         """Limit of the queue."""
-        return self.packets_of(self.buffer_bdp)
+        return min(max(8, self.packets_of(self.buffer_bdp)), MOST_PACKETS.get(self.scheme, 1 << 20))
 
     @property
     def name(self) -> str:
         """For people."""
         users = " and ".join(f"{flows} {control}" for control, flows in zip(self.mix, self.flows, strict=True))
-        return f"{users}, {self.rate_mbps} Mbit/s, {self.rtt_ms} ms, {self.packets} packets, {self.queue}"
+        queue = f"{self.packets} packets, {self.scheme}{' with ECN' if self.ecn else ''}"
+        return f"{users}, {self.rate_mbps} Mbit/s, {self.rtt_ms} ms, {queue}"
 
-    def scenario(self) -> dict[str, Any]:
-        """As the simulator and the lab read it."""
+    def queue(self) -> Table:
+        """The queue as in Linux."""
+        table: Table = {"scheme": self.scheme, "limit": f"{self.packets} packets", **AS_IN_LINUX[self.scheme]}
+        if self.scheme in OPTIONAL_ECN:
+            table["ecn"] = self.ecn
+        if self.scheme == "red":
+            table |= {f"{end}_th": f"{max(4, self.packets // part)} packets" for end, part in (("min", 12), ("max", 4))}
+        return table
+
+    def scenario(self) -> Table:
+        """As Fairlane reads it."""
+        warmup_s, measure_s = WINDOWS[self.rate_mbps]
         return {
             "name": self.name,
-            "run": {"warmup": "5 s", "measure": "15 s"},
-            "topology": self.topology(),
+            "run": {"warmup": f"{warmup_s} s", "measure": f"{measure_s} s"},
+            "topology": {**self.topology(), "access_rate": "10 Gbit/s"},
             "tcp": {"profile": "linux"},
-            "queue": queue(self.queue, self.packets),
+            "queue": self.queue(),
             "groups": [
                 {
                     "name": name,
                     "start_until": "0.1 s",
-                    "sources": [
-                        {"kind": "tcp", "flows": flows, "congestion_control": control} | OF_PACED.get(control, {})
-                    ],
+                    "sources": [{"kind": "tcp", "flows": flows, "congestion_control": control, "ecn": self.asks(control)}],
                 }
                 for name, control, flows in zip(("first", "second"), self.mix, self.flows, strict=True)
             ],
         }
 
+    def asks(self, control: str) -> bool:
+        """Whether a sender asks for ECN: DCTCP always does."""
+        return self.ecn or control == "dctcp"
+
+
+def older() -> list[Cell]:
+    """The cells of the comparison in real time whose queue Linux has: 48 of 72."""
+    mixes = (("reno",) * 2, ("cubic",) * 2, ("bbr1",) * 2, ("reno", "cubic"), ("cubic", "bbr1"), ("reno", "bbr1"))
+    found = []
+    for number, (mix, flows, rate) in enumerate(itertools.product(mixes, FLOWS, (20, 100))):
+        for step, rtt in enumerate((10, 40, 100)):
+            scheme = ("droptail", "codel", "abc")[(2 * step + number // 3 + number) % 3]
+            if scheme != "abc":
+                found.append(Cell(mix, flows, rate, rtt, BUFFERS_BDP[(step + number) % 3], scheme))
+    return found
+
+
+def rotated() -> list[Cell]:
+    """Every queue with every mix: 198 cells."""
+    found = []
+    for (row, scheme), (column, (mix, flows)) in itertools.product(
+        enumerate(AS_IN_LINUX), enumerate(itertools.product(MIXES, FLOWS))
+    ):
+        rate = RATES_MBPS[(row + column) % 3]
+        rtt = RTTS_MS[(row + column // 3) % 3]
+        buffer = BUFFERS_BDP[(row // 3 + column // 2 + column) % 3]
+        marks = AS_IN_LINUX[scheme].get("ecn", scheme == "cake")
+        ecn = marks or (scheme in OPTIONAL_ECN and (row + column + column // 2) % 2 == 0)
+        found.append(Cell(mix, flows, rate, rtt, buffer, scheme, ecn))
+    return found
+
 
 def cells() -> list[Cell]:
-    """All 72."""
-    found = []
-    for number, (mix, flows, rate) in enumerate(itertools.product(MIXES, FLOWS, RATES_MBPS)):
-        for step, rtt in enumerate(RTTS_MS):
-            buffer = BUFFERS_BDP[(step + number) % 3]
-            queue = QUEUES[(2 * step + number // 3 + number) % 3]
-            found.append(Cell(mix, flows, rate, rtt, buffer, queue))
-    return found
+    """All 246."""
+    return older() + rotated()
