@@ -268,4 +268,4 @@ def test_a_check_of_the_league_has_no_use_for_what_makes_one(cli: Cli) -> None:
 
 def test_the_league_is_not_written_of_a_part(cli: Cli) -> None:
     refused = cli.error("evaluate", "abc", "--quick", "--write-league")
-    assert refused == "--write-league: the league is of the whole suite, without --quick and --only"
+    assert refused == "--write-league: the league needs the whole suite, without --quick and --only"

@@ -353,7 +353,7 @@ def test_mistakes_are_one_line(cli: Cli, workdir: Path) -> None:
         ([*run, "--qlog", "run.json"], "--qlog: run.json must end in .qlog"),
         ([*run, "--qlog", "short.toml/run.qlog"], "/short.toml: Not a directory"),
         ([*run, "--qlog", "run.qlog", "--qlog-flows", "99"], "--qlog-flows: 99 is out of range, it must be from 0 to "),
-        ([*run, "--qlog", "run.qlog", "--qlog-flows", "one"], "--qlog-flows: 'one' is not the number of a flow"),
+        ([*run, "--qlog", "run.qlog", "--qlog-flows", "one"], "--qlog-flows: 'one' is not a flow number"),
         ([*run, "--qlog", "run.qlog", "--qlog-flows", "0,0"], "--qlog-flows: 0,0 given; name each flow once"),
         ([*run, "--qlog-flows", "0"], "--qlog-flows: has no effect without --qlog"),
         (["run", "udp.toml", "--qlog", "run.qlog"], "qlog: has no effect, the scenario has no TCP source"),

@@ -139,7 +139,7 @@ def test_what_is_no_library_of_this_version_is_refused_with_one_line(
 
 
 def test_a_library_is_not_taken_to_a_cluster(cli: Cli, library: Path) -> None:
-    told = "--scheme-lib: cannot be combined with --ray, whose nodes have no such library"
+    told = "--scheme-lib: cannot be combined with --ray: the nodes of the cluster do not have the library"
     assert cli.error("sweep", "sweep.toml", "--ray", "--scheme-lib", library) == told
     assert cli.error("evaluate", "abc", "--scheme-lib", library, "--ray", "local") == told
 

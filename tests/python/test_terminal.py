@@ -1,4 +1,4 @@
-"""What a shell and a terminal get: help, completions, the manual page, a first scenario, tables of 80 columns."""
+"""Output on terminals and in shells: help, completions, manual page, `init`, tables of 80 columns."""
 
 import os
 import pty
@@ -60,6 +60,14 @@ def test_a_bare_command_shows_its_help_on_a_terminal_and_is_refused_in_a_script(
     assert "Usage: fairlane" in (shown := on_terminal(cli, *words))
     assert shown == on_terminal(cli, *words, "--help")
     assert "Missing" in cli.error(*words)
+
+
+@pytest.mark.parametrize("group", [(), ("lab",), ("search",), ("store",), ("p4",)], ids=" ".join)
+def test_no_summary_is_cut_at_eighty_columns(group: tuple[str, ...], cli: Cli) -> None:
+    shown = on_terminal(cli, *group, "--help")
+    listed = shown.partition("Commands:")[2]
+    assert listed
+    assert "..." not in listed
 
 
 def test_bare_evaluate_shows_its_help_on_a_terminal_and_is_refused_in_a_script(cli: Cli) -> None:
@@ -149,7 +157,7 @@ def test_init_writes_a_file_of_any_name(cli: Cli, workdir: Path) -> None:
 
 def test_init_never_overwrites(cli: Cli, workdir: Path) -> None:
     (workdir / "scenario.toml").write_text("mine")
-    assert cli.error("init") == "scenario.toml: is there already, and is not overwritten"
+    assert cli.error("init") == "scenario.toml: exists already and is not overwritten"
     assert (workdir / "scenario.toml").read_text() == "mine"
 
 
@@ -173,7 +181,7 @@ def test_init_asks_on_a_terminal(cli: Cli, workdir: Path) -> None:
     written = Scenario.from_toml(workdir / "scenario.toml").to_dict()
     assert (written["tcp"]["profile"], written["queue"]["limit"]) == ("quic", "100 packets")
     before = files(workdir)
-    assert "profile of TCP" not in on_terminal(cli, "init", "b.toml", "--profile", "ns3", "--buffer", "30 packets")
+    assert "TCP profile" not in on_terminal(cli, "init", "b.toml", "--profile", "ns3", "--buffer", "30 packets")
     assert set(files(workdir)) - set(before) == {"b.toml"}
 
 

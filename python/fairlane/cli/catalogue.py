@@ -18,7 +18,7 @@ def _control_names() -> list[str]:
 @click.argument("name", required=False, shell_complete=completing(scheme_names))
 @json_option
 def schemes(name: str | None, as_json: bool) -> None:
-    """List the schemes, or the parameters of one."""
+    """List schemes, or the parameters of one."""
     chosen = fairlane.schemes(name)
     if as_json:
         print_document(chosen)
@@ -35,7 +35,7 @@ def schemes(name: str | None, as_json: bool) -> None:
 @click.argument("name", required=False, shell_complete=completing(_control_names))
 @json_option
 def congestion_controls(name: str | None, as_json: bool) -> None:
-    """List the congestion controls, or the keys of one."""
+    """List congestion controls, or the keys of one."""
     chosen = fairlane.congestion_controls(name)
     if as_json:
         print_document(chosen)
@@ -51,7 +51,7 @@ def congestion_controls(name: str | None, as_json: bool) -> None:
 @click.command()
 @json_option
 def topologies(as_json: bool) -> None:
-    """List the topologies with their parameters."""
+    """List topologies with their parameters."""
     every = fairlane.topologies()
     if as_json:
         print_document(every)
@@ -64,5 +64,8 @@ def topologies(as_json: bool) -> None:
 @click.command()
 @click.argument("of", type=click.Choice(list(SCHEMAS)))
 def schema(of: str) -> None:
-    """Print the JSON Schema of a file or of what a command prints with --json."""
+    """Print the JSON Schema of an input file or a document.
+
+    Documents are what commands print with --json.
+    """
     print_document(fairlane.schema(of))

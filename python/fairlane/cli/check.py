@@ -24,9 +24,9 @@ EXIT_NOT_HELD = 1
 def check(
     files: tuple[Path, ...], junit: Path | None, settings: tuple[str, ...], as_json: bool, **options: Any
 ) -> None:
-    """Judge the expectations of scenarios, their [[expect]] tables.
+    """Judge the expectations of scenarios.
 
-    Exits with 1 unless all are held.
+    Expectations are the [[expect]] tables of a scenario. Exits with 1 unless all of them hold.
     """
     if junit:
         if any(junit.absolute() == file.absolute() for file in files):

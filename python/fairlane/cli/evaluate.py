@@ -31,29 +31,29 @@ EXIT_NOT_MET = 1
     click.option(
         "--suite", default=suites.DEFAULT, metavar="NAME", help=f"Suite, or its folder [default: {suites.DEFAULT}]."
     ),
-    click.option("--quick", is_flag=True, help="A first look: fewer scenarios, three runs of each."),
+    click.option("--quick", is_flag=True, help="Preview: fewer scenarios, three runs of each."),
     click.option(
         "--only",
         multiple=True,
         metavar="PATTERN",
-        help="Families or scenarios alone, such as cheats or pairs/*.",
+        help="Restrict to families or scenarios, such as cheats or pairs/*.",
     ),
-    click.option("--require", multiple=True, metavar="CRITERION>=X", help="Exit with 1 unless every entry reaches it."),
+    click.option("--require", multiple=True, metavar="CRITERION>=X", help="Exit with 1 unless every scheme meets it."),
     own_code_options,
     click.option("--replications", type=click.IntRange(min=1), metavar="N", help="Runs of every scenario."),
     click.option(
         "--threads", type=click.IntRange(1, MOST_THREADS), metavar="N", help="Simulator threads [default: all cores]."
     ),
     ray_option,
-    path_option("--store", help="Finished runs [default: results/store]."),
+    path_option("--store", help="Folder of finished runs [default: results/store]."),
     path_option(
         "--out", default=DEFAULT_FOLDER, help="Write Parquet, evaluation.json and pages [default: results/evaluation]."
     ),
-    click.option("--write-league", is_flag=True, help="Make the results the committed ones of these entries."),
+    click.option("--write-league", is_flag=True, help="Overwrite the committed league results of these schemes."),
     click.option(
         "--check-league",
         is_flag=True,
-        help="Measure a sample of the committed results again, or all of these entries; exit with 1 if one differs.",
+        help="Measure a sample of the committed results again, or all of the given schemes; exit with 1 if one differs.",
     ),
     json_option,
 )
@@ -68,11 +68,13 @@ def evaluate(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Evaluate schemes on a suite of scenarios; print a report card for each, among all others.
+    """Rank schemes on a suite of scenarios.
 
-    A SCHEME is a name, a name with parameters (fq_codel:share_per=user), either under a name of its own
-    (mine=abc:memory=1 s), or all. What is stored is not simulated again: after an interruption or a kill the same
-    command continues. Exits with 1 if a requirement is not met.
+    Prints a report card for each scheme, with its ranks among all schemes. A SCHEME is a name, a name with parameters
+    (fq_codel:share_per=user), either of them with a label (mine=abc:memory=1 s), or all.
+
+    Stored runs are not simulated again: after an interruption, run the same command to continue. Exits with 1 if a
+    requirement is not met.
     """
     if as_list:
         _check_alone("--list", {"as_list", "suite", "as_json"}, schemes)
@@ -86,7 +88,7 @@ def evaluate(
         return
     check_replaceable(out, "--out", {"--store": Store(store).folder})
     if write_league and (settings["quick"] or settings["only"]):
-        raise UserError("--write-league: the league is of the whole suite, without --quick and --only")
+        raise UserError("--write-league: the league needs the whole suite, without --quick and --only")
     evaluation = fairlane.evaluate(schemes, suite=suite, store=store, progress=True, **settings)
     with written_below(out, "--out"):
         evaluation.write(out)
@@ -103,7 +105,7 @@ def evaluate(
 
 
 def _check_alone(option: str, beside: set[str], schemes: tuple[str, ...] = ()) -> None:
-    """Raises a UserError for what an option has no use for."""
+    """Raises a UserError for arguments that have no effect together with `option`."""
     others = set(given_options()) - beside
     if schemes or others:
         given = schemes[0] if schemes else given_options()[min(others)]

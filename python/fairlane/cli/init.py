@@ -14,7 +14,7 @@ from fairlane.cli.output import say
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path), default=Path("scenario.toml"), metavar="[FILE.toml]")
-@click.option("--profile", metavar="NAME", help="Profile of TCP: linux, ns3, ns3.26, ns2 or quic [default: linux].")
+@click.option("--profile", metavar="NAME", help="TCP profile: linux, ns3, ns3.26, ns2 or quic [default: linux].")
 @click.option(
     "--buffer",
     metavar="LIMIT",
@@ -24,19 +24,19 @@ from fairlane.cli.output import say
 @click.option("--rate", metavar="RATE", help="Rate of the bottleneck [default: 10 Mbit/s].")
 @click.option("--rtt", metavar="TIME", help="Round-trip time without queues [default: 20 ms].")
 def init(file: Path, **given: str | None) -> None:
-    """Write a scenario to start from, with comments.
+    """Write a commented scenario to start from.
 
     Asks for profile and buffer on a terminal. An existing file is never overwritten.
     """
-    from fairlane.skeletons import scenario_file  # which loads schemas
+    from fairlane.skeletons import scenario_file  # slow: loads schemas
 
     if file.exists():
-        raise UserError(f"{file}: is there already, and is not overwritten")
+        raise UserError(f"{file}: exists already and is not overwritten")
     check_file(file, "FILE")
     if sys.stdin.isatty() and sys.stdout.isatty():
         if given["profile"] is None:
             names, default = scenario_file.profiles()
-            given["profile"] = click.prompt("profile of TCP", type=click.Choice(names), default=default)
+            given["profile"] = click.prompt("TCP profile", type=click.Choice(names), default=default)
         if given["buffer"] is None:
             given["buffer"] = click.prompt("buffer: packets, bytes or a time", default=scenario_file.BUFFER)
     chosen = {key: value for key, value in given.items() if value is not None}

@@ -31,23 +31,24 @@ _HELP = f"""Run experiments on real packets.
 The planes forwarder, kernel and p4 run in real time, in network namespaces of this machine, and need root. The plane
 linux runs a Linux kernel as a process in virtual time: see `fairlane kernel build`.
 
-The simulator's profile `linux` was compared with Linux {COMPARED_KERNEL}: docs/agreement-linux.md.
+Uses network namespaces of this machine; needs root. The simulator's TCP profile `linux` was compared with Linux
+{COMPARED_KERNEL}: docs/agreement-linux.md.
 """
 
 
 @click.group("lab", cls=Group, help=_HELP)
 def lab_commands() -> None:
-    """The group, whose help is made above."""
+    """The group; `_HELP` is its help."""
 
 
 def _tool(option: str, variable: str, name: str) -> Decorator:
-    """An option that names a program of the plane `p4`, kept in the environment: runs have processes of their own."""
+    """Option that names a program of the plane `p4`, passed on to the processes of the runs by an environment variable."""
 
     def keep(_context: click.Context, _option: click.Parameter, path: Path | None) -> None:
         if path:
             os.environ[variable] = str(path)
 
-    text = f"{name}, for the plane p4 [default: in the path]."
+    text = f"{name}, for the plane p4 [default: found in PATH]."
     kind = click.Path(path_type=Path)
     return click.option(option, type=kind, metavar="FILE", expose_value=False, callback=keep, help=text)
 
@@ -69,13 +70,13 @@ _plane_options = options(
         multiple=True,
         default=(FORWARDER,),
         show_default=True,
-        help="Who forwards; may be repeated.",
+        help="Plane that forwards the packets; may be repeated.",
     ),
     click.option(
         "--jobs",
         type=click.IntRange(1, MOST_JOBS),
         metavar="N",
-        help="Runs at once, each in a network of its own [default: one for every two processors; on linux for each].",
+        help="Runs at the same time [default: half the processors; on the plane linux, all].",
     ),
     click.option("--kernel", metavar="VERSION", help="Kernel of the plane linux [default: the newest that was built]."),
     click.option(
@@ -83,9 +84,9 @@ _plane_options = options(
         "settings",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Change a key of the scenario; PLANE:KEY=VALUE on one plane only.",
+        help="Change a key of the scenario; PLANE:KEY=VALUE for one plane only.",
     ),
-    path_option("--store", help="Finished runs [default: results/store]."),
+    path_option("--store", help="Folder of finished runs [default: results/store]."),
     _tool("--p4c", "FAIRLANE_P4C", "p4c-bm2-ss"),
     _tool("--simple-switch", "FAIRLANE_SIMPLE_SWITCH", "BMv2's simple_switch"),
     json_option,
@@ -93,7 +94,7 @@ _plane_options = options(
 
 
 def _check_planes_use_options(planes: tuple[str, ...]) -> None:
-    """Raises a UserError for an option that none of the planes looks at."""
+    """Raises a UserError for an option that none of the planes uses."""
     given = given_options()
     if "jobs" in given and set(planes) == {SIMULATOR}:
         raise UserError(f"{given['jobs']}: has no effect on the plane {SIMULATOR}")
@@ -112,9 +113,9 @@ def _check_planes_use_options(planes: tuple[str, ...]) -> None:
     "--known",
     multiple=True,
     metavar="FILE",
-    help="Table of runs (runs.csv of another lab) that need not be made again; may be repeated.",
+    help="Reuse runs from the runs.csv of an earlier lab; may be repeated.",
 )
-@path_option("--out", default=Path("results/lab"), show_default=True, help="Points, claims, runs and figures.")
+@path_option("--out", default=Path("results/lab"), show_default=True, help="Write points, claims, runs and figures.")
 @_plane_options
 def run(
     names: tuple[str, ...],
@@ -126,7 +127,10 @@ def run(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Run experiments of a paper, such as p4abc.fig5, and test their claims on every plane."""
+    """Run a paper's experiments on planes; test its claims.
+
+    A name is an experiment such as p4abc.fig5, or a paper.
+    """
     from fairlane.base.errors import Interrupted
     from fairlane.base.files import written_below
     from fairlane.base.folders import check_replaceable
@@ -175,7 +179,10 @@ def compare_command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Run a scenario of your own under several queues on every plane, for as long as it says."""
+    """Run your scenario under several queues and planes.
+
+    A run takes as long as the scenario's simulated time.
+    """
     from fairlane.base.files import written_below
     from fairlane.base.folders import check_replaceable
     from fairlane.cli.printing import print_planes
@@ -205,7 +212,10 @@ def compare_command(
 
 @lab_commands.command("clean")
 def clean_up() -> None:
-    """Remove what killed labs have left: namespaces, processes in them, mounts."""
+    """Remove leftovers of killed labs.
+
+    These are namespaces, processes in them, and mounts.
+    """
     from fairlane.lab import clean
 
     for name in clean():

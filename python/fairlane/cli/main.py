@@ -1,10 +1,10 @@
 """The command `fairlane`.
 
-Every error of the user is one line on stderr and exit code 2. Ctrl-C ends with 130, SIGTERM with 143, SIGHUP with 129;
-what is finished is kept. A failed check ends with 1.
+A user error prints one line on stderr and exits with 2. Ctrl-C exits with 130, SIGTERM with 143, SIGHUP with 129;
+finished runs are kept. A failed check exits with 1.
 
-Every command waits for what is loaded here, so the module of a command is loaded when the command is first asked for.
-What few commands of a module need, such as tables, is imported by the functions that use it.
+Imports here delay every command, so the module of a command is loaded when that command is used. Functions import what
+only few commands of a module need, such as tables.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ WHERE = {
     "completions": "shell:completions",
     "man": "shell:man",
 }
-"""Every command in the order of the help, with the module of this folder that has it and its name there."""
+"""Commands in the order of the help, as MODULE:NAME within this folder."""
 
 
 class _Commands(Group):
@@ -76,7 +76,7 @@ class _Commands(Group):
 
 @cache
 def command(name: str) -> click.Command | None:
-    """Loads a command; gives None if there is none of this name."""
+    """Loads a command; returns None if the name is unknown."""
     module, _, member = WHERE.get(name, "").partition(":")
     loaded: click.Command | None = getattr(import_module(f"fairlane.cli.{module}"), member) if module else None
     return loaded
@@ -95,29 +95,29 @@ def main() -> None:
     with as_interrupts() as received:
         code = run_command(sys.argv[1:], received)
         is_interrupted = received.number is not None
-    # Whoever interrupts now need not see how the interpreter ends.
+    # An interrupt during shutdown should not print a traceback.
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     if is_interrupted:
         with suppress(OSError):
             sys.stdout.flush()
-        os._exit(code)  # a thread may be in code of the user's that never returns: nobody waits for it
+        os._exit(code)  # do not wait for threads: the user's code in one may never return
     sys.exit(code)
 
 
 def _prepare_output() -> None:
-    """Makes the standard output take every character, and all of them or an error."""
+    """Makes standard output accept every character, and fail on a short write."""
     out = sys.stdout
     if isinstance(out, io.TextIOWrapper):
         raw: object = out.buffer
         if isinstance(raw, io.RawIOBase):
-            # With PYTHONUNBUFFERED Python passes over a write that was cut short, as on a full disk.
+            # With PYTHONUNBUFFERED, Python ignores a short write, as on a full disk.
             out = sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding=out.encoding, write_through=True)
         out.reconfigure(errors=READABLE)
 
 
 def run_command(arguments: list[str], received: Received) -> int:
-    """Runs a command; gives its exit code, that of the signal if one that was `received` ended it."""
+    """Runs a command and returns its exit code: the signal's if a `received` signal ended it."""
     try:
         _check_text(arguments)
         code: int | None = commands.main(arguments, prog_name="fairlane", standalone_mode=False)
@@ -138,7 +138,7 @@ def run_command(arguments: list[str], received: Received) -> int:
 
 
 def _check_text(arguments: list[str]) -> None:
-    """Names of files go to libraries, documents and the terminal: all of them need text."""
+    """Raises a UserError unless all arguments are text: file names go to libraries, documents and the terminal."""
     for argument in arguments:
         try:
             argument.encode()
@@ -157,8 +157,8 @@ def _report(line: str) -> None:
 
 
 def _fail_output(error: OSError) -> int:
-    """Ends after an error that names no file, which is one of the standard output; that now leads nowhere."""
+    """Handles an error of standard output, which is redirected to the null device. Such an error names no file."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
-        return EXIT_NOBODY_READS  # its reader has gone, and knows
+        return EXIT_NOBODY_READS
     return _fail(f"standard output: {error.strerror}")

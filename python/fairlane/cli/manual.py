@@ -1,4 +1,4 @@
-"""The manual page, in the language of man, made from the commands."""
+"""The manual page as roff, generated from the commands."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import click
 from fairlane import _fairlane
 
 _EXIT_CODES = (
-    ("0", "What was asked for is done."),
-    ("1", "A check failed, or nobody reads the output any more."),
-    ("2", "Something that was given cannot be used; one line says what."),
-    ("130, 143, 129", "Ctrl-C, SIGTERM or SIGHUP ended the command; what had finished is kept."),
+    ("0", "Success."),
+    ("1", "A check failed, or the reader of standard output closed it."),
+    ("2", "An argument or an input is wrong; one line on standard error says why."),
+    ("130, 143, 129", "Ctrl-C, SIGTERM or SIGHUP ended the command; finished runs are kept."),
 )
 
 
 def page(root: click.Context) -> str:
-    """The page of a command with all that are below it."""
+    """The page of a command and of all its subcommands."""
     name = root.info_name or ""
     lines = [
         f'.TH {name.upper()} 1 "" "{name} {_fairlane.version()}"',
@@ -33,12 +33,12 @@ def page(root: click.Context) -> str:
     ]
     for code, words in _EXIT_CODES:
         lines += [".TP", f".B {code}", _text(words)]
-    lines += [".SH ENVIRONMENT", ".TP", ".B FAIRLANE_STORE", "Folder of finished runs, in place of results/store."]
+    lines += [".SH ENVIRONMENT", ".TP", ".B FAIRLANE_STORE", "Folder of finished runs, instead of results/store."]
     return "\n".join([*lines, ""])
 
 
 def _commands(context: click.Context) -> Iterator[str]:
-    """Every command below a group, those of groups within it after them."""
+    """Every command of a group, depth first."""
     group = context.command
     assert isinstance(group, click.Group)
     for name in group.list_commands(context):
@@ -64,11 +64,11 @@ def _commands(context: click.Context) -> Iterator[str]:
 
 
 def _sentences(command: click.Command) -> list[str]:
-    """The paragraphs of its help."""
+    """Paragraphs of a command's help."""
     return [" ".join(part.split()) for part in re.split(r"\n\s*\n", command.help or "")]
 
 
 def _text(words: str) -> str:
-    """Words that mean nothing to man."""
+    """Escapes the characters that roff interprets."""
     escaped = words.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga")
     return f"\\&{escaped}" if escaped.startswith((".", "\\(aq")) else escaped

@@ -12,15 +12,16 @@ from fairlane.skeletons.kinds import CHECKOUT, KINDS, skeleton
 @click.argument("kind", type=click.Choice(list(KINDS)))
 @click.argument("name")
 def new(kind: str, name: str) -> None:
-    """Write the skeleton of a scheme, experiment, control or metric, with a test that fails until it is filled in.
+    """Write a skeleton with a test, for contributors.
 
-    Needs a checkout of the source. NAME is that of a module, such as toy_red; for an experiment PAPER.NAME.
+    The skeleton is a scheme, an experiment, a congestion control or a metric; its test fails until the code is filled
+    in. Needs a checkout of the source. NAME names a module, such as toy_red; for an experiment it is PAPER.NAME.
     """
     made = skeleton(kind, name, CHECKOUT)
-    there = {path for path in made.files if path.exists()}
+    existing = {path for path in made.files if path.exists()}
     write_all(made.files)
     for path in made.files:
-        click.echo(f"{'changed' if path in there else 'written'}: {path.relative_to(CHECKOUT)}")
+        click.echo(f"{'changed' if path in existing else 'written'}: {path.relative_to(CHECKOUT)}")
     click.echo("next:")
     for command in made.commands:
         click.echo(f"  {command}")

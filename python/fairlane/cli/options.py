@@ -1,4 +1,4 @@
-"""What several commands share: options, what options need, settings, groups of commands."""
+"""Parts shared by several commands: options and their dependencies, settings, command groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Decorator = Callable[[Function], Function]
 
 
 def options(*decorators: Decorator) -> Decorator:
-    """Several option decorators as one, in order."""
+    """Combines option decorators into one, in order."""
 
     def decorate(function: Function) -> Function:
         for decorator in reversed(decorators):
@@ -40,12 +40,12 @@ def path_option(name: str, *more: str, help: str, metavar: str = "DIR", **settin
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 LIBRARIES = "fairlane.libraries"
-"""Under this name a command's context keeps that libraries of schemes were loaded."""
+"""Key in a command's context: libraries of schemes were loaded."""
 
 
 def _without_libraries(context: click.Context, _option: click.Parameter, address: str | None) -> str | None:
     if address is not None and LIBRARIES in context.meta:
-        raise UserError("--scheme-lib: cannot be combined with --ray, whose nodes have no such library")
+        raise UserError("--scheme-lib: cannot be combined with --ray: the nodes of the cluster do not have the library")
     return address
 
 
@@ -62,22 +62,22 @@ store_options = options(
     click.option(
         "--threads", type=click.IntRange(1, MOST_THREADS), metavar="N", help="Simulator threads [default: all cores]."
     ),
-    path_option("--store", help="Finished runs [default: results/store]."),
+    path_option("--store", help="Folder of finished runs [default: results/store]."),
     click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key of the scenario."),
 )
 run_options = options(store_options, json_option)
 
 
 class NeedsAWord(click.Command):
-    """A command that does nothing without an argument or an option, though each of them alone can be left out."""
+    """A command whose arguments and options are all optional, but which needs at least one of them."""
 
 
 class Group(click.Group):
-    """A group of commands; bare, it prints its help, and so does, on a terminal, a command that needs an argument."""
+    """A group of commands. Without arguments it prints its help; on a terminal, commands with required arguments do too."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
-        """As click does, once there is something to read."""
-        if not arguments and not context.resilient_parsing:  # which a shell asks for that completes
+        """Prints the help if there are no arguments."""
+        if not arguments and not context.resilient_parsing:  # which is set for shell completion
             click.echo(context.get_help())
             context.exit()
         return super().parse_args(context, arguments)
@@ -85,7 +85,7 @@ class Group(click.Group):
     def resolve_command(
         self, context: click.Context, arguments: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does; on a terminal a bare command that needs an argument is asked for its help, not in a script."""
+        """Suggests similar names; on a terminal, prints the help of a command that lacks a required argument."""
         asked = arguments[0]
         if not (context.resilient_parsing or asked.startswith("-") or self.get_command(context, asked)):
             meant = near(asked, self.list_commands(context), most=5)
@@ -103,7 +103,7 @@ class Group(click.Group):
 
 
 def completing(names: Callable[[], Iterable[str]]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """Completes a name, the last of several between commas."""
+    """Completes the last of several comma-separated names."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
         before, comma, last = begun.rpartition(",")
@@ -113,12 +113,12 @@ def completing(names: Callable[[], Iterable[str]]) -> Callable[[click.Context, c
 
 
 def scheme_names() -> list[str]:
-    """For completion."""
+    """Names of all schemes, for completion."""
     return [scheme["name"] for scheme in schemes()]
 
 
 def check_needs(needs: Mapping[str, Sequence[str]]) -> None:
-    """Raises a UserError for an option of this command that was given without any of those that it needs."""
+    """Raises a UserError for an option that was given without any of the options it needs."""
     given = given_options()
     names = {parameter.name: parameter.opts[-1] for parameter in click.get_current_context().command.params}
     for name, others in needs.items():
@@ -127,7 +127,7 @@ def check_needs(needs: Mapping[str, Sequence[str]]) -> None:
 
 
 def given_options() -> dict[str, str]:
-    """The options that stand in the command line, by parameter."""
+    """Options given on the command line, by parameter."""
     context = click.get_current_context()
     return {
         parameter.name: parameter.opts[-1]
@@ -140,7 +140,7 @@ def given_options() -> dict[str, str]:
 
 @contextmanager
 def from_origin(origin: str | Path) -> Iterator[None]:
-    """Says where a wrong key of a scenario came from."""
+    """Prefixes an error in a scenario's key with the key's origin."""
     try:
         yield
     except ScenarioError as error:
@@ -149,7 +149,7 @@ def from_origin(origin: str | Path) -> Iterator[None]:
 
 @contextmanager
 def named_as_options() -> Iterator[None]:
-    """An error of an argument names the option that gave it: what is `qlog_flows` in Python is `--qlog-flows` here."""
+    """Renames arguments in errors to their options: `qlog_flows` in Python is `--qlog-flows` here."""
     try:
         yield
     except UserError as error:
@@ -161,7 +161,7 @@ def named_as_options() -> Iterator[None]:
 
 
 def parse_settings(texts: tuple[str, ...]) -> dict[str, Any]:
-    """KEY=VALUE pairs; a value is TOML, or else a string without quotes."""
+    """Parses KEY=VALUE pairs. A value is TOML, or a string without quotes."""
     settings = {}
     for text in texts:
         key, equals, value = (part.strip() for part in text.partition("="))
@@ -179,10 +179,10 @@ def _value(key: str, text: str) -> Any:
             raise UserError(f"--set: {key}: {error}") from error
         return text
     if len(parsed) > 1:
-        raise UserError(f"--set: {key}: {quoted(text)} sets other keys as well; give --set again for each")
+        raise UserError(f"--set: {key}: {quoted(text)} sets several keys; repeat --set for each")
     return parsed["value"]
 
 
 def split_names(text: str) -> list[str]:
-    """Names between commas."""
+    """Splits comma-separated names."""
     return [name.strip() for name in text.split(",")]

@@ -12,7 +12,7 @@ import click
 from fairlane.base.text import visible
 
 _SIGNS = {"±": "+-", "≥": ">=", "≤": "<=", "∞": "inf", "…": "...", "–": "-"}
-"""Signs of ours in an encoding that lacks them."""
+"""ASCII substitutes for our symbols, for encodings that lack them."""
 
 
 def say(line: str, *, error: bool = False) -> None:
@@ -21,14 +21,14 @@ def say(line: str, *, error: bool = False) -> None:
 
 
 def print_json(text: str) -> None:
-    """Prints a JSON text; what the encoding lacks, or a terminal would obey, is written with the escapes of JSON."""
+    """Prints JSON; characters that the encoding lacks or a terminal would interpret are written as JSON escapes."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     shown = "\n".join(line if line.isprintable() else _printable(line) for line in text.split("\n"))
     click.echo(shown.encode(encoding, errors=_JSON).decode(encoding))
 
 
 def print_document(document: Any) -> None:
-    """Prints a short document as JSON for people."""
+    """Prints a short document as indented JSON."""
     print_json(json.dumps(document, indent=2, ensure_ascii=False))
 
 
@@ -37,7 +37,7 @@ def _printable(line: str) -> str:
 
 
 def _units(text: str) -> str:
-    r"""The escapes of JSON, such as `\u009b`."""
+    r"""Escapes text as JSON does, such as `\u009b`."""
     units = text.encode("utf-16-be", errors="surrogatepass")
     return "".join(f"\\u{units[index : index + 2].hex()}" for index in range(0, len(units), 2))
 

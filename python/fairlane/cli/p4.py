@@ -30,17 +30,20 @@ def p4_commands() -> None:
     type=click.IntRange(1, 2**24),
     default=4096,
     show_default=True,
-    help="Meters of the switch, as in -DUSERS of the compiler.",
+    help="Number of meters, the value of -DUSERS when compiling.",
 )
 @click.option(
     "--station",
     "stations",
     multiple=True,
     metavar="MAC=INTERFACE",
-    help="The interface that leads to an Ethernet address; may be repeated.",
+    help="Interface through which an Ethernet address is reached; may be repeated.",
 )
 def commands(config: Path, form: str, users: int, stations: tuple[str, ...]) -> None:
-    """Write the table entries of abc.p4 or csfq.p4 for the configuration of a Linux node. Needs fairlane-node."""
+    """Write table entries for abc.p4 or csfq.p4.
+
+    CONFIG.toml is the configuration of a Linux node. Needs fairlane-node.
+    """
     import subprocess
 
     from fairlane.lab import node
@@ -49,7 +52,7 @@ def commands(config: Path, form: str, users: int, stations: tuple[str, ...]) -> 
     command = [node.program(), "p4-commands", str(config), "--format", form, "--users", str(users), *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode:
-        # The first line says what is wrong, the rest is help.
+        # The first line is the error, the rest is help.
         raise UserError(done.stderr.strip().splitlines()[0].removeprefix("error: "))
     click.echo(done.stderr, err=True, nl=False)
     click.echo(done.stdout, nl=False)

@@ -21,12 +21,12 @@ DEFAULT_FOLDER = Path("results/pairs")
 
 @click.command()
 @options(
-    click.option("--senders", metavar="A,B", help="Congestion controls to pair [default: all of the catalogue]."),
+    click.option("--senders", metavar="A,B", help="Congestion controls to pair [default: all]."),
     click.option(
         "--queues",
         default=",".join(QUEUES),
         metavar="A,B",
-        help=f"Schemes to pair them under, or all [default: {','.join(QUEUES)}].",
+        help=f"Schemes of the bottleneck, or all [default: {','.join(QUEUES)}].",
     ),
     click.option("--seed", type=int, metavar="N", help="Seed of all random streams."),
     path_option("--out", default=DEFAULT_FOLDER, help="Write tables, figure and pairs.json [default: results/pairs]."),
@@ -42,10 +42,10 @@ def pairs(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Simulate every sender against every other; print and draw their shares.
+    """Simulate every pair of senders; draw their shares.
 
-    What is stored is not simulated again: after an interruption or a kill the same command continues. Runs of schemes
-    and congestion controls in Python are not stored.
+    Stored runs are not simulated again: after an interruption, run the same command to continue. Runs of schemes and
+    congestion controls in Python are not stored.
     """
     check_replaceable(out, "--out", {"--store": Store(store).folder})
     with from_origin("--set"):

@@ -36,10 +36,10 @@ EXIT_CHECK_FAILED = 1
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PAPER[.FIGURE]]...")
-@click.option("--quick", is_flag=True, help="Fewer and shorter runs, for a first look.")
+@click.option("--quick", is_flag=True, help="Preview: fewer and shorter runs.")
 @click.option("--check", is_flag=True, help="Exit with 1 if a claim that was expected to be reproduced is not.")
 @click.option("--write-verdicts", is_flag=True, help="Record the verdicts as the expected ones.")
-@path_option("--out", help="Write figures, points and claims [default: results/PAPER]; of several papers to DIR/PAPER.")
+@path_option("--out", help="Write figures, points and claims [default: results/PAPER]. Several papers go to DIR/PAPER.")
 @run_options
 def reproduce(
     names: tuple[str, ...],
@@ -52,9 +52,10 @@ def reproduce(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Run experiments of papers, such as abc2018.fig4a, and test their claims.
+    """Run a paper's experiments and test its claims.
 
-    `all` stands for every experiment of every paper. Without a name: list what can be reproduced.
+    A name is an experiment such as abc2018.fig4a, a paper such as abc2018, or `all`. Without a name, lists all
+    experiments.
     """
     if not names:
         if useless := [option for option in given_options().values() if option != "--json"]:
@@ -83,7 +84,7 @@ def reproduce(
 
             print_reproduction(reproduction)
             print_figures(figures)
-        regressions += reproduction.regressions() if check else []  # against the old verdicts
+        regressions += reproduction.regressions() if check else []  # compared with the old verdicts
         if write_verdicts:
             reproduction.write_expected()
     if as_json:
@@ -98,18 +99,18 @@ def reproduce(
 @click.command()
 @click.argument("names", nargs=-1, metavar="[FILE|PAPER[.FIGURE]]...")
 @click.option("--quick", is_flag=True, help="Show the quick runs of `reproduce --quick`.")
-@click.option("--run", is_flag=True, help="Simulate what the store lacks.")
-@click.option("--pdf", is_flag=True, help="Write figures as PDF too, as wide as a column of a paper.")
-@path_option("--compare", metavar="FILE", help="Show a result.json of `fairlane compare` beside papers.")
-@path_option("--pairs", metavar="FILE", help="Show a pairs.json of `fairlane pairs` as heat maps.")
+@click.option("--run", is_flag=True, help="Simulate runs missing from the store.")
+@click.option("--pdf", is_flag=True, help="Also write figures as PDF, one paper column wide.")
+@path_option("--compare", metavar="FILE", help="Add a result.json of `fairlane compare`.")
+@path_option("--pairs", metavar="FILE", help="Add a pairs.json of `fairlane pairs`, as heat maps.")
 @path_option("--out", default=DEFAULT_FOLDER, help="Write pages and figures [default: results/report].")
 @store_options
 def report(names: tuple[str, ...], settings: tuple[str, ...], **options: Any) -> None:
-    """Write HTML pages and figures of results of your own, or of papers and their verdicts.
+    """Write HTML pages and figures of results.
 
-    A FILE is what `fairlane run`, `compare` or `sweep` wrote, such as results/my-scenario/result.json, or its folder,
-    results/my-sweep. Without a name: of all papers, from the store; beside --compare or --pairs of those that it has
-    results of. The pages need no network; what is not stored yet is named with its command.
+    A FILE is a result of `fairlane run`, `compare` or `sweep`, such as results/my-scenario/result.json, or its folder,
+    such as results/my-sweep. Without a name, reports on all papers; with --compare or --pairs, only on papers with
+    stored results. The pages need no network. For missing results they show the command that produces them.
     """
     check_needs({"threads": ["run"]})
     with from_origin("--set"):

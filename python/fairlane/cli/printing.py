@@ -53,7 +53,7 @@ VERDICTS: dict[VerdictName, tuple[str, str]] = {
     "deviates": ("yellow", "deviate"),
     "not applicable": ("dim", "not applicable"),
 }
-"""Style of each, and what it is called after a number."""
+"""Style of each verdict, and its name after a count."""
 
 
 def print_result(result: Result) -> None:
@@ -68,7 +68,7 @@ def print_result(result: Result) -> None:
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """The same tables with a row for each queue; if that gets too long, one table with what matters."""
+    """Prints tables with a row for each queue; for many queues, a single overview."""
     document = comparison.document()
     documents = document["results"]
     first = next(iter(documents.values()))
@@ -138,7 +138,7 @@ def print_topologies(topologies: Sequence[Topology]) -> None:
 
 
 def print_papers(papers: Iterable[Paper], threads: int) -> None:
-    """What can be reproduced, with the time that it takes on so many threads."""
+    """Prints all experiments of papers, with the estimated time on `threads` threads."""
     out = Terminal()
     for paper in papers:
         seconds = paper.expected().cpu_seconds
@@ -175,7 +175,7 @@ def print_reproduction(reproduction: Reproduction) -> None:
 STANDING_WORDS: dict[Standing, str] = {
     "independent": "claims of the paper",
     "not independent": "claims of the paper that are not independent, since their numbers chose a reading",
-    "arithmetic": "claims of the paper that only compute a number again",
+    "arithmetic": "claims of the paper that only repeat its arithmetic",
     "added": "claims added by this project",
 }
 
@@ -193,7 +193,7 @@ def _replications(reproduction: Reproduction, experiment: Experiment) -> str:
 
 def print_planes(found: Sequence[PlaneResult]) -> None:
     """A row for each queue and plane of a scenario that was run in the lab."""
-    from fairlane.lab.comparison import OF_PATHS, document  # which loads all planes
+    from fairlane.lab.comparison import OF_PATHS, document  # slow: loads all planes
 
     heads = {
         "goodput_ratio": "ratio",
@@ -224,7 +224,7 @@ def print_planes(found: Sequence[PlaneResult]) -> None:
 
 
 def print_plan(plan: PlanDocument) -> None:
-    """A row per point: what is stored, what is missing."""
+    """A row per point: stored and missing runs."""
     out = Terminal()
     table = Numbers("point", *map(_in_lines, plan["points"][0]["at"]), "stored", "missing", "most", "key")
     for point in plan["points"]:
@@ -238,14 +238,14 @@ def print_plan(plan: PlanDocument) -> None:
         f"{plan['missing']} missing ({time})"
     )
     if any(point["most"] > point["stored"] + point["missing"] for point in plan["points"]):
-        out.print("[stop] may ask for more, up to `most` at every point")
+        out.print("[stop] may require more, up to `most` at every point")
 
 
 SWEEP_METRICS = ("throughput_ratio", "utilisation", "queue_mean_packets")
 
 
 def print_sweep(result: SweepResult, folder: Path) -> None:
-    """A row per point: replications, the metrics of the rule and the usual ones."""
+    """A row per point: replications, metrics of the stopping rule, and default metrics."""
     document = result.document()
     targets = list(result.plan.stop.targets)
     known = dict.fromkeys(metric for point in document["points"] for metric in point["metrics"])
@@ -265,11 +265,11 @@ def print_sweep(result: SweepResult, folder: Path) -> None:
     _print_notes(out, document["notes"])
     wide = sum(point["narrow_enough"] is False for point in document["points"])
     if wide:
-        out.print(f"{wide} points have reached max_replications with intervals wider than [stop] asks for")
+        out.print(f"{wide} points have reached max_replications with intervals wider than [stop] allows")
 
 
 def print_pairs(result: Pairs, folder: Path) -> None:
-    """A row per pair: what the first sender gets against the second, under each scheme."""
+    """A row per pair: share of the first sender against the second, under each scheme."""
     document = result.document()
     out = Terminal()
     table = Numbers("share of", "against", *(lines(queue, "(%)") for queue in document["queues"]), keys=2)
@@ -290,7 +290,7 @@ def print_pairs(result: Pairs, folder: Path) -> None:
 
 
 def print_adversaries(result: Adversaries, folder: Path) -> None:
-    """A row per scheme: what the light user has of its share, and what the heavy ones do."""
+    """A row per scheme: the light user's share of its max-min share, and the behaviour of the heavy users."""
     out = Terminal()
     groups = ("light", "heavy", "crowd")
     numbers = Numbers("scheme", "shares by", lines("share of the", "light user"), lines("under", "WFQ"))
@@ -308,7 +308,7 @@ def print_adversaries(result: Adversaries, folder: Path) -> None:
 
 
 def print_tuned(result: Tuned, folder: Path) -> None:
-    """Parameters, and a row for each criterion and half: defaults, tuned, what is gained."""
+    """Prints parameters, then a row for each criterion and half: defaults, tuned, gain."""
     out, document = Terminal(), result.document()
     parameters = texts("parameter", "range", "default", "tuned")
     for key, text in document["ranges"].items():
@@ -329,7 +329,7 @@ def print_tuned(result: Tuned, folder: Path) -> None:
 
 
 def print_check(check: Check) -> None:
-    """A row per expectation: what was expected and measured, and the verdict."""
+    """A row per expectation: expected value, measured value, verdict."""
     out = Terminal()
     scenarios = check.scenarios
     for scenario in scenarios:
@@ -377,12 +377,12 @@ def print_kernels(kernels: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _in_lines(key: str) -> Text:
-    """A long key as the head of a column."""
+    """Breaks a long key into lines, for the heading of a column."""
     return lines(*key.replace(".", ".\n").split("\n"))
 
 
 def _print_notes(out: Terminal, lines: Iterable[str]) -> None:
-    """What to know before the numbers are trusted."""
+    """Prints notes: caveats of the numbers."""
     for line in lines:
         out.print(Text.assemble(("note:", "yellow"), " ", visible(line)))
 
@@ -395,7 +395,7 @@ def _performance(document: dict[str, Any]) -> str:
 
 
 def _parameters(parameters: Mapping[str, Parameter]) -> Table:
-    """Parameters by the key that they have in a scenario."""
+    """Table of parameters, by their keys in a scenario."""
     table = texts(*PARAMETER_HEADS)
     for key, one in parameters.items():
         table.add_row(key, *parameter_cells(one))
@@ -406,7 +406,7 @@ MAX_COLUMNS = 8
 
 
 def _points(experiment: Experiment, metric: str, cells: Sequence[Cell]) -> Numbers:
-    """The last variable downwards, everything else sideways; if that gets too wide, only the last ones sideways."""
+    """Tabulates cells: the last variable in rows, all others in columns; if too wide, only the last variables in columns."""
     variables = ("scheme", *experiment.grid)
     down, across = variables[-1:], variables[:-1]
     if len({_at(cell, across) for cell in cells}) > MAX_COLUMNS:
@@ -431,7 +431,7 @@ def _value(name: str, value: Any) -> str:
 
 
 def _claims(reproduction: Reproduction, experiment: Experiment) -> Table:
-    """A row for each claim; for each metric, if there are several."""
+    """A row for each claim, or for each of its metrics."""
     table = texts("claim", "paper", "measured", "verdict")
     for verdict in reproduction.verdicts_of(experiment):
         mark = f" ({MARKS[verdict.standing]})" if verdict.standing in MARKS else ""

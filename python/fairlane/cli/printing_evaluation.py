@@ -15,11 +15,11 @@ from fairlane.results.intervals import Interval
 from fairlane.results.metrics import CRITERIA
 
 MOST_CARDS = 4
-"""More entries than these get a table of all in place of cards."""
+"""Maximum number of cards; more entries are printed as one table."""
 
 
 def print_evaluation(evaluation: Evaluation, folder: Path) -> None:
-    """A report card for each entry; of many, their values and places in one table."""
+    """Prints a report card for each entry; for many entries, one table of values and ranks."""
     out = Terminal()
     if len(evaluation.entries) > MOST_CARDS:
         _print_table(out, evaluation)
@@ -39,7 +39,7 @@ def print_evaluation(evaluation: Evaluation, folder: Path) -> None:
 
 
 def _print_card(out: Terminal, evaluation: Evaluation, entry: Entry) -> None:
-    """What an entry reaches by each criterion, beside the best and the nearest."""
+    """Prints an entry's value for each criterion, next to the best and the nearest entries."""
     near = evaluation.nearest(entry.label)
     out.head(entry.label, f": {about(entry)}")
     table = Numbers("criterion", "", "value", "place", "best", *near, keys=2)
@@ -61,7 +61,7 @@ def _print_card(out: Terminal, evaluation: Evaluation, entry: Entry) -> None:
 
 
 def _print_table(out: Terminal, evaluation: Evaluation) -> None:
-    """A row for each entry: value and place by each criterion."""
+    """A row for each entry: value and rank for each criterion."""
     keys = list(evaluation.places)
     table = Numbers("entry", *(lines(CRITERIA[key].heading, f"({CRITERIA[key].suffix or '1'})") for key in keys))
     for entry in evaluation.entries:
@@ -77,9 +77,9 @@ def _print_table(out: Terminal, evaluation: Evaluation) -> None:
 
 
 def about(entry: Entry) -> str:
-    """Whom it shares among and what it asks for, in words."""
+    """Unit that an entry shares among, and its requirements, in words."""
     shares = f"shares per {entry.shares_per}; " if entry.shares_per else ""
-    return f"{shares}asks of {'; '.join(asks(entry))}" if asks(entry) != ["nothing"] else f"{shares}asks nothing"
+    return f"{shares}needs {'; '.join(asks(entry))}" if asks(entry) != ["nothing"] else f"{shares}needs nothing"
 
 
 def place(rank: Rank) -> str:
@@ -93,7 +93,7 @@ def _value(value: Interval | None) -> str:
 
 
 def print_league_check(check: LeagueCheck) -> None:
-    """How many cells are the same, and those that are not."""
+    """Prints the number of equal cells and lists the others."""
     out = Terminal()
     if check.differing:
         table = Numbers("entry", "scenario", "criterion", "committed", "now", keys=3)
@@ -102,12 +102,12 @@ def print_league_check(check: LeagueCheck) -> None:
             table.add_row(*(both[key] or "–" for key in ("entry", "scenario", "criterion", "committed", "found")))
         out.numbers(table)
         entries = " ".join(dict.fromkeys(shlex.quote(cell.entry) for cell in check.differing))
-        out.print(f"a change that is meant: fairlane evaluate {entries} --write-league measures these entries anew")
+        out.print(f"if the change is intended, run: fairlane evaluate {entries} --write-league")
     out.print(f"{check.suite}: {check}")
 
 
 def print_suite(suite: Suite) -> None:
-    """A row for each scenario: what it measures, where it comes from, how it is scored."""
+    """A row for each scenario: what it measures, its source, its scores."""
     out = Terminal()
     for family in suite.families:
         out.head(f"{family.title} ({family.key})", f": {family.measures}")

@@ -23,7 +23,7 @@ from fairlane.simulate.replications import MOST_THREADS
 
 @click.group("search", cls=Group)
 def search_commands() -> None:
-    """Search for scenarios that beat a scheme, and for parameters that serve it."""
+    """Search for worst cases and for good parameters."""
 
 
 _search_options = options(
@@ -39,27 +39,25 @@ _search_options = options(
 @search_commands.command()
 @click.argument("schemes", metavar="SCHEME...|all", nargs=-1, required=True)
 @options(
-    path_option(
-        "--bounds", metavar="FILE.toml", help="What may be chosen [default: as `fairlane search bounds` prints]."
-    ),
+    path_option("--bounds", metavar="FILE.toml", help="Ranges to search [default: those of `fairlane search bounds`]."),
     click.option(
         "--evaluations",
         type=int,
         default=EVALUATIONS,
         metavar="N",
-        help=f"Scenarios to judge for each scheme [default: {EVALUATIONS}].",
+        help=f"Scenarios to try for each scheme [default: {EVALUATIONS}].",
     ),
     click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a parameter of the scheme."),
     path_option(
-        "--out", default=DEFAULT_FOLDER, help=f"Scenario files, adversary.json, journal [default: {DEFAULT_FOLDER}]."
+        "--out", default=DEFAULT_FOLDER, help=f"Write scenarios, adversary.json, journal [default: {DEFAULT_FOLDER}]."
     ),
     _search_options,
 )
 def adversary(schemes: tuple[str, ...], settings: tuple[str, ...], out: Path, as_json: bool, **options: Any) -> None:
-    """Find where an honest light user gets least of its share.
+    """Find the scenario worst for an honest light user.
 
-    The scenario is shrunk and written as a file that `fairlane check` judges. After an interruption or a kill the same
-    command goes on where it was.
+    Minimises the light user's share of its max-min share, then simplifies the scenario and writes it as a file for
+    `fairlane check`. After an interruption, run the same command to continue.
     """
     result = fairlane.search.adversary(schemes, settings=parse_settings(settings), out=out, progress=True, **options)
     if as_json:
@@ -96,33 +94,35 @@ def parse_ranges(texts: tuple[str, ...]) -> dict[str, str]:
         "--objective",
         type=click.Choice(list(OBJECTIVES)),
         default=OBJECTIVE,
-        help=f"What is to be best [default: {OBJECTIVE}].",
+        help=f"Criterion to optimise [default: {OBJECTIVE}].",
     ),
     click.option(
         "--evaluations",
         type=int,
         default=COMBINATIONS,
         metavar="N",
-        help=f"Combinations to judge [default: {COMBINATIONS}].",
+        help=f"Combinations to try [default: {COMBINATIONS}].",
     ),
     click.option(
         "--replications",
         type=int,
         default=REPLICATIONS,
         metavar="N",
-        help=f"Runs that compare [default: {REPLICATIONS}].",
+        help=f"Runs of the final comparison [default: {REPLICATIONS}].",
     ),
     click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key of every scenario."),
-    path_option("--out", default=DEFAULT_FOLDER, help=f"The tuned entry, journal [default: {DEFAULT_FOLDER}]."),
+    path_option(
+        "--out", default=DEFAULT_FOLDER, help=f"Write the tuned scheme and a journal [default: {DEFAULT_FOLDER}]."
+    ),
     _search_options,
 )
 def designer(
     scheme: str, tune: tuple[str, ...], settings: tuple[str, ...], out: Path, as_json: bool, **options: Any
 ) -> None:
-    """Tune parameters on half of some scenarios and judge them on the other half.
+    """Tune a scheme's parameters on scenarios.
 
-    Defaults and tuned parameters are compared on both halves; only the other half tells what was gained. After an
-    interruption or a kill the same command goes on where it was.
+    Tunes on half of the scenarios and validates on the other half. Defaults and tuned parameters are compared on both
+    halves; only the validation half shows the real gain. After an interruption, run the same command to continue.
     """
     result = fairlane.search.designer(
         scheme, parse_ranges(tune), settings=parse_settings(settings), out=out, progress=True, **options
@@ -137,6 +137,6 @@ def designer(
 
 @search_commands.command()
 def bounds() -> None:
-    """Print what the adversary may choose, as the file that --bounds takes."""
+    """Print the adversary's default ranges, as a file for --bounds."""
     for line in DEFAULT_BOUNDS.read_text(encoding="utf-8").splitlines():
         say(line)

@@ -1,4 +1,4 @@
-"""The commands `fairlane completions|man`: what shells and manuals are told of all commands."""
+"""The commands `fairlane completions|man`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completions(shell: str) -> None:
-    """Print what makes a shell complete commands, options and names.
+    """Print the completion script for a shell.
 
     For bash: eval "$(fairlane completions bash)" in ~/.bashrc; likewise for zsh in ~/.zshrc. For fish: fairlane
     completions fish > ~/.config/fish/completions/fairlane.fish
@@ -21,14 +21,17 @@ def completions(shell: str) -> None:
     made = get_completion_class(shell)
     assert made is not None
     group = click.get_current_context().find_root().command
-    # Not `source`, which looks for a bash on this machine: the text may be for another one.
+    # `complete.source()` would require bash here; the script may be for another machine.
     complete = made(group, {}, PROGRAM, f"_{PROGRAM.upper()}_COMPLETE")
     click.echo(complete.source_template % complete.source_vars())
 
 
 @click.command()
 def man() -> None:
-    """Print the manual page, as in: fairlane man | man -l -."""
+    """Print the manual page.
+
+    To read it: fairlane man | man -l -
+    """
     from fairlane.cli.manual import page
 
     click.echo(page(click.get_current_context().find_root()), nl=False)

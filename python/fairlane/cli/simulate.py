@@ -1,4 +1,4 @@
-"""The commands `fairlane run|compare`, and options that more commands share."""
+"""The commands `fairlane run|compare`, and options shared with other commands."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from fairlane.store import Store
 
 
 def _modules(registry: Registry) -> Decorator:
-    """The option that names files of registrations."""
+    """Option that loads Python files of schemes or congestion controls."""
 
     def load(_context: click.Context, _option: click.Parameter, paths: tuple[Path, ...]) -> None:
         for path in paths:
@@ -49,7 +49,7 @@ def _modules(registry: Registry) -> Decorator:
         callback=load,
         is_eager=True,
         metavar="FILE.py",
-        help=f"Run a file that registers {registry.kind}s of your own; may be repeated.",
+        help=f"Load your own {registry.kind}s from a Python file; may be repeated.",
     )
 
 
@@ -66,7 +66,7 @@ scheme_lib_option = path_option(
     callback=_load_libraries,
     is_eager=True,
     metavar="LIB.so",
-    help="Load a library of schemes of your own; may be repeated.",
+    help="Load your own schemes from a library; may be repeated.",
 )
 own_scheme_options = options(_modules(SCHEMES), scheme_lib_option)
 own_code_options = options(own_scheme_options, _modules(CONTROLS))
@@ -78,7 +78,7 @@ simulation_options = options(
 _scenario_options = options(
     click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path)),
     path_option("--out", help="Write Parquet, figures and result.json."),
-    click.option("--pdf", is_flag=True, help="Write figures as PDF too, as wide as a column of a paper."),
+    click.option("--pdf", is_flag=True, help="Also write figures as PDF, one paper column wide."),
     simulation_options,
 )
 
@@ -89,7 +89,7 @@ def _flow_numbers(_context: click.Context, _option: click.Parameter, text: str |
     names = split_names(text)
     for name in names:
         if not name.isdecimal():
-            raise UserError(f"--qlog-flows: {quoted(name)} is not the number of a flow, from 0 up")
+            raise UserError(f"--qlog-flows: {quoted(name)} is not a flow number (0, 1, ...)")
     return [int(name) for name in names]
 
 
@@ -102,7 +102,7 @@ WATCHING = {
     "watched": ["pcap", "trace", "qlog"],
     "link": ["pcap", "trace"],
 }
-"""What options about a replication that is watched need."""
+"""Options that must accompany each option of a watched replication."""
 
 
 @click.command()
@@ -114,7 +114,7 @@ WATCHING = {
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="The replication that --pcap, --trace and --qlog watch [default: 0, the first].",
+    help="Replication recorded by --pcap, --trace and --qlog [default: 0, the first].",
 )
 @click.option("--pcap-drops", is_flag=True, help="Capture dropped packets as well, with a comment.")
 @click.option(
@@ -136,12 +136,12 @@ WATCHING = {
     "--qlog-flows",
     callback=_flow_numbers,
     metavar="N,N",
-    help="The flows to log, numbered as in --trace [default: all].",
+    help="Flows to log, numbered as in --trace [default: all].",
 )
 @click.option(
     "--link",
     metavar="NAME",
-    help="The link for --pcap to capture and --trace to follow [default: the first, and all].",
+    help="Link that --pcap captures [default: the first] and --trace records [default: all].",
 )
 def run(
     file: Path,
@@ -184,7 +184,7 @@ def compare(
 ) -> None:
     """Simulate a scenario under several queues.
 
-    A queue is a scheme, a scheme with parameters (abc:gamma=8 packets,memory=1 s), or either under a name of its own
+    A queue is a scheme, a scheme with parameters (abc:gamma=8 packets,memory=1 s), or either of them with a label
     (mine=abc:gamma=8 packets).
     """
     check_needs(WRITING)

@@ -27,9 +27,9 @@ _keys = click.argument("keys", nargs=-1, metavar="[KEY]...")
 
 @click.group("store", cls=Group)
 def store_commands() -> None:
-    """Look after the store of finished runs.
+    """List, verify, clean and export stored runs.
 
-    A KEY is the beginning of a point's key; without one, all points are meant.
+    A KEY is a prefix of a point's key. Without a KEY, a command applies to all points.
     """
 
 
@@ -92,11 +92,11 @@ def verify(keys: tuple[str, ...], again: int, folder: Path | None, as_json: bool
 
 
 @store_commands.command()
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="List the files without removing them.")
 @_store
 @json_option
 def gc(dry_run: bool, folder: Path | None, as_json: bool) -> None:
-    """Remove runs of other engines and damaged files."""
+    """Remove runs of other engine versions and damaged files."""
     from fairlane.store.upkeep import garbage, remove
 
     where = Store(folder)
@@ -126,7 +126,7 @@ def gc(dry_run: bool, folder: Path | None, as_json: bool) -> None:
 )
 @_store
 def export(keys: tuple[str, ...], out: Path, form: Format, folder: Path | None) -> None:
-    """Write stored runs as tables, or their time series for Flent."""
+    """Export stored runs as tables, or as time series for Flent."""
     from fairlane.store.export import export as write
     from fairlane.store.upkeep import entries
 

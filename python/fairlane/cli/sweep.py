@@ -20,7 +20,7 @@ from fairlane.sweeps.preview import preview
 
 @click.command()
 @click.argument("file", metavar="SWEEP.toml", type=click.Path(path_type=Path))
-@click.option("--dry-run", is_flag=True, help="List the points with what is stored and what is missing.")
+@click.option("--dry-run", is_flag=True, help="List the points with their stored and missing runs.")
 @ray_option
 @path_option("--out", help="Write runs and points (Parquet, CSV) and sweep.json [default: results/NAME].")
 @own_code_options
@@ -36,10 +36,10 @@ def sweep(
     settings: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Simulate a scenario at many points, with replications.
+    """Simulate a scenario at many parameter settings.
 
-    What is stored is not simulated again: after an interruption or a kill the same command continues. Runs of schemes
-    and congestion controls in Python are not stored.
+    Stored runs are not simulated again: after an interruption, run the same command to continue. Runs of schemes and
+    congestion controls in Python are not stored.
     """
     if ray is not None and threads is not None:
         raise UserError(f"--threads: {threads} cannot be combined with --ray, which uses the CPUs of the cluster")

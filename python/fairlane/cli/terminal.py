@@ -1,4 +1,4 @@
-"""Tables and lines on standard output for people: no text is read as markup, nothing in it moves a cursor."""
+"""Tables and lines for people on standard output. Texts are neither markup nor control sequences."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from rich.text import Text
 from fairlane.base.text import name, visible
 
 WIDTH_OF_FILES = 160
-"""Of texts in pipes and files."""
+"""Line width when standard output is a pipe or a file."""
 _GLUE = "\ue000"
-"""Stands for a space at which no line ends, in text that is being wrapped: rich takes any space as an end."""
+"""Stand-in for a no-break space while text is wrapped: rich breaks lines at any space."""
 _WITH_INTERVAL = re.compile(r"(\d%?) ± (\d)")
 
 
 class Whole(Text):
-    """Text in which no line ends between a number and its interval."""
+    """Text that is never wrapped between a number and its interval."""
 
     def wrap(self, console: Console, width: int, *arguments: Any, **options: Any) -> Lines:
-        """As of any text."""
+        """Wraps the text."""
         glued = self.copy()
         glued.plain = _WITH_INTERVAL.sub(rf"\1{_GLUE}±{_GLUE}\2", self.plain)
         wrapped = glued.wrap(console, width, *arguments, **options)
@@ -36,7 +36,7 @@ class Whole(Text):
 
 
 class Terminal(Console):
-    """Standard output for people; a string is text, all on one line."""
+    """Console for people; strings are plain text on one line."""
 
     def __init__(self) -> None:
         super().__init__(highlight=False, markup=False, emoji=False, soft_wrap=False)
@@ -44,21 +44,21 @@ class Terminal(Console):
             self.width = max(self.width, WIDTH_OF_FILES)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """The text, what is not printed in it as escapes."""
+        """Returns the text with unprintable characters escaped."""
         return Whole("").append_text(super().render_str(visible(text), **options))
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """As a console does; of texts on lines of their own no line ends within a number."""
-        # What stands in a group is wrapped by itself, and not joined with other texts before.
+        """Prints objects; texts are never wrapped within a number."""
+        # Members of a group are wrapped separately; otherwise rich joins the texts first.
         shown = (Group(self.render_str(one)) if isinstance(one, str) else one for one in objects)
         super().print(*shown, **options)
 
     def head(self, title: str, rest: str) -> None:
-        """Prints a line that begins with a title in bold."""
+        """Prints a line that starts with a bold title."""
         self.print(Text.assemble((visible(title), "bold"), visible(rest)))
 
     def numbers(self, table: Numbers) -> None:
-        """Prints a table whose numbers are never cut: columns for which there is no room follow below."""
+        """Prints a table without cutting numbers: columns that do not fit are printed below."""
         before = self.width
         for part, width in table.parts(self.width if self.is_terminal else None):
             shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -75,9 +75,9 @@ class Numbers:
     """A table of names and numbers.
 
     Attributes:
-        heads: Of the columns.
-        keys: So many columns say what a row is about.
-        rows: Cells.
+        heads: Headings of the columns.
+        keys: Number of leading columns that identify a row.
+        rows: Cells of each row.
     """
 
     def __init__(self, *heads: str | Text, keys: int = 1) -> None:
@@ -90,14 +90,14 @@ class Numbers:
         self.rows.append([_cell(cell) for cell in cells])
 
     def parts(self, room: int | None) -> list[tuple[list[int], int]]:
-        """Columns and width of each part; all parts have the keys, and fit into `room` characters if they can."""
+        """Splits the columns into parts at most `room` wide if possible, each with the keys; returns columns and width."""
         widths = [
             max(cell_len(line) for cell in cells for line in cell.plain.split("\n"))
             for cells in zip(self.heads, *self.rows, strict=True)
         ]
 
         def width(columns: Iterable[int]) -> int:
-            # Each has a space on both sides, and there is one between two.
+            # Each column has a space on both sides, and there is one between columns.
             return sum(widths[column] + 3 for column in columns) - 1
 
         keys = list(range(self.keys))
@@ -111,7 +111,7 @@ class Numbers:
 
 
 def texts(*heads: str) -> Table:
-    """A table of texts, which are wrapped where there is no room."""
+    """A table of texts, wrapped where they do not fit."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for head in heads:
         table.add_column(Text(visible(head, keep="\n")), overflow="fold")

@@ -212,7 +212,7 @@ def _flows(given: Iterable[int]) -> list[int]:
     flows = list(given)
     for flow in flows:
         if not isinstance(flow, int) or isinstance(flow, bool) or not 0 <= flow <= MOST_FLOW:
-            raise UserError(f"qlog_flows: {quoted(flow)} is not the number of a flow, from 0 up")
+            raise UserError(f"qlog_flows: {quoted(flow)} is not a flow number (0, 1, ...)")
     if not flows or len(set(flows)) < len(flows):
         raise UserError(f"qlog_flows: {','.join(map(str, flows)) or 'nothing'} given; name each flow once, as in 0,3")
     return flows
