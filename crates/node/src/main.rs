@@ -1,4 +1,4 @@
-//! `fairlane-node`: one subcommand a file in `commands/`.
+//! `fairlane-node`: each subcommand is a file in `commands/`.
 
 mod commands;
 
@@ -19,45 +19,45 @@ struct Cli {
 /// All subcommands.
 #[derive(Subcommand)]
 enum Command {
-    /// Say what this machine can do, and check a configuration
+    /// Check a configuration and the kernel's features
     Check(check::Check),
-    /// Attach to the ports of a configuration; again, load its changes without losing a packet
+    /// Attach to the ports of a configuration, or reload it without losing a packet
     #[cfg(feature = "ebpf")]
     Attach(attach::Attach),
-    /// Leave the machine as it was before attach
+    /// Detach and restore the machine's state
     #[cfg(feature = "ebpf")]
     Detach(detach::Detach),
-    /// Show what is attached and what it has done
+    /// Show attached ports, users and counters
     #[cfg(feature = "ebpf")]
     Status(status::Status),
-    /// Watch users and ports, again and again
+    /// Watch users and ports live
     #[cfg(feature = "ebpf")]
     Top(top::Top),
-    /// Offer all counters to Prometheus, on the loopback interface
+    /// Export counters to Prometheus, on the loopback interface
     #[cfg(feature = "ebpf")]
     Export(export::Export),
     /// Add, change, remove, list or import subscribers while the node runs
     #[cfg(feature = "ebpf")]
     User(user::UserCommand),
-    /// Listen to RADIUS accounting: sessions become subscribers
+    /// Turn sessions of RADIUS accounting into subscribers
     #[cfg(feature = "ebpf")]
     Radius(radius::Radius),
-    /// Bridge interfaces in user space: links with rate, delay, buffer and scheme of choice
+    /// Bridge interfaces in user space, with configurable rate, delay, buffer and scheme
     Forward(forward::Forward),
-    /// Write the table entries of a configuration for a P4 switch with planes/p4/abc.p4 or planes/p4/csfq.p4
+    /// Write table entries for a P4 switch that runs planes/p4/abc.p4 or csfq.p4
     P4Commands(p4_commands::P4Commands),
-    /// Send UDP packets at constant or exponential gaps
+    /// Send UDP packets with constant or exponential gaps
     Send(send::Send),
-    /// Count what `send` sends
+    /// Receive and count packets of `send`
     Sink(sink::Sink),
-    /// Print the manual page, or write those of all commands
+    /// Print the manual page, or write one for each command
     Man(man::Man),
-    /// Print completions for a shell
+    /// Print the completion script for a shell
     Completions(man::Completions),
 }
 
 impl Command {
-    /// Runs it.
+    /// Runs the subcommand.
     fn run(self) -> Outcome {
         match self {
             Self::Check(command) => command.run(),
@@ -92,7 +92,7 @@ fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
 fn main() -> ExitCode {
     match Cli::parse().command.run() {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read what was printed has seen enough.
+        // The reader closed the output early, as `head` does.
         Err(error) if is_broken_pipe(&*error) => ExitCode::SUCCESS,
         Err(error) => {
             commands::complain_all("error", &*error);

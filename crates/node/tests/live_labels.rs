@@ -211,7 +211,7 @@ fn an_edge_says_whether_it_writes_labels_and_why_not() {
     scrape("written", 1);
     assert!(lab.status("b", core)["ingress"]["trusted"].as_u64().unwrap() > 0);
     let detached = lab.node("b", "detach", core);
-    let told = "warning: eth0: the far end writes labels, and is told to stop before this end goes: some seconds\n";
+    let told = "warning: eth0: asking the far end to stop writing labels before detaching; this takes some seconds\n";
     assert_eq!(String::from_utf8(detached.stderr).unwrap(), told);
     wait_until(&routers, "waiting");
     assert_eq!(traffic.lost(&[]), Vec::<f64>::new());

@@ -181,7 +181,7 @@ fn keys_of_a_user_outlive_its_sessions_and_may_come_before_them() {
     let listener = Listener::start(&node);
     assert_eq!(listener.ask(json!([[1, "anna", "s1", "10.6.0.2"], [1, "bert", "s2", "10.6.0.3"]])), ["5"; 2]);
     node.user_ok("set", &["anna", "--key", "reference_rate=20 kbit/s"]);
-    let waits = "; it has no prefix, and is metered while a RADIUS session gives it one\n";
+    let waits = "; it has no prefix and is metered only during RADIUS sessions\n";
     let added = node.user_ok("add", &["carl", "--key", "reference_rate=30 kbit/s"]);
     assert_eq!(added, format!("added \"carl\"{waits}"));
     // The stop of a session leaves keys and no prefix; others go on.

@@ -101,7 +101,7 @@ fn subscribers_come_change_and_go_while_the_node_runs() {
     skip_unless_live!();
     let node = Node::new(64, "[[users]]\nname = \"fixed\"\nprefix = \"10.5.0.1\"\n");
     let told = node.user_ok("add", &["early", "--prefix", "10.5.0.9"]);
-    assert_eq!(told, "added \"early\"; nothing is attached, the next attach loads it\n");
+    assert_eq!(told, "added \"early\"; nothing is attached: takes effect at the next attach\n");
     node.lab.node_ok("n", "attach", &node.config);
     assert_eq!(node.user_ok("add", &["anna", "--prefix", "10.5.0.2", "--prefix", "10.5.0.3"]), "added \"anna\"\n");
     node.send_from(&[[10, 5, 0, 1], [10, 5, 0, 2], [10, 5, 0, 3], [10, 5, 0, 9]]);
@@ -115,7 +115,7 @@ fn subscribers_come_change_and_go_while_the_node_runs() {
         node.refused("add", &["bert", "--prefix", "10.5.0.2"]),
         "error: user \"bert\": 10.5.0.2/32 belongs to \"anna\" already\n"
     );
-    assert!(node.refused("add", &["anna", "--prefix", "10.5.0.7"]).contains("is there already; use set"));
+    assert!(node.refused("add", &["anna", "--prefix", "10.5.0.7"]).contains("exists already; use `user set`"));
     assert!(node.refused("set", &["fixed", "--prefix", "10.5.0.7"]).contains("there is none"));
     assert!(node.refused("add", &["fixed", "--prefix", "10.5.0.7"]).contains("is in the configuration"));
     assert!(node.refused("remove", &["nobody"]).contains("there is none"));

@@ -177,7 +177,7 @@ fn keys_without_a_use_are_named() {
         "ports[1].qdisc_class_be",
         "ports[1].qdisc_class_ef",
     ];
-    let notes = unused.map(|key| format!("note: {key}: a P4 switch has no use for it\n")).concat();
+    let notes = unused.map(|key| format!("note: {key}: not used by P4 switches\n")).concat();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), notes);
     std::fs::remove_dir_all(&folder).unwrap();
 }

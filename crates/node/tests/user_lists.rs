@@ -56,7 +56,7 @@ impl Place {
         let output = self.user(verb, arguments);
         assert!(output.status.success(), "{verb} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).unwrap();
-        text.replace("; nothing is attached, the next attach loads it", "")
+        text.replace("; nothing is attached: takes effect at the next attach", "")
     }
 
     /// The mistake, without the folder; whoever was there is there still.
@@ -96,8 +96,7 @@ fn a_list_that_is_empty_or_cut_off_removes_nobody() {
         assert_eq!(import("name,prefix\n", more), "error: list.csv: has a header, and no subscriber");
     }
     let cut_off = "name,prefix\na,10.0.0.1\n";
-    let told =
-        "error: list.csv: --replace would remove 3 of 4 subscribers, more than half; if that is meant add --force";
+    let told = "error: list.csv: --replace would remove 3 of 4 subscribers, more than half; to do so, add --force";
     assert_eq!(import(cut_off, &[]), told);
     assert_eq!(import(cut_off, &["--dry-run"]), told);
     // Half of them is a change; who would go is told before.
@@ -115,7 +114,7 @@ fn a_list_that_is_empty_or_cut_off_removes_nobody() {
 fn keys_may_come_before_a_prefix_and_are_counted() {
     let place = Place::new("[users_table]\nconfigured = 1\n");
     let list = place.file("list.csv", "name,prefix,reference_rate\na,10.0.0.1,\nb,,20 kbit/s\nc,,30 kbit/s\n");
-    let told = "imported: 3 new or changed, 0 removed, 2 metered while a RADIUS session gives them a prefix\n";
+    let told = "imported: 3 new or changed, 0 removed, 2 metered only during RADIUS sessions\n";
     assert_eq!(place.ok("import", &[&list]), told);
     assert_eq!(place.names(), ["a", "b", "c"]);
     let nothing = place.file("list.csv", "name,prefix,reference_rate\nb,,20 kbit/s\nd,,\n");
@@ -158,13 +157,12 @@ fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
     let more = place.file("more.csv", "name,prefix\na,10.0.0.9\nb,10.0.0.2\nc,10.0.0.5\nd,10.0.0.6\n");
     place.ok("import", &[&more]);
     let told = "error: list.csv: --replace would remove 2 of 4 subscribers and leave 1 with their sessions, more than \
-                half together; if that is meant add --force";
+                half together; to do so, add --force";
     assert_eq!(place.refused("import", &[&list, "--replace"]), told);
     let told = "0 new or changed, 2 removed, 1 left with their sessions";
     assert_eq!(replace(&["--force"]), format!("imported: {told}\n"));
     // Who means the sessions too says so.
-    let told =
-        "error: list.csv: --replace would remove 3 of 4 subscribers, more than half; if that is meant add --force";
+    let told = "error: list.csv: --replace would remove 3 of 4 subscribers, more than half; to do so, add --force";
     assert_eq!(place.refused("import", &[&list, "--replace", "--end-sessions"]), told);
     assert_eq!(replace(&["--end-sessions", "--force"]), "imported: 0 new or changed, 3 removed\n");
     assert_eq!(place.names(), ["a"]);

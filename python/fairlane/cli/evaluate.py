@@ -53,7 +53,7 @@ EXIT_NOT_MET = 1
     click.option(
         "--check-league",
         is_flag=True,
-        help="Measure a sample of the committed results again, or all of the given schemes; exit with 1 if one differs.",
+        help="Repeat a sample of the committed results, or all of the given schemes; exit with 1 if one differs.",
     ),
     json_option,
 )

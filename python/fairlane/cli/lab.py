@@ -42,7 +42,7 @@ def lab_commands() -> None:
 
 
 def _tool(option: str, variable: str, name: str) -> Decorator:
-    """Option that names a program of the plane `p4`, passed on to the processes of the runs by an environment variable."""
+    """Option that names a program of the plane `p4`, passed to the processes of runs in an environment variable."""
 
     def keep(_context: click.Context, _option: click.Parameter, path: Path | None) -> None:
         if path:

@@ -73,7 +73,7 @@ class NeedsAWord(click.Command):
 
 
 class Group(click.Group):
-    """A group of commands. Without arguments it prints its help; on a terminal, commands with required arguments do too."""
+    """A group of commands. Without arguments it prints its help; on a terminal, so do commands that need arguments."""
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         """Prints the help if there are no arguments."""

@@ -33,7 +33,8 @@ def playground() -> Path:
 def play(only_path: bool) -> None:
     """Open the playground in a browser.
 
-    The playground simulates any scheme and any users, packet by packet."""
+    The playground simulates any scheme and any users, packet by packet.
+    """
     page = playground()
     click.echo(str(page))
     if not only_path and not webbrowser.open(page.as_uri()):

@@ -406,7 +406,7 @@ MAX_COLUMNS = 8
 
 
 def _points(experiment: Experiment, metric: str, cells: Sequence[Cell]) -> Numbers:
-    """Tabulates cells: the last variable in rows, all others in columns; if too wide, only the last variables in columns."""
+    """Tabulates cells: last variable in rows, others in columns; if too wide, only the last variables in columns."""
     variables = ("scheme", *experiment.grid)
     down, across = variables[-1:], variables[:-1]
     if len({_at(cell, across) for cell in cells}) > MAX_COLUMNS:

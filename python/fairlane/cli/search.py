@@ -111,9 +111,7 @@ def parse_ranges(texts: tuple[str, ...]) -> dict[str, str]:
         help=f"Runs of the final comparison [default: {REPLICATIONS}].",
     ),
     click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key of every scenario."),
-    path_option(
-        "--out", default=DEFAULT_FOLDER, help=f"Write the tuned scheme and a journal [default: {DEFAULT_FOLDER}]."
-    ),
+    path_option("--out", default=DEFAULT_FOLDER, help=f"Write tuned scheme and journal [default: {DEFAULT_FOLDER}]."),
     _search_options,
 )
 def designer(

@@ -1,5 +1,5 @@
-//! `attach`: the kernel does what the configuration says; again, it does what the new configuration says. With
-//! `--follow` it stays, see [`super::follow`].
+//! `attach`: attaches the programs to the ports of a configuration; run again, it loads the changed configuration. With
+//! `--follow` it keeps running, see [`super::follow`].
 
 use super::follow::{Follower, Sources, Stamp};
 use super::with_subscribers::{attach, ports_in_words};
@@ -12,17 +12,17 @@ use std::path::PathBuf;
 /// Arguments of `attach`.
 #[derive(Args)]
 pub struct Attach {
-    /// The configuration
+    /// Configuration file
     config: PathBuf,
-    /// Stay, and attach interfaces of the configuration when they come or come back
+    /// Keep running, and attach interfaces of the configuration when they appear or reappear
     #[arg(long)]
     follow: bool,
 }
 
 impl Attach {
-    /// Attaches or reloads; stays if asked to.
+    /// Attaches or reloads, and follows with `--follow`.
     pub fn run(self) -> Outcome {
-        // First, so that nothing is missed between the two.
+        // Opened first, so that no event is missed in between.
         let sources = self.follow.then(Sources::open).transpose()?;
         let stamp = Stamp::of(&self.config);
         let config = NodeConfig::load(&self.config)?;
@@ -32,10 +32,10 @@ impl Attach {
         }
         let (attached, with_subscribers) = attach(&config, &self.config)?;
         let verb = if attached.was_attached { "reloaded" } else { "attached" };
-        // Whoever does not read this is no reason to stop.
+        // A closed standard output is no reason to stop.
         let _ = print_out(&format!("{verb}: {}\n", ports_in_words(&attached)));
         for interface in &attached.absent {
-            warn(&format!("{interface}: there is no such interface in this network namespace, it is left out"));
+            warn(&format!("{interface}: skipped, no such interface in this network namespace"));
         }
         for finding in kernel::warnings(&with_subscribers) {
             warn(&format!("{}: {}", finding.what.trim_start_matches("port "), finding.text));

@@ -1,4 +1,4 @@
-//! `check`: is the configuration right, and would `attach` work on this machine?
+//! `check`: checks a configuration, and whether `attach` would work on this machine.
 
 use super::{Outcome, counted, print_out};
 use clap::Args;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Arguments of `check`.
 #[derive(Args)]
 pub struct Check {
-    /// The configuration to check; without one, what the kernel can do
+    /// Configuration to check; without one, only the kernel's features are checked
     config: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
@@ -17,7 +17,8 @@ pub struct Check {
 }
 
 impl Check {
-    /// Reads the configuration, if one is given, and reports; what `attach` would fail for is an error.
+    /// Checks the configuration, if there is one, and prints findings. A finding that would make `attach` fail is an
+    /// error.
     pub fn run(self) -> Outcome {
         let (config, problems) = match self.config.as_deref().map(subscribers::load_telling).transpose()? {
             Some((config, problems)) => (Some(config), problems),
@@ -42,7 +43,7 @@ fn report(config: Option<&NodeConfig>, problems: &[String], json: bool) -> Outco
     Err(what.into())
 }
 
-/// Tries what `attach` needs, one thing after another.
+/// Checks each requirement of `attach`.
 #[cfg(feature = "ebpf")]
 fn report(config: Option<&NodeConfig>, problems: &[String], json: bool) -> Outcome {
     use fairlane_node::kernel::{self, Finding, State};

@@ -1,4 +1,4 @@
-//! `detach`: the machine is as it was before `attach`.
+//! `detach`: restores the state of the machine before `attach`.
 
 use super::{Outcome, complain, counted, print_out, warn};
 use clap::Args;
@@ -6,16 +6,16 @@ use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::{self, KernelError, Leaving};
 use std::path::{Path, PathBuf};
 
-/// Exit code where a detach would lose packets with labels; the package then refuses its removal.
+/// Exit code if detaching would lose packets with labels. The package's removal script then stops.
 const LABELS_COME_IN: i32 = 3;
 
 /// Arguments of `detach`.
 #[derive(Args)]
 pub struct Detach {
-    /// The configuration, of which only `node.pin_path` is used
+    /// Configuration file, of which only `node.pin_path` is used
     config: PathBuf,
-    /// Do not wait until the far ends of links have stopped writing labels, and do not refuse (exit code 3) if they go
-    /// on: packets with labels are lost
+    /// Do not wait until the far ends of links stop writing labels, and do not fail (exit code 3) if they continue:
+    /// packets with labels are lost
     #[arg(long)]
     now: bool,
 }
@@ -25,7 +25,9 @@ impl Detach {
     pub fn run(self) -> Outcome {
         let config = NodeConfig::load(&self.config)?;
         let tell = |port: &str| {
-            warn(&format!("{port}: the far end writes labels, and is told to stop before this end goes: some seconds"));
+            warn(&format!(
+                "{port}: asking the far end to stop writing labels before detaching; this takes some seconds"
+            ));
         };
         let leaving = if self.now { Leaving::AtOnce } else { Leaving::Quietly(&tell) };
         let ports = match kernel::detach(Path::new(&config.node.pin_path), leaving) {

@@ -1,7 +1,7 @@
 //! `export`: counters as Prometheus text (exposition format 0.0.4) over HTTP, on the loopback interface only.
 //!
-//! Users have a line each up to a limit; beyond it, those that sent most since the scrape before, and all of them in
-//! aggregates, so that a scrape does not grow with the number of users.
+//! Each user has its own series up to a limit. Beyond it, only the users that sent most since the previous scrape have
+//! one, and aggregates cover all users, so that a scrape does not grow with the number of users.
 
 use super::{Outcome, absent, attached, http, print_out};
 use clap::Args;
@@ -18,25 +18,25 @@ use std::path::{Path, PathBuf};
 /// Arguments of `export`.
 #[derive(Args)]
 pub struct Export {
-    /// The configuration; names of users and absent ports are from here
+    /// Configuration file: names of users, absent ports
     config: PathBuf,
-    /// Address to listen on, a loopback one
+    /// Loopback address to listen on
     #[arg(long, default_value = "127.0.0.1:9550")]
     listen: SocketAddr,
-    /// Most users with lines of their own, those that sent most since the scrape before
+    /// Maximum number of users with their own series; beyond it, those that sent most since the previous scrape
     #[arg(long, default_value_t = 1000)]
     users: usize,
 }
 
 impl Export {
-    /// Serves until it is stopped.
+    /// Serves until stopped.
     pub fn run(self) -> Outcome {
         subscribers::load(&self.config)?;
         if !self.listen.ip().is_loopback() {
             return Err(format!("--listen: {} is not a loopback address such as 127.0.0.1:9550", self.listen).into());
         }
         let listener = TcpListener::bind(self.listen).map_err(|error| format!("--listen: {}: {error}", self.listen))?;
-        // Whoever does not read this can scrape nevertheless.
+        // A closed standard output does not prevent scrapes.
         let _ = print_out(&format!("serving http://{}/metrics\n", listener.local_addr()?));
         let mut exporter = Exporter { path: self.config, most_users: self.users, before: HashMap::new() };
         http::serve(&listener, || match exporter.text() {
@@ -47,16 +47,16 @@ impl Export {
     }
 }
 
-/// What a scrape needs besides the state of the node.
+/// Input of a scrape, except the state of the node.
 struct Exporter {
     path: PathBuf,
     most_users: usize,
-    /// Bytes of users at the scrape before, if there were more than have a line.
+    /// Bytes of each user at the previous scrape, if there were more users than series.
     before: HashMap<UserKey, u64>,
 }
 
 impl Exporter {
-    /// A scrape. The configuration is read again: it may have changed.
+    /// Answers a scrape. Reads the configuration again, since it may have changed.
     fn text(&mut self) -> Result<String, Box<dyn std::error::Error>> {
         let config = subscribers::load(&self.path)?;
         let snapshot = attached(Path::new(&config.node.pin_path))?;
@@ -64,14 +64,14 @@ impl Exporter {
         Ok(text(&snapshot, &shown, &absent(&config, &snapshot), &Names::of(&config)))
     }
 
-    /// All users if they are few, or else those that sent most since the scrape before, in the order of their keys.
+    /// All users if they are few; otherwise those that sent most since the previous scrape, ordered by key.
     fn select<'a>(&mut self, snapshot: &'a Snapshot) -> Vec<&'a UserView> {
         let mut users: Vec<&UserView> = snapshot.users.iter().collect();
         if users.len() <= self.most_users {
             self.before.clear();
             return users;
         }
-        // A user that was forgotten and came back has fewer bytes than before.
+        // A user that was removed and added again has fewer bytes than before.
         let sent = |user: &UserView| user.state.bytes.saturating_sub(self.before.get(&user.key).copied().unwrap_or(0));
         users.sort_by_cached_key(|user| (std::cmp::Reverse(sent(user)), user.key));
         users.truncate(self.most_users);
@@ -84,27 +84,31 @@ impl Exporter {
 /// A metric of each port or user: name, kind, help, value.
 type Metric<T> = (&'static str, &'static str, &'static str, fn(&T) -> f64);
 
-/// A metric of those ports that have a value: name, help, value.
+/// A metric of the ports that have a value: name, help, value.
 type Gauge = (&'static str, &'static str, fn(&PortView) -> Option<f64>);
 
-/// In the unit of the port's thresholds, and as a delay where the rate is known.
+/// Queue and threshold in the unit of the port's thresholds, and as a delay if the rate is known.
 const QUEUES: [Gauge; 6] = [
-    ("port_queue_packets", "Queue that the last packet found, of ports with thresholds in packets.", |port| {
+    ("port_queue_packets", "Queue found by the last packet, for ports with thresholds in packets.", |port| {
         port.record.packets(port.state.queue)
     }),
-    ("port_queue_bytes", "Queue that the last packet found, of ports with thresholds in bytes or time.", |port| {
+    ("port_queue_bytes", "Queue found by the last packet, for ports with thresholds in bytes or time.", |port| {
         port.record.bytes(port.state.queue)
     }),
-    ("port_queue_seconds", "What the link takes for that queue, of ports whose rate is known.", |port| {
+    ("port_queue_seconds", "Time that the link needs to send that queue, for ports whose rate is known.", |port| {
         port.record.delay_s(port.state.queue)
     }),
-    ("port_drop_threshold_packets", "Drop threshold of the last packet, as its queue.", |port| {
-        port.record.packets(port.state.threshold)
-    }),
-    ("port_drop_threshold_bytes", "Drop threshold of the last packet, as its queue.", |port| {
-        port.record.bytes(port.state.threshold)
-    }),
-    ("port_drop_threshold_seconds", "What the link takes for that threshold, of ports whose rate is known.", |port| {
+    (
+        "port_drop_threshold_packets",
+        "Drop threshold of the last packet, for ports with thresholds in packets.",
+        |port| port.record.packets(port.state.threshold),
+    ),
+    (
+        "port_drop_threshold_bytes",
+        "Drop threshold of the last packet, for ports with thresholds in bytes or time.",
+        |port| port.record.bytes(port.state.threshold),
+    ),
+    ("port_drop_threshold_seconds", "Drop threshold as a time of the link, for ports whose rate is known.", |port| {
         port.record.delay_s(port.state.threshold)
     }),
 ];
@@ -121,10 +125,10 @@ const OF_PORTS: [Metric<PortView>; 8] = [
     (
         "port_labels_held_back_packets_total",
         "counter",
-        "Packets sent without a label, since the far end did not say that it reads them.",
+        "Packets sent without a label because the far end did not announce that it reads labels.",
         |port| port.held_back as f64,
     ),
-    ("port_marked_packets_total", "counter", "Accepted packets that were marked (ECN) in place of dropped.", |port| {
+    ("port_marked_packets_total", "counter", "Accepted packets that were ECN-marked instead of dropped.", |port| {
         port.counts.marked as f64
     }),
     ("port_control_packets_total", "counter", "Control packets that passed the AQM within their rate.", |port| {
@@ -133,12 +137,12 @@ const OF_PORTS: [Metric<PortView>; 8] = [
     (
         "port_control_excess_packets_total",
         "counter",
-        "Control packets beyond their rate, which the AQM judged as others without a label.",
+        "Control packets beyond their rate, treated by the AQM like other unlabelled packets.",
         |port| port.counts.control_excess as f64,
     ),
 ];
 
-/// Why a port drops, and how often it did.
+/// Reason of a drop, and number of drops.
 type Drops = (&'static str, fn(&PortView) -> f64);
 
 const DROPS: [Drops; 2] = [("aqm", |port| port.counts.dropped as f64), ("limit", |port| port.counts.overlimit as f64)];
@@ -148,14 +152,14 @@ const LABELS_NAME: &str = "port_labels";
 
 const OF_USERS: [Metric<UserView>; 4] = [
     ("user_packets_total", "counter", "Packets metered.", |user| user.state.packets as f64),
-    ("user_bytes_total", "counter", "Bytes metered, from the IP header on.", |user| user.state.bytes as f64),
-    ("user_dropped_packets_total", "counter", "Packets that an AQM of this node dropped.", |user| {
+    ("user_bytes_total", "counter", "Bytes metered, including the IP header.", |user| user.state.bytes as f64),
+    ("user_dropped_packets_total", "counter", "Packets dropped by AQMs of this node.", |user| {
         user.state.dropped as f64
     }),
     ("user_activity", "gauge", "Activity at the last packet.", |user| user.state.activity().to_f64()),
 ];
 
-/// About all users, whether they have lines or not.
+/// Metrics of all users, with and without their own series.
 const USERS_NAME: &str = "users";
 const DROPPED_NAME: &str = "users_dropped_packets_total";
 const SHOWN_NAME: &str = "users_shown";
@@ -165,7 +169,7 @@ const QUANTILES: [f64; 5] = [0.0, 0.5, 0.9, 0.99, 1.0];
 
 fn text(snapshot: &Snapshot, shown: &[&UserView], absent: &[&str], names: &Names) -> String {
     let mut text = String::new();
-    head(&mut text, ATTACHED_NAME, "gauge", "Whether the interface is there and its programs are attached.");
+    head(&mut text, ATTACHED_NAME, "gauge", "1 if the interface exists and its programs are attached, else 0.");
     for port in &snapshot.ports {
         line(&mut text, ATTACHED_NAME, &[("port", &port.interface)], 1.0);
     }
@@ -176,7 +180,7 @@ fn text(snapshot: &Snapshot, shown: &[&UserView], absent: &[&str], names: &Names
         &mut text,
         LABELS_NAME,
         "gauge",
-        "What ports do with labels for the far ends of their links: 1 of one state, 0 of others.",
+        "Label state of a port towards the far end of its link: 1 for the current state, 0 for others.",
     );
     for port in snapshot.ports.iter().filter(|port| port.labels != Labels::None) {
         for state in Labels::ALL {
@@ -198,7 +202,7 @@ fn text(snapshot: &Snapshot, shown: &[&UserView], absent: &[&str], names: &Names
             }
         }
     }
-    head(&mut text, DROPS_NAME, "counter", "Packets dropped, by the AQM or since the limit was reached.");
+    head(&mut text, DROPS_NAME, "counter", "Packets dropped by the AQM or because the limit was reached.");
     for port in &snapshot.ports {
         for (reason, value) in DROPS {
             line(&mut text, DROPS_NAME, &[("port", &port.interface), ("reason", reason)], value(port));
@@ -216,21 +220,21 @@ fn text(snapshot: &Snapshot, shown: &[&UserView], absent: &[&str], names: &Names
 fn of_users(text: &mut String, snapshot: &Snapshot, shown: &[&UserView], names: &Names) {
     head(text, USERS_NAME, "gauge", "Users that have a meter.");
     line(text, USERS_NAME, &[], snapshot.users.len() as f64);
-    head(text, PLACES_NAMES[0], "gauge", "Places of the table that configured users and subscribers have.");
+    head(text, PLACES_NAMES[0], "gauge", "Table entries used by configured users and subscribers.");
     line(text, PLACES_NAMES[0], &[], snapshot.configured.into());
-    head(text, PLACES_NAMES[1], "gauge", "Places that there are for them until the next detach.");
+    head(text, PLACES_NAMES[1], "gauge", "Maximum number of these entries until the next detach.");
     line(text, PLACES_NAMES[1], &[], snapshot.places.configured.into());
-    head(text, DROPPED_NAME, "counter", "Packets that an AQM of this node dropped, of all users.");
+    head(text, DROPPED_NAME, "counter", "Packets of all users dropped by AQMs of this node.");
     line(text, DROPPED_NAME, &[], snapshot.dropped_of_users() as f64);
-    head(text, SHOWN_NAME, "gauge", "Users that have lines of their own in this scrape.");
+    head(text, SHOWN_NAME, "gauge", "Users with their own series in this scrape.");
     line(text, SHOWN_NAME, &[], shown.len() as f64);
     head(text, QUANTILES_NAME, "gauge", "Activity at the last packet, quantiles over all users that have sent.");
-    // Who has sent nothing has none.
+    // Users that have sent nothing have no activity.
     let active = snapshot.users.iter().filter(|user| user.state.packets > 0);
     let mut activities: Vec<f64> = active.map(|user| user.state.activity().to_f64()).collect();
     activities.sort_by(f64::total_cmp);
     for quantile in QUANTILES.iter().filter(|_| !activities.is_empty()) {
-        // Nearest rank; the least for 0.
+        // Nearest rank; the minimum for 0.
         let rank = (quantile * activities.len() as f64).ceil().max(1.0) as usize;
         line(text, QUANTILES_NAME, &[("fraction", &quantile.to_string())], activities[rank - 1]);
     }
@@ -247,8 +251,8 @@ fn head(text: &mut String, name: &str, kind: &str, help: &str) {
     writeln!(text, "# HELP fairlane_{name} {help}\n# TYPE fairlane_{name} {kind}").expect("a String takes all");
 }
 
-/// Names of interfaces and users may hold anything. Prometheus knows three escapes; other control characters are
-/// written out as everywhere.
+/// Names of interfaces and users may contain any character. Prometheus has three escapes; other control characters are
+/// escaped as elsewhere in the tool.
 fn escaped_label(label: &str) -> String {
     let of = |letter: char| match letter {
         '\\' | '"' => format!("\\{letter}"),
@@ -270,7 +274,7 @@ mod tests {
     use fairlane_node::records::IngressStats;
     use std::collections::BTreeSet;
 
-    /// All that a scrape can have.
+    /// Names of all metrics that a scrape may contain.
     fn metrics() -> BTreeSet<String> {
         let fixed = [DROPS_NAME, ATTACHED_NAME, LABELS_NAME, USERS_NAME, DROPPED_NAME, SHOWN_NAME, QUANTILES_NAME];
         let fixed = fixed.into_iter();
@@ -280,7 +284,7 @@ mod tests {
         of.map(String::from).chain(ingress.collect::<Vec<_>>()).map(|name| format!("fairlane_{name}")).collect()
     }
 
-    /// The metrics that a text names.
+    /// Names of the metrics that a text mentions.
     fn named(text: &str) -> BTreeSet<String> {
         let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
         words.filter(|word| word.starts_with("fairlane_")).map(String::from).collect()

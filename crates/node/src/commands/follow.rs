@@ -1,10 +1,8 @@
-//! `attach --follow`: stays, and keeps what is attached equal to the interfaces that are there and to the
-//! configuration.
+//! `attach --follow`: keeps the attached programs in step with the interfaces and the configuration.
 //!
-//! Something happens: an interface comes, goes or is made anew (rtnetlink), the configuration is loaded again (SIGHUP,
-//! as `systemctl reload` sends it), or pins go away (inotify), with which it ends if that was a detach. A file that has
-//! changed since it was read is read again with the next thing that happens to any interface: another process may have
-//! loaded it.
+//! Events are an interface that appears, disappears or is recreated (rtnetlink), a reload of the configuration (SIGHUP,
+//! as `systemctl reload` sends it), and removed pins (inotify), which end the command if they were removed by `detach`.
+//! A changed configuration file is read again at the next event of any interface: another process may have loaded it.
 
 use super::with_subscribers::{attach, ports_in_words};
 use super::{Outcome, print_out, warn};
@@ -19,13 +17,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Interfaces come in several steps: so long it waits for the next one before it acts.
+/// Interfaces appear in several steps: time to wait for the next step before acting.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// Before it tries again what did not work: first, and at most; each time twice as long.
+/// Delay before a failed action is retried: initial and maximum, doubled each time.
 const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
-/// What tells that something happens. To be opened before anything is looked at, so that nothing is missed.
+/// Sources of events. Opened before any state is read, so that no event is missed.
 pub(super) struct Sources {
     links: LinkEvents,
     hangups: OwnedFd,
@@ -37,7 +35,7 @@ impl Sources {
     }
 }
 
-/// By what a file tells that it is not as it was. None of a file that is not there.
+/// Identity of a file's version. `None` if the file does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp(Option<(u64, u64, u64, i64, i64)>);
 
@@ -48,21 +46,19 @@ impl Stamp {
     }
 }
 
-/// Keeps what is attached equal to what is there.
+/// Keeps the attached programs in step with the interfaces.
 pub(super) struct Follower {
     path: PathBuf,
-    /// Of the file when it was read last and could be attached.
+    /// Stamp of the file when it was last read and attached.
     stamp: Stamp,
-    /// The configuration that is attached, without subscribers.
+    /// The attached configuration, without subscribers.
     config: NodeConfig,
     attached: Attached,
-    /// Whether to attach even if all interfaces are those of before: something happened to one that its index does not
-    /// show.
+    /// Attach even if all interfaces are unchanged: an event happened that an interface's index does not show.
     is_stale: bool,
-    /// Whether the file is to be loaded even then: somebody asked for it, or it could not be loaded when it should have
-    /// been.
+    /// Load the file even if it is unchanged: a reload was requested, or loading failed when it was due.
     is_pending: bool,
-    /// What is wrong, told once.
+    /// The current problem, logged once.
     problem: Option<String>,
 }
 
@@ -71,7 +67,7 @@ impl Follower {
         Self { path, stamp, config, attached, is_stale: false, is_pending: false, problem: None }
     }
 
-    /// Ends by a signal, which leaves everything attached, or after a detach.
+    /// Returns after a signal, which leaves everything attached, or after a `detach`.
     pub(super) fn follow(mut self, sources: &Sources) -> Outcome {
         let pins = PinWatch::of(Path::new(&self.config.node.pin_path))?;
         self.notify(true);
@@ -92,7 +88,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Waits until something happens, or as long as the patience lasts. Says whether there may be anything to do.
+    /// Waits for an event or until `patience` ends. Returns true if there may be something to do.
     fn wait(&mut self, sources: &Sources, pins: &PinWatch, patience: Option<Duration>) -> std::io::Result<bool> {
         let others = [sources.hangups.as_fd(), pins.as_fd()];
         let events = sources.links.next(&others, patience)?;
@@ -109,7 +105,7 @@ impl Follower {
         Ok(true)
     }
 
-    /// Whether events can concern a port.
+    /// Returns true if the events may concern a port.
     fn note(&mut self, events: &[LinkEvent]) -> bool {
         let mut is_news = false;
         for event in events {
@@ -121,15 +117,15 @@ impl Follower {
                 self.attached.present.iter().any(|(name, index)| *name == link.name || *index == link.index)
                     || self.attached.absent.contains(&link.name)
             });
-            // One that is made anew may get the index of the old one.
+            // A recreated interface may get the index of the old one.
             self.is_stale |= concerns && !matches!(event, LinkEvent::Present(_));
             is_news |= concerns;
         }
         is_news
     }
 
-    /// Attaches the configuration that the file says now to the interfaces that are there now. If that cannot be, those
-    /// that are there have what was right before.
+    /// Attaches the current configuration to the current interfaces. If that fails, attaches the previous configuration
+    /// to them.
     fn catch_up(&mut self) -> Outcome {
         let stamp = Stamp::of(&self.path);
         match self.load() {
@@ -154,7 +150,7 @@ impl Follower {
         self.bring(config)
     }
 
-    /// Attaches a configuration if that is necessary.
+    /// Attaches a configuration if necessary.
     fn bring(&mut self, config: NodeConfig) -> Outcome {
         let (from, to) = (&self.config.node.pin_path, &config.node.pin_path);
         if from != to {
@@ -162,7 +158,7 @@ impl Follower {
         }
         let Ports { present, absent } = kernel::ports_of(&config)?;
         if self.is_stale || present != self.attached.present || absent != self.attached.absent {
-            // Also if it fails half-way.
+            // Also after a failure half-way.
             self.is_stale = true;
             let (attached, _) = attach(&config, &self.path)?;
             let _ = print_out(&changes(&self.attached, &attached));
@@ -173,14 +169,14 @@ impl Follower {
         Ok(())
     }
 
-    /// Nothing is left to do.
+    /// Nothing left to do.
     fn is_well(&mut self) -> Option<Duration> {
         self.problem = None;
         self.notify(false);
         None
     }
 
-    /// Tells what is wrong, unless it is what was told last. Returns when to try again.
+    /// Logs a problem unless it was the last one logged. Returns the time of the next attempt.
     fn is_wrong(&mut self, problem: &str, patience: Option<Duration>) -> Option<Duration> {
         if self.problem.as_deref() != Some(problem) {
             warn(&format!("{problem}; going on with the configuration before, and trying again"));
@@ -190,7 +186,7 @@ impl Follower {
         Some(patience.map_or(RETRY[0], |patience| (patience * 2).min(RETRY[1])))
     }
 
-    /// Tells systemd how it stands.
+    /// Notifies systemd of the state.
     fn notify(&self, is_ready: bool) {
         let mut status = format!("{} attached", ports_in_words(&self.attached));
         if !self.attached.absent.is_empty() {
@@ -199,17 +195,17 @@ impl Follower {
         if let Some(problem) = &self.problem {
             status += &format!("; {problem}");
         }
-        // A line of its own would be another message.
+        // A line break would start another message.
         let status = printable(&status).replace('\n', " ");
         let states = [NotifyState::Status(&status), NotifyState::Ready];
-        // Without systemd there is nobody to tell.
+        // Not started by systemd.
         let _ = sd_notify::notify(&states[..if is_ready { 2 } else { 1 }]);
     }
 }
 
-/// Whether SIGHUP came since it was asked last.
+/// Returns true if SIGHUP arrived since the last call.
 fn is_hung_up(hangups: &OwnedFd) -> std::io::Result<bool> {
-    // One `signalfd_siginfo`: signals of a kind that come meanwhile are one.
+    // One `signalfd_siginfo`: pending signals of the same kind are merged.
     match rustix::io::read(hangups, &mut [0u8; 128][..]) {
         Ok(bytes) => Ok(bytes > 0),
         Err(Errno::AGAIN | Errno::INTR) => Ok(false),
@@ -217,7 +213,7 @@ fn is_hung_up(hangups: &OwnedFd) -> std::io::Result<bool> {
     }
 }
 
-/// A line for each port that came or went.
+/// Lines for ports that appeared or disappeared.
 fn changes(before: &Attached, now: &Attached) -> String {
     let came = now.present.iter().filter(|port| !before.present.contains(port));
     let went = now.absent.iter().filter(|name| !before.absent.contains(name));

@@ -1,4 +1,4 @@
-//! `forward`: the user-space forwarder, on interfaces or on a capture.
+//! `forward`: the user-space forwarder, on interfaces or on a capture file.
 
 use super::{Outcome, duration, print_line};
 use clap::Args;
@@ -13,28 +13,28 @@ use std::path::{Path, PathBuf};
 /// Arguments of `forward`.
 #[derive(Args)]
 pub struct Forward {
-    /// The configuration, such as examples/node/forward.toml
+    /// Configuration file, such as examples/node/forward.toml
     config: PathBuf,
-    /// Ends after this time, such as "10 s"; otherwise at SIGINT or SIGTERM
+    /// End after this time, such as "10 s" [default: at SIGINT or SIGTERM]
     #[arg(long, value_parser = duration, conflicts_with = "read")]
     time: Option<Time>,
-    /// Forwards the frames of this capture (pcap) instead, at the times that it gives; needs --write
+    /// Forward the frames of this capture (pcap) instead of live ones, at their recorded times; needs --write
     #[arg(long, value_name = "FILE", requires = "write")]
     read: Option<PathBuf>,
-    /// Writes what leaves as a capture
+    /// Write the frames that leave to this capture file
     #[arg(long, value_name = "FILE", requires = "read")]
     write: Option<PathBuf>,
-    /// The port that the capture comes in at; the first if left out
+    /// Port at which the captured frames arrive [default: the first]
     #[arg(long, value_name = "INTERFACE", requires = "read")]
     from: Option<String>,
-    /// The port whose frames are written; the second if left out
+    /// Port whose departing frames are written [default: the second]
     #[arg(long, value_name = "INTERFACE", requires = "read")]
     to: Option<String>,
 }
 
 impl Forward {
-    /// Forwards; prints a line of JSON when it is ready, at every SIGUSR1 and at the end, the latter about the time
-    /// since the one before.
+    /// Forwards. Prints a line of JSON when it is ready, at every SIGUSR1 and at the end. Each report covers the time
+    /// since the previous one.
     pub fn run(self) -> Outcome {
         let config = ForwardConfig::load(&self.config)?;
         if let (Some(read), Some(write)) = (&self.read, &self.write) {
@@ -48,14 +48,14 @@ impl Forward {
     }
 }
 
-/// The number of the port with this interface.
+/// Index of the port with this interface.
 fn port(config: &ForwardConfig, interface: Option<&str>, default: usize) -> Result<usize, String> {
     let Some(interface) = interface else { return Ok(default) };
     let found = config.ports.iter().position(|port| port.interface == interface);
     found.ok_or_else(|| format!("{interface}: no port of the configuration has this interface"))
 }
 
-/// Writes aside and renames: an error leaves no half capture.
+/// Writes to a temporary file and renames it: an error leaves no partial capture.
 fn offline_run(
     config: &ForwardConfig,
     ports: (usize, usize),
@@ -72,7 +72,7 @@ fn offline_run(
         Err(error) => Err(format!("{}: {error}", named(read))),
     };
     if outcome.is_err() {
-        // The first error is the one to tell.
+        // The first error is the one to report.
         let _ = std::fs::remove_file(&aside);
     }
     Ok(outcome?)

@@ -1,5 +1,5 @@
-//! `man` and `completions`: manual pages and completions of shells, from the definitions of the commands and of the
-//! keys of the configuration themselves.
+//! `man` and `completions`: manual pages and shell completions, generated from the definitions of commands and
+//! configuration keys.
 
 use super::{Outcome, print_out};
 use clap::{Args, Command};
@@ -12,28 +12,29 @@ use serde_json::Value as Json;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The section of the manual: system administration.
+/// Section of the manual: system administration.
 const SECTION: &str = "8";
 
-/// The page of the configuration, in the section of files.
+/// Page of the configuration, in the section of files.
 const CONFIGURATION: &str = "node.toml.5";
 
-/// What a definition cannot say.
+/// Sections that clap's definitions do not contain.
 const MORE: &str = include_str!("../../share/sections.roff");
 
 /// Arguments of `man`.
 #[derive(Args)]
 pub struct Man {
-    /// Write a page for the tool, one for each command and node.toml(5) into this folder, instead of printing the first
+    /// Write a page for the tool, one for each command, and node.toml(5) into this folder, instead of printing the
+    /// first
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
 
 impl Man {
-    /// Prints the page of the tool, or writes all.
+    /// Prints the page of the tool, or writes all pages.
     pub fn run(self, command: Command) -> Outcome {
         let mut command = command.disable_help_subcommand(true);
-        // Names of subcommands become those of the whole line.
+        // Subcommands are named with the full command line.
         command.build();
         match self.out {
             None => Ok(print_out(&page(&command, MORE)?)?),
@@ -50,18 +51,18 @@ fn write_page(path: &Path, text: &str) -> Outcome {
     Ok(fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?)
 }
 
-/// The page of the configuration.
+/// Page of the configuration.
 fn configuration() -> String {
     let mut page = Roff::new();
     page.control("TH", ["node.toml", "5", "", concat!("fairlane-node ", env!("CARGO_PKG_VERSION"))]);
     page.control("SH", ["NAME"]).text([roman("node.toml - configuration of fairlane-node")]);
     page.control("SH", ["SYNOPSIS"]).text([italic("/etc/fairlane/node.toml")]);
     page.control("SH", ["DESCRIPTION"]).text([roman(
-        "A file of TOML. Absent keys have their default, an unknown key or a value out of range is an error. Times, \
+        "A TOML file. Absent keys have their default. An unknown key or a value out of range is an error. Times, \
          rates and sizes are strings with a unit, such as \"5 ms\", \"50 Mbit/s\" and \"30 kB\".",
     )]);
-    page.text([bold("fairlane-node check"), roman(" says what is wrong with a file, "), bold("fairlane-node attach")]);
-    page.text([roman("loads it, also while packets pass.")]);
+    page.text([bold("fairlane-node check"), roman(" reports errors in a file, "), bold("fairlane-node attach")]);
+    page.text([roman("loads it, also while packets are forwarded.")]);
     for section in sections() {
         add_section(&mut page, &section);
     }
@@ -69,7 +70,7 @@ fn configuration() -> String {
     page.text([roman("Configurations; every-key.toml has every key.")]);
     page.control("TP", [])
         .text([italic("/usr/share/doc/fairlane-node/howto")])
-        .text([roman("How to put a node to work.")]);
+        .text([roman("How-to guides for operators.")]);
     page.control("SH", ["SEE ALSO"]).text([
         bold("fairlane-node"),
         roman("(8), "),
@@ -94,7 +95,7 @@ fn add_section(page: &mut Roff, section: &Section) {
 
 /// The allowed range and the default of a key, printed after its name.
 fn values(key: &ParamSpec) -> String {
-    // A range or a default shows how it is written.
+    // A range or a default already shows the notation.
     let is_plain = key.choices.is_some() || key.kind == "text" || !key.min.is_null() || !key.default.is_null();
     let example = if is_plain { String::new() } else { format!(" such as {}", key.unit) };
     let bare = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_string);
@@ -119,12 +120,12 @@ fn write(command: &Command, more: &str, folder: &Path) -> Outcome {
 /// Arguments of `completions`.
 #[derive(Args)]
 pub struct Completions {
-    /// The shell
+    /// Shell to generate completions for
     shell: Shell,
 }
 
 impl Completions {
-    /// Prints them.
+    /// Prints the completions.
     pub fn run(self, mut command: Command) -> Outcome {
         let mut bytes = Vec::new();
         clap_complete::generate(self.shell, &mut command, "fairlane-node", &mut bytes);

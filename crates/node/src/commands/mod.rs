@@ -1,4 +1,4 @@
-//! The subcommands, and what they share.
+//! The subcommands and their shared functions.
 
 #[cfg(feature = "ebpf")]
 pub mod attach;
@@ -36,16 +36,16 @@ use std::error::Error;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// What a subcommand returns: a mistake is one line for the user.
+/// Result of a subcommand; an error is one line for the user.
 pub type Outcome = Result<(), Box<dyn Error>>;
 
-/// The state of what is attached, or one line that says that nothing is.
+/// State of the attached programs; an error if nothing is attached.
 #[cfg(feature = "ebpf")]
 fn attached(pin_path: &std::path::Path) -> Result<fairlane_node::kernel::Snapshot, Box<dyn Error>> {
     there(pin_path, fairlane_node::kernel::Snapshot::read(pin_path)?)
 }
 
-/// The same without users: its time does not depend on how many there are.
+/// The same without users: the time does not depend on their number.
 #[cfg(feature = "ebpf")]
 fn attached_without_users(pin_path: &std::path::Path) -> Result<fairlane_node::kernel::Snapshot, Box<dyn Error>> {
     there(pin_path, fairlane_node::kernel::Snapshot::without_users(pin_path)?)
@@ -56,20 +56,20 @@ fn there<T>(pin_path: &std::path::Path, snapshot: Option<T>) -> Result<T, Box<dy
     snapshot.ok_or_else(|| format!("nothing is attached: no pins in {}", pin_path.display()).into())
 }
 
-/// A user in a table: its name and what it is known by, if that is something else.
+/// Label of a user in a table: its name, followed by its key if they differ.
 #[cfg(feature = "ebpf")]
 fn label(names: &fairlane_node::names::Names, user: &fairlane_node::kernel::UserView) -> String {
     let (name, key) = (names.get(&user.key), user.key.to_string());
     if name == key { key } else { format!("{name} ({key})") }
 }
 
-/// Head of the column of marked packets, which is there if a port marks.
+/// Heading of the column of marked packets, which exists if a port marks.
 #[cfg(feature = "ebpf")]
 fn marked_title(snapshot: &fairlane_node::kernel::Snapshot) -> String {
     if marks(snapshot) { format!(" {:>9}", "marked") } else { String::new() }
 }
 
-/// Packets that a port marked in place of dropping them, in that column.
+/// Packets that a port marked instead of dropped, for that column.
 #[cfg(feature = "ebpf")]
 fn marked(snapshot: &fairlane_node::kernel::Snapshot, port: &fairlane_node::kernel::PortView) -> String {
     if marks(snapshot) { format!(" {:>9}", port.counts.marked) } else { String::new() }
@@ -80,7 +80,7 @@ fn marks(snapshot: &fairlane_node::kernel::Snapshot) -> bool {
     snapshot.ports.iter().any(|port| port.record.marks_ecn != 0)
 }
 
-/// Ports of a configuration that are not attached, since their interfaces are not there.
+/// Ports of a configuration that are not attached because their interfaces do not exist.
 #[cfg(feature = "ebpf")]
 fn absent<'a>(
     config: &'a fairlane_node::config::NodeConfig,
@@ -90,7 +90,7 @@ fn absent<'a>(
     config.ports.iter().map(|port| port.interface.as_str()).filter(|name| !is_there(name)).collect()
 }
 
-/// How many of something there are: `1 port`, `2 ports`.
+/// A number with its noun: `1 port`, `2 ports`.
 pub(crate) fn counted(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
@@ -100,8 +100,8 @@ fn duration(text: &str) -> Result<Time, String> {
     read_value("time", &Json::from(text), None).map_err(|error| error.problem)
 }
 
-/// Prints to standard output what does nothing to a terminal. A reader that has gone away is an error, for which `main`
-/// ends without a word.
+/// Prints to standard output, with control characters escaped. A closed output is an error, after which `main` ends
+/// silently.
 fn print_out(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(printable(text).as_bytes()).and_then(|()| out.flush())
@@ -112,13 +112,13 @@ fn warn(problem: &dyn Display) {
     complain("warning", problem);
 }
 
-/// Prints what is wrong in one line.
+/// Prints a problem on one line.
 pub(crate) fn complain(how: &str, problem: &dyn Display) {
     let problem = problem.to_string().replace('\n', "\\n");
     eprintln!("{how}: {}", printable(&problem));
 }
 
-/// The same of an error that may be several mistakes of a configuration, a line for each.
+/// Prints an error that may consist of several mistakes in a configuration, each on its own line.
 pub(crate) fn complain_all(how: &str, error: &(dyn Error + 'static)) {
     let of_config = match error.downcast_ref() {
         Some(LoadSubscribersError::Config(error)) => Some(error),
@@ -130,7 +130,7 @@ pub(crate) fn complain_all(how: &str, error: &(dyn Error + 'static)) {
     }
 }
 
-/// Prints a report. A reader that has gone away is no reason to stop.
+/// Prints a report. A closed output is ignored.
 fn print_line(report: &Json) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{}", printable(&report.to_string())).and_then(|()| out.flush());

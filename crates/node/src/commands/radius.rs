@@ -1,4 +1,4 @@
-//! `radius`: listens to RADIUS accounting, so that sessions of an access network become subscribers of the node.
+//! `radius`: listens to RADIUS accounting; sessions of an access network become subscribers of the node.
 
 use super::{Outcome, print_out, warn};
 use clap::Args;
@@ -13,28 +13,27 @@ use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Requests that are one change at most.
+/// Maximum number of requests in one change.
 const MOST_AT_ONCE: usize = 512;
 
-/// Shortest wait for a request, if there is something to be told.
+/// Minimum wait for a request while a report is pending.
 const LEAST_WAIT: Duration = Duration::from_millis(1);
 
 /// Arguments of `radius`.
 #[derive(Args)]
 pub struct Radius {
-    /// The configuration
+    /// Configuration file
     config: PathBuf,
-    /// File with the secret that servers share, without a line end that belongs to it
+    /// File with the shared secret of the RADIUS servers; a final line break is not part of it
     #[arg(long, value_name = "FILE")]
     secret: PathBuf,
     /// Address to listen on
     #[arg(long, default_value = "127.0.0.1:1813")]
     listen: SocketAddr,
-    /// Where requests may come from, a prefix or address; again for each of them
+    /// Prefix or address from which requests are accepted; repeat for several
     #[arg(long = "from", value_name = "PREFIX", default_values = ["127.0.0.0/8", "::1"], value_parser = prefix)]
     servers: Vec<Prefix>,
-    /// File for counters of requests, as the textfile collector of the node exporter reads it; written once a second at
-    /// most
+    /// File for counters of requests, for the textfile collector of the node exporter; written at most once a second
     #[arg(long, value_name = "FILE")]
     metrics: Option<PathBuf>,
 }
@@ -43,11 +42,11 @@ fn prefix(text: &str) -> Result<Prefix, String> {
     text.parse().map_err(|error: PrefixError| format!("must be a prefix such as 192.0.2.0/28, it {error}"))
 }
 
-/// A request, and who waits for the answer.
+/// A request and the address to answer.
 type Waiting = (Request, SocketAddr);
 
 impl Radius {
-    /// Listens until it is stopped.
+    /// Listens until stopped.
     pub fn run(self) -> Outcome {
         let named = |problem: &dyn std::fmt::Display| format!("--secret: {}: {problem}", self.secret.display());
         let secret = std::fs::read_to_string(&self.secret).map_err(|error| named(&error))?;
@@ -69,7 +68,7 @@ impl Radius {
             let requests = self.receive(&socket, secret, &mut tally)?;
             for (request, to) in apply(&mut live, &mut ended, &requests, &mut tally) {
                 if let Some(answer) = request.answer() {
-                    // A server that does not get it asks again.
+                    // A server that gets no answer repeats its request.
                     let _ = socket.send_to(&answer, to);
                 }
             }
@@ -77,7 +76,7 @@ impl Radius {
         }
     }
 
-    /// Says what became of requests, if it is time for that.
+    /// Reports the outcome of requests, if a report is due.
     fn tell(&self, tally: &mut Tally) {
         let Some((line, counters)) = tally.tell(Instant::now()) else { return };
         if !line.is_empty() {
@@ -88,11 +87,11 @@ impl Radius {
         }
     }
 
-    /// What waits, or comes first; nothing if there is something to be told before.
+    /// Returns pending requests, or waits for the next one. Returns none if a report is due first.
     fn receive(&self, socket: &UdpSocket, secret: &[u8], tally: &mut Tally) -> std::io::Result<Vec<Waiting>> {
         let mut requests = Vec::new();
         let mut bytes = [0; MOST_BYTES];
-        // A time of zero would be none.
+        // A timeout of zero would mean none.
         socket.set_read_timeout(tally.due_in(Instant::now()).map(|time| time.max(LEAST_WAIT)))?;
         socket.set_nonblocking(false)?;
         for number in 0..MOST_AT_ONCE {
@@ -122,7 +121,7 @@ impl Radius {
     }
 }
 
-/// Writes a file aside, and puts it in its place.
+/// Writes a temporary file and renames it.
 fn write(path: &Path, text: &str) -> Result<(), String> {
     let aside = path.with_extension("part");
     std::fs::write(&aside, text)
@@ -130,7 +129,8 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
         .map_err(|error| format!("--metrics: {}: {error}", path.display()))
 }
 
-/// Makes the changes of requests. Returns those that were kept, which are to be answered (RFC 2866, 2).
+/// Applies the changes of requests. Returns the requests that were stored, which must be answered (RFC 2866, section
+/// 2).
 fn apply<'a>(live: &mut Live, ended: &mut Ended, requests: &'a [Waiting], tally: &mut Tally) -> Vec<&'a Waiting> {
     let events: Vec<&Event> = requests.iter().map(|(request, _)| &request.event).collect();
     let (mut refused, mut ends) = (Vec::new(), HashMap::new());
@@ -141,7 +141,7 @@ fn apply<'a>(live: &mut Live, ended: &mut Ended, requests: &'a [Waiting], tally:
     });
     match changed {
         Ok(_) => ended.extend(ends),
-        // What no single request is to blame for, such as a table without room for all, may have room for some.
+        // If the whole batch fails, such as for a full table, some of its requests may still fit.
         Err(error) if requests.len() > 1 && !is_of_the_disk(&error) => {
             let (first, last) = requests.split_at(requests.len() / 2);
             let mut kept = apply(live, ended, first, tally);

@@ -24,19 +24,19 @@ pub struct Send {
         value_parser = clap::value_parser!(u16).range(PayloadHeader::BYTES as i64..=65_507)
     )]
     payload: u16,
-    /// Gaps between packets: "cbr" or "poisson"
+    /// Gaps between packets: "cbr" (constant) or "poisson" (exponential)
     #[arg(long, default_value = "cbr", value_parser = gaps)]
     gaps: Gaps,
-    /// Width by which a constant gap differs, in gaps, 0 to 2
+    /// Width of the uniform jitter of constant gaps, as a multiple of the gap, 0 to 2
     #[arg(long, default_value_t = 0.0, value_parser = jitter)]
     jitter: f64,
-    /// Ends after this time, such as "10 s"; otherwise at SIGINT or SIGTERM
+    /// End after this time, such as "10 s" [default: at SIGINT or SIGTERM]
     #[arg(long, value_parser = duration)]
     time: Option<Time>,
-    /// Seed of the gaps
+    /// Seed of the random gaps
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Number that the packets carry
+    /// Stream number carried by the packets
     #[arg(long, default_value_t = 0)]
     stream: u32,
 }

@@ -1,4 +1,4 @@
-//! `sink`: receives what `send` sends.
+//! `sink`: receives the packets of `send`.
 
 use super::{Outcome, duration, print_line};
 use clap::Args;
@@ -11,14 +11,14 @@ use std::net::SocketAddr;
 pub struct Sink {
     /// Address and port to receive at, such as 0.0.0.0:9000
     address: SocketAddr,
-    /// Ends after this time, such as "10 s"; otherwise at SIGINT or SIGTERM
+    /// End after this time, such as "10 s" [default: at SIGINT or SIGTERM]
     #[arg(long, value_parser = duration)]
     time: Option<Time>,
 }
 
 impl Sink {
-    /// Receives; prints a line of JSON when it is ready, at every SIGUSR1 and at the end, the latter about the time
-    /// since the one before.
+    /// Receives. Prints a line of JSON when it is ready, at every SIGUSR1 and at the end. Each report covers the time
+    /// since the previous one.
     pub fn run(self) -> Outcome {
         sink::receive(self.address, self.time, print_line)?;
         Ok(())

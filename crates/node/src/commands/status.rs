@@ -1,4 +1,4 @@
-//! `status`: what is attached, and what it has done.
+//! `status`: attached ports and their counters.
 
 use super::{Outcome, absent, attached, attached_without_users, counted, label, marked, marked_title, print_out};
 use clap::Args;
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 /// Arguments of `status`.
 #[derive(Args)]
 pub struct Status {
-    /// The configuration; names of users and absent ports are from here
+    /// Configuration file: names of users, absent ports
     config: PathBuf,
-    /// Most users shown, those with most bytes, then drops; all of them in JSON if left out. With 0 they are not even
-    /// read
+    /// Maximum number of users shown, ordered by bytes, then drops [default: 20, or all with --json]. With 0, users are
+    /// not read
     #[arg(long)]
     users: Option<usize>,
     /// Print JSON
@@ -23,7 +23,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Prints the state; a node that is not attached is an error.
+    /// Prints the state. It is an error if nothing is attached.
     pub fn run(self) -> Outcome {
         let reads_users = self.users != Some(0);
         let config =
@@ -51,14 +51,14 @@ impl Status {
     }
 }
 
-/// Users in a table for people, unless they ask for more.
+/// Default number of users in a table.
 const MOST_USERS: usize = 20;
 
-/// Packets that an AQM dropped, counted in two ways.
+/// Packets that an AQM dropped, counted by ports and by users.
 struct Drops {
-    /// By the ports that dropped them.
+    /// Sum over ports.
     ports: u64,
-    /// By the users whose they were, if those were read.
+    /// Sum over users, if they were read.
     users: Option<u64>,
 }
 
@@ -131,7 +131,7 @@ fn neighbour(neighbour: &Neighbour) -> Json {
     json!({"mac": neighbour.to_string(), "reads": neighbour.waits_s.is_none(), "waits_seconds": neighbour.waits_s})
 }
 
-/// A line for each port that writes labels, or takes them off without saying so.
+/// A line for each port that writes labels, or that strips them without announcing it.
 fn labels(snapshot: &Snapshot) -> String {
     let lines = snapshot.ports.iter().flat_map(|port| {
         let silent = port.is_silent.then(|| SILENT.to_string());

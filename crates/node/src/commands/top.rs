@@ -1,4 +1,4 @@
-//! `top`: users and ports on the terminal, drawn anew at an interval. Ctrl-C ends it.
+//! `top`: live tables of users and ports on the terminal. Ctrl-C ends it.
 
 use super::{Outcome, attached, counted, label, marked, marked_title};
 use clap::Args;
@@ -16,15 +16,15 @@ use std::time::{Duration, Instant};
 /// Arguments of `top`.
 #[derive(Args)]
 pub struct Top {
-    /// The configuration; names of users are from here
+    /// Configuration file: names of users
     config: PathBuf,
-    /// Seconds between two looks
+    /// Seconds between updates
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     interval: f64,
-    /// Looks until it ends; without it, until interrupted
+    /// Number of updates [default: until interrupted]
     #[arg(long)]
     turns: Option<u32>,
-    /// Most users shown, the fastest first
+    /// Maximum number of users shown, the fastest first
     #[arg(long, default_value_t = 20)]
     users: usize,
 }
@@ -35,7 +35,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl Top {
-    /// Draws until it is stopped.
+    /// Updates the tables until stopped.
     pub fn run(self) -> Outcome {
         let config = subscribers::load(&self.config)?;
         let names = Names::of(&config);
@@ -48,7 +48,7 @@ impl Top {
             at = Instant::now();
             let mut out = io::stdout().lock();
             if out.is_terminal() {
-                // Home, and clear to the end of the screen.
+                // Move the cursor home and clear the screen.
                 write!(out, "\x1b[H\x1b[J")?;
             }
             write!(out, "{}", printable(&view(&before, &now, elapsed, self.users, &names)))?;
@@ -90,7 +90,7 @@ fn view(before: &Snapshot, now: &Snapshot, elapsed: Duration, most_users: usize,
     let mut users: Vec<_> = now
         .users
         .iter()
-        // A user that was forgotten and came back has fewer bytes than before.
+        // A user that was removed and added again has fewer bytes than before.
         .map(|user| (user.state.bytes.saturating_sub(earlier.get(&user.key).copied().unwrap_or(0)), user))
         .collect();
     users.sort_by_key(|(bytes, user)| (std::cmp::Reverse(*bytes), user.key));

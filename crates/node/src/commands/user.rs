@@ -1,4 +1,4 @@
-//! `user`: subscribers of a running node, added, changed, removed, listed, imported.
+//! `user`: adds, changes, removes, lists and imports subscribers of a running node.
 
 use super::{Outcome, counted, print_out, warn};
 use clap::{Args, Subcommand};
@@ -16,13 +16,13 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// Lines of standard input that are one change at most; a file is one change.
+/// Maximum number of lines of standard input in one change; a file is one change.
 const MOST_AT_ONCE: usize = 1024;
 
-/// What those have who keep what RADIUS told of them, and nothing else.
+/// Suffix for subscribers that keep only their RADIUS sessions.
 const WITH_SESSIONS: &str = "with their sessions";
 
-/// Bytes of a stream that are read at once.
+/// Bytes read from a stream at a time.
 const READ_BYTES: usize = 1 << 18;
 
 /// Arguments of `user`.
@@ -32,55 +32,55 @@ pub struct UserCommand {
     verb: Verb,
 }
 
-/// What to do.
+/// Subcommands.
 #[derive(Subcommand)]
 enum Verb {
     /// Add a subscriber
     Add(Named),
-    /// Change what is given of a subscriber
+    /// Change some keys of a subscriber
     Set(Named),
     /// Remove subscribers
     Remove {
-        /// The configuration
+        /// Configuration file
         config: PathBuf,
-        /// Their names
+        /// Names of the subscribers
         #[arg(required = true)]
         names: Vec<String>,
     },
     /// List subscribers
     List {
-        /// The configuration
+        /// Configuration file
         config: PathBuf,
-        /// Print JSON, a subscriber a line, as `apply` reads it
+        /// Print JSON, one subscriber per line, in the format of `apply`
         #[arg(long)]
         json: bool,
     },
-    /// Read a list: plain CSV, ShapedDevices.csv of LibreQoS, or what `list --json` prints
+    /// Import a list: plain CSV, ShapedDevices.csv of LibreQoS, or output of `list --json`
     Import(Import),
-    /// Make changes that come as lines of JSON, {"put": {"name": ..., "user": {...}}} or {"remove": ...}
+    /// Apply changes given as lines of JSON: {"put": {"name": ..., "user": {...}}} or {"remove": ...}
     Apply {
-        /// The configuration
+        /// Configuration file
         config: PathBuf,
-        /// The file, "-" for standard input
+        /// File to read, "-" for standard input
         #[arg(default_value = "-")]
         file: PathBuf,
     },
 }
 
-/// A subscriber of the command line.
+/// A subscriber given on the command line.
 #[derive(Args)]
 struct Named {
-    /// The configuration
+    /// Configuration file
     config: PathBuf,
-    /// Its name
+    /// Name of the subscriber
     name: String,
-    /// A prefix or address; again for each of them
+    /// Prefix or address; repeat for several
     #[arg(long = "prefix", value_name = "PREFIX")]
     prefixes: Vec<String>,
-    /// Another key of [[users]], such as vlan=7 or "reference_rate=20 kbit/s"; again for each of them
+    /// Another key of [[users]], such as vlan=7 or "reference_rate=20 kbit/s"; repeat for several
     #[arg(long = "key", value_name = "KEY=VALUE", value_parser = key_value)]
     keys: Vec<(String, Json)>,
-    /// Where it is attached, such as Site_1/AP_A
+    /// Site of the subscriber, such as Site_1/AP_A
     #[arg(long)]
     site: Option<String>,
 }
@@ -88,29 +88,29 @@ struct Named {
 /// Arguments of `user import`.
 #[derive(Args)]
 struct Import {
-    /// The configuration
+    /// Configuration file
     config: PathBuf,
-    /// The list
+    /// List to import
     list: PathBuf,
     /// network.json of LibreQoS, in which each parent is looked up
     #[arg(long, value_name = "FILE")]
     network: Option<PathBuf>,
-    /// Reference rate for each Mbit/s of "Download Max Mbps"; without it all have that of the default user
+    /// Reference rate per Mbit/s of "Download Max Mbps" [default: all have the reference rate of the default user]
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate_per_mbps: Option<BitRate>,
-    /// Remove who is not in the list, but for what RADIUS told: sessions stay; more than half of all only with --force
+    /// Remove subscribers that are not in the list. Keeps RADIUS sessions. Removing more than half requires --force
     #[arg(long)]
     replace: bool,
-    /// Let --replace take from more than half of all what was given
+    /// Let --replace change more than half of the subscribers
     #[arg(long, requires = "replace")]
     force: bool,
-    /// Let --replace end the sessions of those who are not in the list, too
+    /// Let --replace also end RADIUS sessions of subscribers that are not in the list
     #[arg(long, requires = "replace")]
     end_sessions: bool,
-    /// Say what would be done, and change nothing
+    /// Print what would be done without changing anything
     #[arg(long)]
     dry_run: bool,
-    /// Pass over circuits of LibreQoS without an address, in place of an error
+    /// Skip LibreQoS circuits without an address instead of failing
     #[arg(long)]
     skip_without_address: bool,
 }
@@ -119,14 +119,14 @@ fn rate(text: &str) -> Result<BitRate, String> {
     read_value("rate", &json!(text), Some((json!("1 bit/s"), json!("1 Tbit/s")))).map_err(|error| error.problem)
 }
 
-/// Numbers stay numbers, all else is text.
+/// Numbers become JSON numbers, everything else becomes text.
 fn key_value(text: &str) -> Result<(String, Json), String> {
     let (key, value) = text.split_once('=').ok_or("must be KEY=VALUE such as vlan=7")?;
     Ok((key.trim().into(), value.trim().parse::<u64>().map_or_else(|_| value.trim().into(), Json::from)))
 }
 
 impl Named {
-    /// Into a subscriber; what is not given stays.
+    /// Merges the given keys into a subscriber.
     fn merge(self, subscriber: &mut Subscriber) {
         if !self.prefixes.is_empty() {
             subscriber.user.insert("prefix".into(), self.prefixes.into());
@@ -137,7 +137,7 @@ impl Named {
 }
 
 impl UserCommand {
-    /// Does it.
+    /// Runs the subcommand.
     pub fn run(self) -> Outcome {
         match self.verb {
             Verb::Add(named) => add(named),
@@ -150,7 +150,7 @@ impl UserCommand {
     }
 }
 
-/// The subscribers; what of them cannot be used is told.
+/// Opens the subscribers and warns about unusable ones.
 fn open(config: &Path) -> Result<Live, Box<dyn Error>> {
     let mut live = Live::open(config)?;
     live.take_problems().iter().for_each(|problem| warn(problem));
@@ -162,7 +162,7 @@ fn add(named: Named) -> Outcome {
     let name = named.name.clone();
     let changed = live.change(|live| {
         if live.subscribers().contains_key(&named.name) {
-            return Err(ChangeError::Asked(format!("user \"{}\": is there already; use set", named.name)));
+            return Err(ChangeError::Asked(format!("user \"{}\": exists already; use `user set`", named.name)));
         }
         let mut subscriber = Subscriber { name: named.name.clone(), ..Subscriber::default() };
         named.merge(&mut subscriber);
@@ -182,10 +182,10 @@ fn set(named: Named) -> Outcome {
     tell(&format!("set \"{name}\"{}", metered_when(&live, &name)), changed)
 }
 
-/// What to say of somebody whose keys wait for a session.
+/// Suffix for a subscriber whose keys take effect with its next session.
 fn metered_when(live: &Live, name: &str) -> &'static str {
     match live.subscribers().get(name).map(|subscriber| subscriber.user(&UserParams::default())) {
-        Some(Ok(None)) => "; it has no prefix, and is metered while a RADIUS session gives it one",
+        Some(Ok(None)) => "; it has no prefix and is metered only during RADIUS sessions",
         _ => "",
     }
 }
@@ -222,7 +222,7 @@ fn list(config: &Path, json: bool) -> Outcome {
     Ok(print_out(&text)?)
 }
 
-/// A value without the marks of JSON.
+/// A value without JSON's quotes and brackets.
 fn plain(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
@@ -239,7 +239,7 @@ impl Import {
         let make = |live: &Live| {
             let changes = self.changes(live, &mut list)?;
             counts = counts_of(&changes, &list);
-            // What is not possible is told as well.
+            // Impossible values are reported as well.
             if self.dry_run { live.try_out(&changes).map(|()| Vec::new()) } else { Ok(changes) }
         };
         let changed = live.replace(make);
@@ -269,7 +269,7 @@ impl Import {
         Ok(list)
     }
 
-    /// What differs from the list, whose subscribers it takes: there may be a million.
+    /// Differences from the list. Takes the subscribers out of `list`: there may be a million.
     fn changes(&self, live: &Live, list: &mut List) -> Result<Vec<Change>, ChangeError> {
         let mut changes = if self.replace { self.gone(live, list)? } else { Vec::new() };
         for mut subscriber in std::mem::take(&mut list.subscribers) {
@@ -282,7 +282,7 @@ impl Import {
         Ok(changes)
     }
 
-    /// What becomes of those who are not in the list: of whom RADIUS told, sessions are left.
+    /// Changes of subscribers that are missing from the list; RADIUS sessions are kept.
     fn gone(&self, live: &Live, list: &List) -> Result<Vec<Change>, ChangeError> {
         let replaceable = live.subscribers().values().filter(|there| self.end_sessions || there.is_given());
         let (here, gone): (Vec<_>, Vec<_>) = replaceable.partition(|there| list.lines.contains_key(&there.name));
@@ -296,7 +296,7 @@ impl Import {
         if is_much && !self.force { Err(self.too_much(&gone, all)) } else { Ok(gone) }
     }
 
-    /// Why the changes of those who are not in the list, of `all` whom it is about, are not made.
+    /// Error for removing more than half of `all` subscribers.
     fn too_much(&self, gone: &[Change], all: usize) -> ChangeError {
         let (list, all) = (self.list.display(), counted(all, "subscriber"));
         let removed = removed_of(gone);
@@ -304,12 +304,10 @@ impl Import {
             0 => ", more than half".into(),
             left => format!(" and leave {left} {WITH_SESSIONS}, more than half together"),
         };
-        ChangeError::Asked(format!(
-            "{list}: --replace would remove {removed} of {all}{more}; if that is meant add --force"
-        ))
+        ChangeError::Asked(format!("{list}: --replace would remove {removed} of {all}{more}; to do so, add --force"))
     }
 
-    /// A problem, with the lines that it is about.
+    /// An error with its line in the list.
     fn place_of(&self, error: &ChangeError, list: &List) -> String {
         let line = |name: &str| list.lines.get(name);
         let Some(at) = error.user().and_then(line) else { return error.to_string() };
@@ -325,7 +323,7 @@ fn removed_of(changes: &[Change]) -> usize {
     changes.iter().filter(|change| matches!(change, Change::Remove(_))).count()
 }
 
-/// How many changes there are of each kind, and what was passed over.
+/// Counts of each kind of change, and of skipped entries.
 fn counts_of(changes: &[Change], list: &List) -> String {
     let removed = removed_of(changes);
     let put = changes.iter().filter(|change| list.lines.contains_key(change.name())).count();
@@ -339,13 +337,13 @@ fn counts_of(changes: &[Change], list: &List) -> String {
     let text = |count, what: &str| if count == 0 { String::new() } else { format!(", {count} {what}") };
     format!(
         "{put} new or changed, {removed} removed{}{}{}",
-        text(changes.iter().filter(waits).count(), "metered while a RADIUS session gives them a prefix"),
+        text(changes.iter().filter(waits).count(), "metered only during RADIUS sessions"),
         text(left, &format!("left {WITH_SESSIONS}")),
-        text(list.skipped, "without an address passed over")
+        text(list.skipped, "skipped without an address")
     )
 }
 
-/// Makes the changes of a stream as they come; what came together is one change.
+/// Applies the changes of a stream as they arrive. Lines that arrive together form one change.
 fn apply(config: &Path, file: &Path) -> Outcome {
     let is_stdin = file == Path::new("-");
     let name = if is_stdin { "standard input".into() } else { file.display().to_string() };
@@ -379,21 +377,22 @@ fn apply(config: &Path, file: &Path) -> Outcome {
     }
 }
 
-/// Lines that came together.
+/// Lines that arrived together.
 #[derive(Default)]
 struct Batch {
     changes: Vec<Change>,
-    /// Numbers of the line before the first one, and of the last one.
+    /// Number of the line before the first one.
     before: usize,
     last: usize,
-    /// The last line of each name.
+    /// Last line of each name.
     line_of: HashMap<String, usize>,
-    /// A line that cannot be read, and why.
+    /// An unreadable line, with the reason.
     problem: Option<(usize, String)>,
 }
 
 impl Batch {
-    /// Reads up to `most` lines after the line `before`; of a stream those that are there, and waits for one.
+    /// Reads up to `most` lines after line `before`. From a stream, reads the available lines but waits for at least
+    /// one.
     fn read(input: &mut BufReader<Box<dyn Read>>, before: usize, most: usize) -> Self {
         let mut batch = Self { before, last: before, ..Self::default() };
         let mut line = Vec::new();
@@ -425,7 +424,7 @@ impl Batch {
         }
     }
 
-    /// What became of the other lines when one was not possible.
+    /// Describes what happened to the other lines when one failed.
     fn fate(&self) -> String {
         let first = self.before + 1;
         let these = if first == self.last {
@@ -442,6 +441,6 @@ impl Batch {
 }
 
 fn tell(what: &str, changed: Changed) -> Outcome {
-    let when = if changed.is_live { "" } else { "; nothing is attached, the next attach loads it" };
+    let when = if changed.is_live { "" } else { "; nothing is attached: takes effect at the next attach" };
     Ok(print_out(&format!("{what}{when}\n"))?)
 }

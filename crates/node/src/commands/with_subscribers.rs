@@ -1,5 +1,4 @@
-//! A configuration and the subscribers that are kept beside it go to the kernel together: for `attach`, and for what
-//! follows.
+//! Sends a configuration and its stored subscribers to the kernel together, for `attach` and later changes.
 
 use super::{counted, warn};
 use fairlane_node::config::NodeConfig;
@@ -8,7 +7,7 @@ use fairlane_node::subscribers::{self, store};
 use std::error::Error;
 use std::path::Path;
 
-/// How many ports are attached, of how many if that is not all.
+/// Number of attached ports, with the total if some are missing.
 pub(super) fn ports_in_words(attached: &Attached) -> String {
     let (present, absent) = (attached.present.len(), attached.absent.len());
     match absent {
@@ -17,8 +16,7 @@ pub(super) fn ports_in_words(attached: &Attached) -> String {
     }
 }
 
-/// Attaches the configuration that was read from `path` with all subscribers, whom nobody changes meanwhile. Returns
-/// both together as well.
+/// Attaches the configuration read from `path` with all subscribers, which are locked meanwhile. Returns both combined.
 pub(super) fn attach(config: &NodeConfig, path: &Path) -> Result<(Attached, NodeConfig), Box<dyn Error>> {
     let folder = config.state_folder();
     let held = store::hold(&folder)?;
