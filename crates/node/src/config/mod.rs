@@ -32,9 +32,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 choices! {
-    /// Where the programs are attached.
+    /// Hook at which the programs are attached.
     pub enum Hook {
-        /// TCX where the kernel has it (Linux 6.6), or else clsact.
+        /// TCX if the kernel has it (Linux 6.6), otherwise clsact.
         Auto = "auto",
         /// Filters of the qdisc clsact.
         Clsact = "clsact",
@@ -42,33 +42,34 @@ choices! {
 }
 
 choices! {
-    /// What labels say and ports decide by; the same on all nodes of a domain.
+    /// Quantity that labels carry and ports decide by; the same on all nodes of a domain.
     pub enum NodeScheme {
         /// The activity of ABC.
         Abc = "abc",
-        /// The rate of CSFQ, over the reference rate.
+        /// The rate of CSFQ, relative to the reference rate.
         Csfq = "csfq",
     }
 }
 
 params! {
-    /// What concerns the node as a whole.
+    /// Settings of the whole node.
     pub struct NodeParams {
-        /// Folder on a BPF file system where maps and programs stay while the tool is not running.
+        /// Folder on a BPF file system that holds maps and programs while the tool is not running.
         pin_path: String = "/sys/fs/bpf/fairlane", source "our choice";
-        /// Where the programs are attached.
+        /// Hook at which the programs are attached.
         hook: Hook = "auto", source "our choice";
-        /// Bits of the mark of a packet that labels use within the node; the others are left to other programs.
+        /// Bits of the packet mark that labels use within the node; other programs may use the other bits.
         mark_mask: MarkMask = "0xffff0000", source "our choice";
-        /// Folder where subscribers are kept that come and go while the node runs.
+        /// Folder of the subscribers that are added and removed while the node runs.
         state_path: String = "/var/lib/fairlane", source "our choice";
     }
 }
 
 params! {
-    /// What labels say; the other keys of the marker are those of its scheme.
+    /// Quantity that labels carry; the other keys of the marker are those of its scheme.
     pub struct MarkerParams {
-        /// What labels say and ports decide by; the same on all nodes of a domain, as are the other keys of the marker.
+        /// Quantity that labels carry and ports decide by. All keys of the marker must be the same on all nodes of a
+        /// domain.
         scheme: NodeScheme = "abc", source "our choice";
     }
 }

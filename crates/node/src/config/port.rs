@@ -9,69 +9,69 @@ use fairlane_schemes::queue::queue_threshold::QueueThreshold;
 use fairlane_schemes::{choices, params};
 
 choices! {
-    /// What happens to packets that come in.
+    /// Treatment of packets that arrive at a port.
     pub enum Arrivals {
-        /// Nothing.
+        /// None.
         None = "none",
-        /// Labels are stripped, users metered: the edge of the domain.
+        /// Edge of the domain: labels are stripped and users are metered.
         Meter = "meter",
-        /// Labels are believed: a link within the domain.
+        /// Link within the domain: labels are trusted.
         Trusted = "trusted",
     }
 }
 
 choices! {
-    /// Whose packets are those that come in.
+    /// Address that identifies the user of an arriving packet.
     pub enum UserIs {
-        /// Of who sends them: a port towards users, upload.
+        /// Source address: a port towards users, upload.
         Source = "source",
-        /// Of who receives them: a port towards the Internet, download.
+        /// Destination address: a port towards the Internet, download.
         Destination = "destination",
     }
 }
 
 choices! {
-    /// What decides on packets that go out.
+    /// Decision on packets that leave a port.
     pub enum QueueScheme {
-        /// The qdisc alone, when it is full.
+        /// Only the qdisc drops, when it is full.
         DropTail = "droptail",
         /// The activity AQM.
         Abc = "abc",
-        /// CSFQ, if that is the scheme of the marker.
+        /// CSFQ, if it is the scheme of the marker.
         Csfq = "csfq",
     }
 }
 
 choices! {
-    /// What carries the label on the link of the port.
+    /// Encoding of the label on the link of a port.
     pub enum Carrier {
-        /// Nothing: the label stays in the node, as the mark of the packet.
+        /// No encoding: the label stays in the node, in the packet mark.
         None = "none",
         /// An 802.1ad tag.
         Tag = "802.1ad",
-        /// A hop-by-hop option; packets that are not IPv6 have no label on the link.
+        /// An IPv6 hop-by-hop option; other packets have no label on the link.
         Ipv6Option = "ipv6_option",
-        /// A shim of 8 bytes above Ethernet; all neighbours on the link are nodes.
+        /// A shim of 8 bytes after the Ethernet header; all neighbours on the link must be nodes.
         Shim = "shim",
     }
 }
 
 choices! {
-    /// How a port knows that the far end of its link takes labels off.
+    /// Source of the assurance that the far end of a link strips labels.
     pub enum FarEnd {
-        /// The far end says so on the link; until then, labels wait.
+        /// The far end announces it on the link; until then, no labels are written.
         Announced = "announced",
-        /// The operator says so: labels are always written.
+        /// The operator asserts it: labels are always written.
         Reads = "reads",
     }
 }
 
 choices! {
-    /// Which queue the AQM reads.
+    /// Queue that the AQM reads.
     pub enum BacklogSource {
         /// The root qdisc of the port.
         Qdisc = "qdisc",
-        /// A virtual one, drained at `rate`, for bottlenecks that the kernel does not see.
+        /// A virtual queue, drained at `rate`, for bottlenecks outside the kernel.
         Virtual = "virtual",
     }
 }
@@ -80,37 +80,38 @@ choices! {
 pub(super) const INTERFACE_DOC: &str = "Name of the network interface; required.";
 
 params! {
-    /// A port, apart from its queue.
+    /// A port, except its queue.
     pub struct PortParams {
-        /// What happens to packets that come in.
+        /// Treatment of arriving packets.
         arrivals: Arrivals = "none", source "our choice";
-        /// Whose packets are those that come in, if they are metered.
+        /// Address that identifies the user of arriving packets, if they are metered.
         user_is: UserIs = "source", source "our choice";
-        /// Most meters of addresses that come in here at a time; without it an equal part of users_table.limit.
+        /// Maximum number of meters for addresses that arrive at this port; default: an equal part of
+        /// users_table.limit.
         address_limit: Option<u32> = null, in 1..=1048576, source "our choice";
-        /// What carries the label on the link of the port.
+        /// Encoding of the label on the link.
         carrier: Carrier = "none", source "our choice";
-        /// How the port knows that the far end takes labels off; of no effect with carrier "none" or "ipv6_option".
+        /// Source of the assurance that the far end strips labels; has no effect with carrier "none" or "ipv6_option".
         far_end: FarEnd = "announced", source "our choice";
-        /// Rate of the link; thresholds in time and the virtual queue need it.
+        /// Rate of the link; needed by thresholds in time and by the virtual queue.
         rate: Option<BitRate> = null, in "1 kbit/s"..="1 Tbit/s", symbol "C_b", source "our choice";
-        /// Rate up to which control traffic passes the AQM; "0 bit/s": none does.
+        /// Rate up to which control traffic bypasses the AQM; "0 bit/s": none does.
         control_rate: BitRate = "1 Mbit/s", in "0 bit/s"..="1 Tbit/s", source "our choice";
-        /// Class of the qdisc for best effort, such as "1:20".
+        /// Qdisc class of best-effort packets, such as "1:20".
         qdisc_class_be: Option<String> = null, source "our choice";
-        /// Class of the qdisc for expedited packets, such as "1:10".
+        /// Qdisc class of expedited packets, such as "1:10".
         qdisc_class_ef: Option<String> = null, source "our choice";
     }
 }
 
 params! {
-    /// The queue of a port, apart from the parameters of its scheme.
+    /// The queue of a port, except the parameters of its scheme.
     pub struct QueueParams {
-        /// What decides on packets that go out.
+        /// Decision on packets that leave.
         scheme: QueueScheme = "droptail", source "our choice";
-        /// Which queue the AQM reads.
+        /// Queue that the AQM reads.
         backlog: BacklogSource = "qdisc", source "our choice";
-        /// Most that may wait, tested after the AQM; without it the qdisc alone drops at its own limit.
+        /// Maximum queue, tested after the AQM; without it only the qdisc's own limit applies.
         limit: Option<QueueLimit> = null, in "1 packets"..="16777216 packets", symbol "Q_max", source "abc2018 Table 1";
     }
 }

@@ -9,23 +9,23 @@ use std::fmt;
 use std::sync::LazyLock;
 
 choices! {
-    /// Which class a user's packets are in.
+    /// Traffic class of a user's packets.
     pub enum ClassRule {
         /// All are best effort.
         BestEffort = "BE",
         /// All are expedited.
         Expedited = "EF",
-        /// Those with DSCP EF (46) are expedited.
+        /// Packets with DSCP EF (46) are expedited, others are best effort.
         Dscp = "dscp",
     }
 }
 
 choices! {
-    /// What has a meter of its own.
+    /// Unit that is metered.
     pub enum MeterOf {
         /// The prefix as a whole.
         Prefix = "prefix",
-        /// Each address in it, with the whole reference rate each.
+        /// Each address in the prefix, each with the whole reference rate.
         Address = "address",
     }
 }
@@ -33,13 +33,13 @@ choices! {
 params! {
     /// Rate and class of a user.
     pub struct UserParams {
-        /// The rate that has activity 0.
+        /// Rate at which activity is 0.
         reference_rate: BitRate = "10 kbit/s", in "1 kbit/s"..="1 Tbit/s", symbol "R_r", source "abc2018 Table 1";
-        /// Which class the packets are in.
+        /// Traffic class of the packets.
         traffic_class: ClassRule = "BE", source "abc2018 III-D";
-        /// What has a meter of its own.
+        /// Unit that is metered.
         meter_of: MeterOf = "prefix", source "our choice";
-        /// Most meters of addresses at a time, if each has one; without it only users_table.limit bounds them.
+        /// Maximum number of per-address meters at a time; without it only users_table.limit bounds them.
         address_limit: Option<u32> = null, in 1..=1048576, source "our choice";
     }
 }
@@ -47,32 +47,32 @@ params! {
 params! {
     /// The table of meters.
     pub struct UserTableParams {
-        /// Meters of addresses at a time; further addresses share one meter, which is nobody else's.
+        /// Maximum number of per-address meters at a time; further addresses share one extra meter.
         limit: u32 = 65536, in 1..=1048576, source "our choice";
-        /// Places for configured users, which addresses never take; without it twice as many as there are at attach.
+        /// Table entries reserved for configured users; default: twice the number of users at attach.
         configured: Option<u32> = null, in 1..=1048576, source "our choice";
-        /// A meter that has seen nothing for so long makes room; at least 10 memories, when e^-10 of it is left.
+        /// A meter that has been idle for this time may be replaced; at least 10 memories, after which e^-10 of its
+        /// value is left.
         timeout: Time = "60 s", in "10 ms"..="24 h", source "our choice";
     }
 }
 
 params! {
-    /// What a user is known by, besides prefixes, and its name.
+    /// Identifiers of a user, besides prefixes, and its name.
     pub struct UserKeys {
-        /// Name in reports; without it the first of what the user is known by.
+        /// Name in reports; default: the first identifier of the user.
         name: Option<String> = null, source "our choice";
         /// Outermost 802.1Q tag of its packets.
         vlan: Option<u32> = null, in 1..=4094, source "our choice";
-        /// Outer of two tags, 802.1Q, 802.1ad or 0x9100; without c_vlan also a single tag of 802.1ad.
+        /// Outer of two tags, 802.1Q, 802.1ad or 0x9100; without c_vlan also a single 802.1ad tag.
         s_vlan: Option<u32> = null, in 1..=4094, source "our choice";
         /// Inner of two tags; needs s_vlan.
         c_vlan: Option<u32> = null, in 1..=4094, source "our choice";
         /// Number of a PPPoE session.
         pppoe_session: Option<u32> = null, in 1..=65534, source "our choice";
-        /// Number of a tunnel, as the kernel's tunnel interfaces in external mode give it: VNI, GRE key.
+        /// Tunnel number as reported by the kernel's tunnel interfaces in external mode: VNI or GRE key.
         tunnel: Option<u32> = null, in 0..=4294967295, source "our choice";
-        /// Mark of its packets from an earlier program: value and mask, all bits without a mask. In the configuration
-        /// only.
+        /// Packet mark set by an earlier program: value and mask, all bits without a mask. In the configuration only.
         mark: Option<MarkMatch> = null, source "our choice";
     }
 }

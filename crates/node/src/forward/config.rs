@@ -16,11 +16,11 @@ use std::path::Path;
 use std::str::FromStr;
 
 choices! {
-    /// How frames get in and out.
+    /// Input and output of frames.
     pub enum PacketIo {
-        /// Copies of what the interface receives, through a ring; the kernel's own stack sees the frames as well.
+        /// Copies of received frames from a packet socket's ring; the kernel's own stack sees the frames as well.
         Packet = "af-packet",
-        /// What the interface receives, taken from the driver by a program at XDP: nobody else sees it.
+        /// Frames taken from the driver by an XDP program; the kernel's stack does not see them.
         Xdp = "af-xdp",
     }
 }
@@ -29,19 +29,19 @@ choices! {
 const LONGEST_WITH_XDP: u64 = 3832;
 
 params! {
-    /// What concerns the forwarder as a whole.
+    /// Settings of the whole forwarder.
     pub struct ForwardParams {
-        /// How frames get in and out; AF_XDP needs the kernel data plane in the build, a driver with XDP, and CAP_BPF,
+        /// Input and output of frames. AF_XDP needs the kernel data plane in the build, a driver with XDP, and CAP_BPF,
         /// CAP_NET_ADMIN and CAP_PERFMON in addition to CAP_NET_RAW.
         io: PacketIo = "af-packet", source "our choice";
-        /// Frames that it can hold; one that finds no place is dropped and counted.
+        /// Maximum number of frames held; a frame beyond it is dropped and counted.
         frames: u32 = 32768, in 64..=4194304, source "our choice";
-        /// Longest frame, tags included, the frame check sequence left out.
+        /// Longest frame, including tags, without the frame check sequence.
         frame_size: Bytes = "1600 B", in "64 B"..="65535 B", source "MTU 1500 with four VLAN tags";
-        /// Frames that the kernel can hold for each port until they are read.
+        /// Frames that the kernel buffers for each port until they are read.
         ring: u32 = 4096, in 16..=65536, source "our choice";
-        /// Priority in the scheduling class SCHED_FIFO; 0 for the ordinary class. Without the permission the ordinary
-        /// class is used, and the report says so.
+        /// Priority in the scheduling class SCHED_FIFO; 0 for the ordinary class. Without permission the ordinary class
+        /// is used and reported.
         realtime_priority: u32 = 50, in 0..=99, source "our choice";
         /// Seed of the random numbers of schemes.
         seed: u64 = 1, in 0..=18446744073709551615, source "our choice";
@@ -49,27 +49,27 @@ params! {
 }
 
 params! {
-    /// Who is metered against what.
+    /// Parameters of a user's meter.
     pub struct ForwardUserParams {
-        /// The rate that has activity 0; the weight multiplies it.
+        /// Rate at which activity is 0, multiplied by the weight.
         reference_rate: BitRate = "10 kbit/s", in "1 kbit/s"..="1 Tbit/s", symbol "R_r", source "abc2018 Table 1";
         /// Weight in every scheme that shares by weight.
         weight: f64 = 1.0, in 0.001..=1000.0, symbol "w", source "our choice";
-        /// Which class the packets are in.
+        /// Traffic class of the packets.
         traffic_class: ClassRule = "BE", source "abc2018 III-D";
     }
 }
 
 params! {
-    /// The link that a port sends on, emulated.
+    /// The emulated link on which a port sends.
     pub struct EgressParams {
-        /// Rate; without it packets leave as fast as they come and there is no queue.
+        /// Rate; without it packets leave immediately and there is no queue.
         rate: Option<BitRate> = null, in "1 kbit/s"..="1 Tbit/s", symbol "C_b", source "our choice";
         /// Propagation delay.
         delay: Time = "0 s", in "0 s"..="10 s", symbol "D_b", source "our choice";
-        /// Rate up to which control traffic goes ahead of the queue; "0 bit/s": none does.
+        /// Rate up to which control traffic overtakes the queue; "0 bit/s": none does.
         control_rate: BitRate = "1 Mbit/s", in "0 bit/s"..="1 Tbit/s", source "our choice";
-        /// Largest IP packet of the link; a router drops larger ones and tells their senders (RFC 1191).
+        /// Largest IP packet of the link; a router drops larger ones and reports it to their senders (RFC 1191).
         mtu: Option<Bytes> = null, in "68 B"..="65535 B", source "our choice";
     }
 }

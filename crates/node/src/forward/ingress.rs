@@ -11,13 +11,13 @@ use fairlane_schemes::port::Wire;
 use std::collections::VecDeque;
 
 params! {
-    /// The link from a neighbour to this node, emulated in front of it.
+    /// The emulated link from a neighbour to this node.
     pub struct IngressParams {
-        /// Rate; as fast as packets come if absent.
+        /// Rate; unlimited if absent.
         rate: Option<BitRate> = null, in "1 kbit/s"..="1 Tbit/s", symbol "C_a", source "our choice";
         /// Propagation delay.
         delay: Time = "0 s", in "0 s"..="10 s", symbol "D_a", source "our choice";
-        /// What may wait for transmission.
+        /// Maximum backlog.
         limit: QueueLimit = "1000 packets", in "1 packets"..="16777216 packets", source "our choice";
     }
 }

@@ -14,7 +14,7 @@ use std::net::{SocketAddr, UdpSocket};
 choices! {
     /// Gaps between packets.
     pub enum Gaps {
-        /// All the same, but for the jitter.
+        /// Equal gaps, except for the jitter.
         Constant = "cbr",
         /// Exponential: a Poisson process.
         Exponential = "poisson",

@@ -48,21 +48,21 @@ use crate::queue::managed_queue::ManagedQueue;
 params! {
     /// AFC, in front of RED.
     pub struct AfcParams {
-        /// How the share of a flow is measured.
+        /// Measurement of a flow's share.
         window: WindowKind = "sliding", source "afc 3: a virtual queue of size m";
         /// Packets in the window, or in a period.
         window_packets: u32 = 1000, in 1..=16777216, symbol "m", source "our choice: 10 packets a flow with 100 flows";
-        /// Flows that the cache holds.
+        /// Maximum number of flows in the cache.
         cache: u32 = 46, in 1..=1000000, symbol "c", source "afc 4; 20 with bursty flows";
         /// Bits of the bitmap that counts flows.
         bitmap_bits: u32 = 1024, in 1..=16777216, symbol "b", source "our choice: 2 % error with 105 flows";
-        /// Shortest time over which the bitmap counts.
+        /// Minimum counting interval of the bitmap.
         count_interval: Time = "1 s", in "1 ms"..="1 h", source "our choice";
-        /// Credit or debt is at most what a flow collects in this time without, or with twice, its share.
+        /// Bound on credit and debt: what a flow collects in this time at zero, or at twice, its share.
         max_credit: Time = "10 s", in "0 s"..="1 h", symbol "D", source "our choice";
-        /// Whether a flow in debt is shut out even while its share is not above the fair one.
+        /// Keeps dropping a flow in debt even while its share is not above the fair one.
         repay: bool = false, source "afc 3: not so";
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "afc 3";
         with red: RedPartParams;
     }

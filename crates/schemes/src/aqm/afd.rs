@@ -41,11 +41,11 @@ use crate::queue::managed_queue::ManagedQueue;
 use crate::queue::queue_threshold::QueueThreshold;
 
 choices! {
-    /// Which entry of the shadow buffer a sample replaces.
+    /// Entry of the shadow buffer that a sample replaces.
     pub enum Replacement {
-        /// Any, with the same probability.
+        /// A random entry, each with the same probability.
         Random = "random",
-        /// The one that has been there longest.
+        /// The oldest entry.
         Oldest = "oldest",
     }
 }
@@ -55,24 +55,24 @@ params! {
     pub struct AfdParams {
         /// Entries of the shadow buffer.
         shadow_entries: u32 = 500, in 1..=1000000, symbol "b", source "AFD: 500 to 2000";
-        /// Probability that an arrival is sampled.
+        /// Probability that an arriving packet is sampled.
         sampling_probability: f64 = 0.1, in 0.000001..=1.0, symbol "1/s",
             source "our choice; implementations 1/500 and 1/10";
-        /// Which entry a sample replaces.
+        /// Entry that a sample replaces.
         replacement: Replacement = "oldest", source "our choice; AFD either";
-        /// Whether an entry weighs its packet's length over the MTU; otherwise 1.
+        /// Weights an entry by its packet's length over the MTU; otherwise each entry counts 1.
         by_bytes: bool = true, source "our choice";
         /// Time between updates of the fair share.
         update_interval: Time = "6.25 ms", in "1 us"..="10 s", source "AFD: 160 a second";
-        /// Gain on the previous queue.
+        /// Gain on the previous queue length.
         alpha: f64 = 1.7, in 0.0..=1000.0, symbol "alpha", source "AFD";
-        /// Gain on the present queue.
+        /// Gain on the present queue length.
         beta: f64 = 1.8, in 0.0..=1000.0, symbol "beta", source "AFD";
-        /// Queue at which the fair share rests. Absent: half of the limit.
+        /// Target queue. Absent: half of the limit.
         target: Option<Threshold> = null, symbol "q_target", source "our choice; AFD 50 packets";
-        /// Least fair share, in full packets of the shadow buffer.
+        /// Minimum fair share, in full packets of the shadow buffer.
         min_fair: f64 = 1.0, in 0.0..=1000000.0, source "our choice; 10 in an implementation";
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "AFD";
     }
 }

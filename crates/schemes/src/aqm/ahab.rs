@@ -44,21 +44,21 @@ use crate::queue::managed_queue::ManagedQueue;
 params! {
     /// AHAB.
     pub struct AhabParams {
-        /// What has a limit: each user with all its flows, or each flow.
+        /// Unit that is limited: `user` (with all its flows) or `flow`.
         share_per: FlowKey = "user", source "INFOCOM 2023, abstract: users; the 5-tuple in the program";
         /// Rows of the sketch.
         rows: u32 = 3, in 1..=16, source "rate_estimator.p4";
         /// Cells of a row.
         columns: u32 = 2048, in 1..=1048576, symbol "CMS_HEIGHT", source "define.h";
-        /// Memory of the rates of users.
+        /// Time constant of the users' rates.
         user_memory: Time = "4 ms", in "10 us"..="100 s", symbol "K", source "default_settings.sh";
-        /// Memory of the rates of the link.
+        /// Time constant of the link's rates.
         link_memory: Time = "16 ms", in "10 us"..="100 s", source "default_settings.sh";
         /// Time between updates of the limit.
         epoch: Time = "1048576 ns", in "1 us"..="10 s", source "afd.p4: 2^20 ns";
-        /// Binary logarithm of the limit's highest bit over the distance of the other two limits.
+        /// Distance of the two other candidate limits, as a power of 1/2 of the limit's highest bit.
         step: u32 = 1, in 0..=16, source "add_delta_rules.py, threshold_simulations.py; 4 in default_settings.sh";
-        /// What a user may send at least.
+        /// Minimum rate that every user may send.
         least_limit: BitRate = "1 kbit/s", in "1 bit/s"..="100 Gbit/s",
             source "ours; 64 steps of 16 kbit/s in the program";
     }

@@ -30,7 +30,7 @@ use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 
 choices! {
-    /// How max_p adapts.
+    /// Adaptation of max_p.
     pub enum Adaptation {
         /// Additive increase, multiplicative decrease (2001).
         Floyd = "floyd",
@@ -40,15 +40,15 @@ choices! {
 }
 
 params! {
-    /// Adaptive RED. Thresholds in packets or in bytes measure the queue alike.
+    /// Adaptive RED. Thresholds may be in packets or in bytes.
     pub struct AredParams {
-        /// How `max_p` adapts.
+        /// Adaptation of `max_p`.
         adaptation: Adaptation = "floyd", source "ared2001";
-        /// No packet is dropped early while the average queue is shorter; 0 together with `max_th`: automatic.
+        /// Average queue below which no packet is dropped early; 0 together with `max_th`: automatic.
         min_th: Threshold = "0 packets", symbol "min_th", source "ared2001, automatic; ns-2";
-        /// Where the probability reaches `max_p`.
+        /// Average queue at which the drop probability reaches `max_p`.
         max_th: Threshold = "0 packets", symbol "max_th", source "ared2001, automatic: 3*min_th";
-        /// First drop probability when the average is `max_th`.
+        /// Initial drop probability at `max_th`.
         max_p: f64 = 0.02, in 0.000001..=1.0, symbol "max_p", source "ns-3.26 (LInterm 50); 0.1 in ns-2";
         /// Time between two changes of `max_p`.
         interval: Time = "0.5 s", in "1 ms"..="100 s", source "ared2001";
@@ -56,23 +56,23 @@ params! {
         alpha: f64 = 0.01, in 0.0..=1.0, symbol "alpha", source "ared2001";
         /// Factor of a decrease of `max_p`.
         beta: f64 = 0.9, in 0.0..=1.0, symbol "beta", source "ared2001";
-        /// `max_p` does not grow above.
+        /// Maximum of `max_p`.
         top: f64 = 0.5, in 0.0..=1.0, source "ared2001";
-        /// `max_p` does not shrink below; 0: automatic, `min(0.01, 80000/C)`.
+        /// Minimum of `max_p`; 0: automatic, `min(0.01, 80000/C)`.
         bottom: f64 = 0.0, in 0.0..=1.0, source "ns-2; 0.01 in ared2001";
-        /// Variant `feng`: factor when the average comes above `max_th`.
+        /// Variant `feng`: factor when the average rises above `max_th`.
         raise: f64 = 2.0, in 1.0..=100.0, symbol "beta", source "Feng et al. 1999; ns-3 FengBeta";
-        /// Variant `feng`: divisor when the average comes below `min_th`.
+        /// Variant `feng`: divisor when the average falls below `min_th`.
         lower: f64 = 3.0, in 1.0..=100.0, symbol "alpha", source "Feng et al. 1999; ns-3 FengAlpha";
         /// Weight of a new sample in the average queue, for `weight_rule = "given"`.
         weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "red1993 section VI";
-        /// Where the weight comes from; other than `given` it follows the rate of the link.
+        /// Source of the weight of the average; all but `given` derive it from the rate of the link.
         weight_rule: WeightRule = "second", source "ared2001: 1-exp(-1/C)";
-        /// From `max_th` to twice `max_th` the probability grows to 1 instead of stepping there.
+        /// Gentle mode: from `max_th` to twice `max_th` the drop probability grows to 1 instead of jumping.
         gentle: bool = true, source "ared2001";
-        /// At least `1/p_b` packets between early drops.
+        /// Wait mode: at least `1/p_b` packets between early drops.
         wait: bool = true, source "ns-3.26, ns-2";
-        /// How a packet's length counts in its probability.
+        /// Effect of a packet's length on its drop probability.
         size_scaling: SizeScaling = "none", source "ns-3.26 packet mode; ns-2 bytes_ = after";
         /// Mean length of a packet, for idle times, byte mode and automatic settings.
         mean_packet: Bytes = "500 B", in "1 B"..="1 MB", source "ns-3.26, ns-2";
@@ -80,11 +80,11 @@ params! {
         target_delay: Time = "5 ms", in "1 us"..="10 s", source "ared2001, ns-2 targetdelay_";
         /// One-way delay of the link, for `weight_rule = "ten_rtt"`.
         link_delay: Time = "20 ms", in "0 s"..="100 s", source "ns-3.26 LinkDelay";
-        /// Whether a forced drop or a full queue restarts the count between early drops.
+        /// Resets the count between early drops after a forced drop or a full queue.
         forced_restarts: bool = true, source "ns-2; false in ns-3";
         /// Mark ECN-capable packets instead of dropping them early.
         ecn: bool = false, source "RFC 3168; ns-3.26 has none";
-        /// With ECN: still drop when the average is beyond the last line.
+        /// With ECN: still drop when the average is above the upper end of the drop curve.
         hard_drop: bool = true, source "ns-3 UseHardDrop";
     }
 }

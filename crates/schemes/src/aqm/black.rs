@@ -46,13 +46,13 @@ use crate::flows::lru_cache::LruCache;
 use crate::queue::random_access_fifo::RandomAccessFifo;
 
 choices! {
-    /// Where the number of active flows comes from.
+    /// Source of the number of active flows.
     pub enum FlowCount {
-        /// A direct bitmap over the arrivals.
+        /// A direct bitmap of arriving flows.
         Bitmap = "bitmap",
         /// Samples per match between arrival and sample.
         Matches = "matches",
-        /// It is given: `known_flows`.
+        /// Given by `known_flows`.
         Known = "known",
     }
 }
@@ -60,21 +60,21 @@ choices! {
 params! {
     /// BLACK, in front of RED.
     pub struct BlackParams {
-        /// How the share of a flow is measured.
+        /// Measurement of a flow's share.
         window: WindowKind = "sliding", source "afc 3: a virtual queue of size m";
         /// Samples in the window, or in a period.
         window_samples: u32 = 1000, in 1..=16777216, symbol "m", source "our choice: AFC's, 10 a flow with 100 flows";
-        /// Flows that the cache holds.
+        /// Maximum number of flows in the cache.
         cache: u32 = 46, in 1..=1000000, symbol "c", source "afc 4; 20 with bursty flows";
-        /// Where the number of active flows comes from.
+        /// Source of the number of active flows.
         flow_count: FlowCount = "bitmap", source "our choice";
         /// Number of active flows, for `flow_count = "known"`.
         known_flows: u32 = 100, in 1..=16777216, symbol "N_act", source "an oracle for comparison";
         /// Bits of the bitmap.
         bitmap_bits: u32 = 1024, in 1..=16777216, symbol "b", source "our choice: 2 % error with 105 flows";
-        /// Shortest time over which the bitmap counts.
+        /// Minimum counting interval of the bitmap.
         count_interval: Time = "1 s", in "1 ms"..="1 h", source "our choice";
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "afc 2";
         with red: RedPartParams;
     }

@@ -24,13 +24,13 @@ use crate::queue::managed_queue::ManagedQueue;
 params! {
     /// BLUE.
     pub struct BlueParams {
-        /// How much an overflow adds to the probability.
+        /// Increment of the drop probability at an overflow.
         increment: f64 = 0.0025, in 0.0..=1.0, symbol "d1", source "authors' ns script";
-        /// How much an idle link takes off.
+        /// Decrement of the drop probability when the link is idle.
         decrement: f64 = 0.00025, in 0.0..=1.0, symbol "d2", source "authors' ns script";
-        /// Least time between two changes.
+        /// Minimum time between two changes (freeze time).
         freeze: Time = "100 ms", in "0 s"..="100 s", symbol "freeze_time", source "authors' ns script";
-        /// Waiting queue from which on arrivals count as overflow, in packets or bytes; absent: only a full queue does.
+        /// Queue above which arrivals count as overflow, in packets or bytes; absent: only a full queue does.
         level: Option<QueueLimit> = null, symbol "L", source "BLUE 1999: Qlen > L";
         /// Mark ECN-capable packets instead of dropping them early.
         ecn: bool = false, source "BLUE 1999: drop or mark";

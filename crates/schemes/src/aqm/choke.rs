@@ -39,15 +39,15 @@ use crate::queue::random_access_fifo::RandomAccessFifo;
 params! {
     /// CHOKe, in front of RED.
     pub struct ChokeParams {
-        /// Packets drawn for each arrival, unless the number adjusts itself.
+        /// Packets drawn for each arrival, unless `self_adjusting` sets the number.
         draws: u32 = 1, in 1..=1000, source "CHOKe; afc 4 for one heavy flow";
-        /// Whether the number of draws grows with the average queue.
+        /// Lets the number of draws grow with the average queue.
         self_adjusting: bool = false, source "afc 4: for five heavy flows";
         /// Regions between the thresholds, for `self_adjusting`.
         regions: u32 = 8, in 1..=1000, symbol "k", source "afc 4";
         /// Packets drawn above `max_th`, for `self_adjusting`.
         draws_beyond: u32 = 1, in 0..=1000, source "CHOKe: one draw; afc names none, its Table 1 agrees";
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "CHOKe";
         with red: RedPartParams;
     }

@@ -34,21 +34,21 @@ use crate::queue::managed_queue::ManagedQueue;
 params! {
     /// COBALT.
     pub struct CobaltParams {
-        /// Delay that a queue may have permanently, and least time between two changes of p.
+        /// Target delay of the standing queue, and minimum time between two changes of p.
         target: Time = "5 ms", in "1 us"..="10 s", symbol "target", source "sch_cake: internet; ns-3";
-        /// For how long the delay may be above the target.
+        /// Time for which the delay may exceed the target.
         interval: Time = "100 ms", in "10 us"..="100 s", symbol "interval", source "sch_cake: internet; ns-3";
-        /// Whether packets of transports that understand it are marked in place of a drop of CoDel.
+        /// Mark ECN-capable packets instead of dropping them by CoDel.
         ecn: bool = true, source "sch_cake: always; off in ns-3";
-        /// What an overflow adds to BLUE's probability.
+        /// Increment of BLUE's probability at an overflow.
         increment: f64 = 0.00390625, in 0.0..=1.0, symbol "p_inc", source "sch_cake: 1/256; ns-3";
-        /// What an idle link takes off BLUE's probability.
+        /// Decrement of BLUE's probability when the link is idle.
         decrement: f64 = 0.000244140625, in 0.0..=1.0, symbol "p_dec", source "sch_cake: 1/4096; ns-3";
-        /// Delay from which on packets raise BLUE's probability, as overflows do; absent: only overflows do.
+        /// Delay above which packets raise BLUE's probability, as overflows do; absent: only overflows do.
         blue_threshold: Option<Time> = null, in "1 us"..="100 s", source "sch_cake: none; 400 ms in ns-3";
-        /// Packets whose time on the link is never too long a delay.
+        /// Packets whose transmission time is never too long a delay.
         spared_packets: u32 = 4, in 0..=1000, source "sch_cake: 4 MTU times; 0 in ns-3";
-        /// Whether a packet that leaves nothing behind is sent in any case.
+        /// Always sends a packet that leaves an empty queue behind.
         keep_last: bool = true, source "sch_cake; off in ns-3";
     }
 }

@@ -30,13 +30,13 @@ params! {
     pub struct CodelParams {
         //= RFC 8289 4.3-1: The target is 5 ms on the Internet.
         //= RFC 8289 4.5-1: Where the times can be set, the defaults are those for the Internet.
-        /// Delay that a queue may have permanently.
+        /// Target delay of the standing queue.
         target: Time = "5 ms", in "1 us"..="10 s", symbol "TARGET", source "RFC 8289 section 4.3";
         //= RFC 8289 4.2-1: The interval is 100 ms on the Internet.
         //= RFC 8289 4.5-2: Other networks use other times, the target 5 to 10 % of the interval.
-        /// For how long the delay may be above the target; a round-trip time that most flows do not exceed.
+        /// Time for which the delay may exceed the target; a round-trip time that most flows do not exceed.
         interval: Time = "100 ms", in "10 us"..="100 s", symbol "INTERVAL", source "RFC 8289 section 4.2";
-        /// Whether packets of transports that understand it are marked in place of a drop.
+        /// Mark ECN-capable packets instead of dropping them.
         ecn: bool = false, source "RFC 8289 section 3; Linux codel: off";
     }
 }

@@ -42,23 +42,23 @@ use std::collections::VecDeque;
 params! {
     /// CodelAF.
     pub struct CodelAfParams {
-        /// What has a share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "draft section 3: the 5-tuple, or subscribers";
         /// Flows in the table.
         buckets: u32 = 1024, in 1..=65536, source "ours; 65536 in the reference implementation";
-        /// Delay that an even share of the queue may have permanently.
+        /// Target delay of an even share of the queue.
         target: Time = "5 ms", in "1 us"..="10 s", symbol "target", source "draft section 2";
-        /// For how long the delay may be above the target.
+        /// Time for which the delay may exceed the target.
         interval: Time = "100 ms", in "10 us"..="100 s", symbol "interval", source "draft section 2";
-        /// Whether packets of transports that understand it are marked in place of a drop of CoDel.
+        /// Mark ECN-capable packets instead of dropping them by CoDel.
         ecn: bool = true, source "draft section 2";
-        /// Delay of an even share from which on BLUE's probability of the flow grows.
+        /// Delay of an even share above which BLUE's probability of the flow grows.
         blue_threshold: Time = "400 ms", in "1 us"..="1000 s", symbol "blue_thresh", source "reference implementation";
-        /// By how much it grows.
+        /// Increment of BLUE's probability.
         increment: f64 = 0.00390625, in 0.0..=1.0, symbol "p_inc", source "reference implementation: 1/256";
-        /// How much a visit without packets takes off.
+        /// Decrement of BLUE's probability at a visit to an empty queue.
         decrement: f64 = 0.000244140625, in 0.0..=1.0, symbol "p_dec", source "reference implementation: 1/4096";
-        /// Whether packets of flows that have nothing queued go first: cheap nasty queueing.
+        /// Serves packets of flows with nothing queued first (cheap nasty queueing).
         sparse_first: bool = false, source "draft section 1: may be combined; on in the reference implementation";
     }
 }

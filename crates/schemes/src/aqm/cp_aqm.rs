@@ -34,11 +34,11 @@ use crate::queue::managed_queue::ManagedQueue;
 use crate::queue::queue_threshold::QueueThreshold;
 
 choices! {
-    /// Which packets pay.
+    /// Packets that pay the congestion price.
     pub enum Charge {
         /// All arrivals.
         Arrivals = "arrivals",
-        /// Those that the policer lets pass.
+        /// Packets that the policer lets pass.
         Admitted = "admitted",
     }
 }
@@ -50,15 +50,15 @@ params! {
         allowance: BitRate = "50 kbit/s", in "1 bit/s"..="1 Tbit/s", symbol "w", source "our choice: 1 % of 5 Mbit/s";
         /// Depth of a bucket.
         depth: Bytes = "15000 B", in "1 B"..="1 GB", source "our choice: 10 full packets";
-        /// Packets pay nothing while the queue is shorter. Absent: half of the limit.
+        /// Queue below which packets pay nothing. Absent: half of the limit.
         q_low: Option<Threshold> = null, source "our choice: Q_min of abc2018 in its 24 packets";
-        /// From this queue on packets pay the whole price. Absent: the limit.
+        /// Queue from which packets pay the full price. Absent: the limit.
         q_high: Option<Threshold> = null, source "our choice";
         /// Price of a byte at `q_high`.
         max_price: f64 = 1.0, in 0.0..=1.0, source "our choice";
-        /// Which packets pay.
+        /// Packets that pay the congestion price.
         charge: Charge = "arrivals", source "our choice";
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "user", source "abc2018 II";
     }
 }

@@ -38,25 +38,26 @@ use crate::flows::hash::hash;
 params! {
     /// DOCSIS queue protection.
     pub struct DocsisQpParams {
-        /// What has a score of its own: each flow, or each user with all its flows.
+        /// Unit with its own score: `flow` or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "draft 4.1: the 5-tuple";
-        /// Delay of the L queue from which on packets are ejected; absent: that from which on all are marked.
+        /// Delay of the L queue above which packets are ejected; absent: the delay above which all are marked.
         critical_delay: Option<Time> = null, in "1 us"..="10 s", symbol "CRITICALqL", source "draft 4.1: MAXTH";
-        /// Score that ejects a packet at the critical delay.
+        /// Score above which a packet is ejected at the critical delay.
         critical_score: Time = "4 ms", in "1 us"..="10 s", symbol "CRITICALqLSCORE", source "draft 4.1";
-        /// Rate of marked bits that a flow may have without end.
+        /// Rate of marked bits that a flow may sustain.
         aging: BitRate = "4.194304 Mbit/s", in "1 kbit/s"..="100 Gbit/s", symbol "AGING", source "draft 4.1: 2^19 B/s";
-        /// Largest score.
+        /// Maximum score.
         max_score: Time = "5 s", in "1 us"..="100 s", symbol "qLSCORE_MAX", source "draft 4.1";
-        /// Bits of the hash that name a bucket: so many powers of two of them, and the dregs.
+        /// Hash bits that index a bucket: the table has 2 to this power of buckets, plus the shared overflow bucket
+        /// (dregs).
         bucket_bits: u32 = 5, in 0..=14, symbol "BI_SIZE", source "draft 4.1";
-        /// Buckets that the hash of a flow names.
+        /// Buckets tried for each flow's hash.
         attempts: u32 = 2, in 1..=32, symbol "ATTEMPTS", source "draft 4.1";
-        /// Delay of the L queue from which on all its packets are marked, on a fast link.
+        /// Delay of the L queue above which all its packets are marked, on a fast link.
         max_threshold: Time = "1 ms", in "1 us"..="10 s", symbol "MAXTH", source "draft 4.1";
-        /// How far below that marks begin.
+        /// Width of the marking ramp below that delay.
         range: Time = "524288 ns", in "1 ns"..="10 s", symbol "RANGE", source "draft 4.1: 2^19 ns";
-        /// Largest frame: the delay of two is never marked.
+        /// Largest frame: the delay of two such frames is never marked.
         max_frame: Bytes = "2000 B", in "64 B"..="65535 B", symbol "MAX FRAME SIZE", source "CableLabs' model";
         with control: ControlParams;
         with sharing: SharingParams;

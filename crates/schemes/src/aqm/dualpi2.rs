@@ -35,21 +35,21 @@ use std::collections::VecDeque;
 use std::fmt::Debug;
 
 choices! {
-    /// How a probability becomes decisions.
+    /// Conversion of a probability into decisions.
     pub enum Decision {
-        /// Evenly spaced: the sum of probabilities passes 1.
+        /// Evenly spaced: a decision each time the sum of probabilities passes 1.
         Recur = "recur",
-        /// By chance.
+        /// Random.
         Random = "random",
     }
 }
 
 params! {
-    /// What drives the probability of the classic queue, and couples that of the L queue to it.
+    /// Controller of the classic queue's probability, and its coupling to the L queue.
     pub struct ControlParams {
         //= RFC 9332 A.1-6: Target 15 ms, Tupdate 15 ms, alpha 0.15 Hz, beta 3 Hz, ramp from 0.8 to 1.2 ms.
         //= RFC 9332 2.5.2.1-1: No parameter needs to be set for use on the Internet.
-        /// Queueing delay to hold in the classic queue.
+        /// Target delay of the classic queue.
         target: Time = "15 ms", in "10 us"..="10 s", symbol "target", source "RFC 9332 A.1";
         /// Time between updates of the probability.
         update_interval: Time = "15 ms", in "10 us"..="10 s", symbol "Tupdate", source "RFC 9332 A.1; 16 ms in Linux";
@@ -59,31 +59,31 @@ params! {
         beta: f64 = 3.0, in 0.0..=1000.0, symbol "beta", source "RFC 9332 A.1; 3.2 in Linux";
         //= RFC 9332 2.5.1-7: The coupling factor is 2.
         //= RFC 9332 2.5.1-8: Another coupling factor may be chosen.
-        /// How much more often an L packet is marked than p': equal rates of both kinds at k = 2.
+        /// Coupling factor: ratio of the L queue's marking probability to p'; equal rates of both kinds at k = 2.
         coupling: f64 = 2.0, in 0.1..=1000.0, symbol "k", source "RFC 9332 2.5.1";
     }
 }
 
 params! {
-    /// When the L queue marks for itself.
+    /// Marking by the L queue itself.
     pub struct RampParams {
-        /// Waiting time from which L packets are marked for their own queue.
+        /// Waiting time above which L packets are marked by their own queue.
         step_start: Time = "800 us", in "0 s"..="10 s", symbol "minTh", source "RFC 9332 A.1; 1 ms in Linux";
-        /// Waiting time from which all are.
+        /// Waiting time above which all of them are marked.
         step_end: Time = "1200 us", in "0 s"..="10 s", symbol "maxTh", source "RFC 9332 A.1; 1 ms in Linux";
     }
 }
 
 params! {
-    /// How the queues share the link, and how probabilities become decisions.
+    /// Scheduler of the two queues, and conversion of probabilities into decisions.
     pub struct SharingParams {
         //= RFC 9332 A.2-5: The classic queue has a small share of the link, such as 1/16.
         //= RFC 9332 2.5.2.1-2: The bound to the priority is stated as a relation of the two queues.
-        /// Part of the link that the classic queue has at least.
+        /// Minimum share of the link for the classic queue.
         classic_share: f64 = 0.0625, in 0.0..=1.0, source "RFC 9332 A.1 (1/16); 0.1 in Linux";
-        /// How a probability becomes decisions.
+        /// Conversion of a probability into decisions.
         decision: Decision = "recur", source "RFC 9332 A.1; random in Linux";
-        /// Length of a full packet: no mark or drop while less than two wait.
+        /// Length of a full packet: no mark or drop while less than two such packets wait.
         full_packet: Bytes = "1500 B", in "0 B"..="65535 B", symbol "MTU", source "Linux sch_dualpi2";
     }
 }

@@ -33,22 +33,22 @@ use crate::queue::managed_queue::ManagedQueue;
 use crate::queue::queue_threshold::QueueThreshold;
 
 params! {
-    /// FRED. Thresholds in packets or in bytes measure the queue and the flows alike.
+    /// FRED. Thresholds may be in packets or in bytes, for the queue and for flows.
     pub struct FredParams {
-        /// No packet is dropped by chance while the average queue is shorter; also the most that a flow may hold.
-        /// Absent: a quarter of the limit.
+        /// Average queue below which no packet is dropped at random; also the maximum backlog of a flow. Absent: a
+        /// quarter of the limit.
         min_th: Option<Threshold> = null, symbol "min_th", source "afpft IV";
-        /// Where the probability reaches `max_p`. Absent: three quarters of the limit.
+        /// Average queue at which the drop probability reaches `max_p`. Absent: three quarters of the limit.
         max_th: Option<Threshold> = null, symbol "max_th", source "afpft IV";
-        /// Drop probability when the average is `max_th`.
+        /// Drop probability at `max_th`.
         max_p: f64 = 0.1, in 0.000001..=1.0, symbol "max_p", source "afpft IV; 0.02 in fred1997";
         /// Weight of a new sample in the average queue.
         weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "fred1997; afpft also 1/C_pkt";
-        /// Packets that every flow may hold without drops by chance.
+        /// Packets that every flow may queue without random drops.
         minq: f64 = 2.0, in 1.0..=1000000.0, symbol "minq", source "fred1997: 2 for small buffers, 4 for large";
-        /// Support of many flows instead of dropping everything above `max_th`.
+        /// Supports many flows instead of dropping everything above `max_th`.
         many_flow: bool = true, source "fred1997, section on many flows; setting of afpft unknown";
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "fred1997";
         /// Mean length of a packet, for idle times and thresholds in bytes.
         mean_packet: Bytes = "500 B", in "1 B"..="1 MB", source "as RED";

@@ -28,11 +28,11 @@ use crate::contract::prelude::*;
 use crate::measure::ticker::Ticker;
 
 choices! {
-    /// Where PIE takes the queueing delay from.
+    /// Source of PIE's queueing delay.
     pub enum PieDelay {
-        /// How long the last packet to leave had waited.
+        /// Waiting time of the packet that left last.
         Sojourn = "sojourn",
-        /// Backlog over the measured rate of departures (RFC 8033 section 5.2).
+        /// Backlog over the measured departure rate (RFC 8033 section 5.2).
         Departures = "departures",
         /// Backlog over the rate of the link.
         LinkRate = "link_rate",
@@ -43,7 +43,7 @@ params! {
     /// PIE.
     pub struct PieParams {
         //= RFC 8033 4.2-7: The target is 15 ms.
-        /// Queueing delay to hold.
+        /// Target delay.
         target: Time = "15 ms", in "10 us"..="10 s", symbol "QDELAY_REF", source "RFC 8033 4.2";
         //= RFC 8033 4.2-5: An update comes every 15 ms by default.
         //= RFC 8033 4.2-6: Fast links have updates more often.
@@ -54,22 +54,22 @@ params! {
         /// Gain on the change of the delay, per second.
         beta: f64 = 1.25, in 0.0..=1000.0, symbol "beta", source "RFC 8033 4.2";
         //= RFC 8033 4.4-2: A burst is allowed for 150 ms.
-        /// How long a burst passes without a drop.
+        /// Duration of a burst that passes without drops.
         max_burst: Time = "150 ms", in "0 s"..="100 s", symbol "MAX_BURST", source "RFC 8033 4.4";
-        /// Where the queueing delay comes from.
+        /// Source of the queueing delay.
         delay: PieDelay = "sojourn", source "RFC 8033 4.3 leaves it open; ns-3";
         //= RFC 8033 5.2-2: A measurement takes 16 KiB.
-        /// Bytes that one measurement of the departure rate takes, for `delay = "departures"`.
+        /// Bytes of one measurement of the departure rate, for `delay = "departures"`.
         departure_threshold: Bytes = "16384 B", in "1 B"..="1 GB", symbol "DQ_THRESHOLD", source "RFC 8033 5.2";
         /// Weight of a new measurement of the departure rate.
         departure_weight: f64 = 0.25, in 0.001..=1.0, source "RFC 8033 5.2 (DQ_THRESHOLD/2^16); 0.5 in ns-3";
-        /// Evens out the gaps between drops.
+        /// Derandomises drops: evens out the gaps between them.
         derandomize: bool = true, source "RFC 8033 5.4; off in ns-3";
-        /// Steps of at most 0.02 once the probability is 0.1 or more.
+        /// Limits steps to 0.02 once the probability is 0.1 or more.
         cap_step: bool = true, source "RFC 8033 5.5";
-        /// The probability of a packet is proportional to its length.
+        /// Makes the drop probability of a packet proportional to its length.
         byte_mode: bool = false, source "RFC 8033 appendix B";
-        /// Mean length of a packet: no drop behind two of them, and the measure of byte mode.
+        /// Mean length of a packet: no drop while at most two of them wait; reference of byte mode.
         mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", symbol "MEAN_PKTSIZE", source "our MTU; 1000 B in ns-3";
         /// Mark ECN-capable packets instead of dropping them while the probability is low.
         ecn: bool = false, source "RFC 8033 5.1";

@@ -34,9 +34,9 @@ use crate::base::units::QueueMeasure;
 use crate::contract::prelude::*;
 
 choices! {
-    /// Where the weight of the average comes from.
+    /// Source of the weight of the average.
     pub enum WeightRule {
-        /// It is given.
+        /// Given by `weight`.
         Given = "given",
         /// `1-exp(-1/C_pkt)`, C_pkt packets per second: the average forgets in one second (ns weight 0).
         Second = "second",
@@ -49,9 +49,9 @@ choices! {
 }
 
 choices! {
-    /// How the length of a packet counts in its drop probability.
+    /// Effect of a packet's length on its drop probability.
     pub enum SizeScaling {
-        /// Not at all: packet mode.
+        /// None: packet mode.
         None = "none",
         /// `p_a` times length over mean: byte mode of ns-2 and ns-3.
         After = "after",
@@ -61,23 +61,24 @@ choices! {
 }
 
 params! {
-    /// RED. Thresholds in packets or in bytes measure the queue alike.
+    /// RED. Thresholds may be in packets or in bytes.
     pub struct RedParams {
-        /// No packet is dropped early while the average queue is shorter; 0 together with `max_th`: automatic.
+        /// Average queue below which no packet is dropped early; 0 together with `max_th`: automatic.
         min_th: Threshold = "5 packets", symbol "min_th", source "ns-3.26; 50 in AFC";
-        /// Where the probability reaches `max_p`.
+        /// Average queue at which the drop probability reaches `max_p`.
         max_th: Threshold = "15 packets", symbol "max_th", source "ns-3.26; 150 in AFC";
-        /// Drop probability when the average is `max_th`.
+        /// Drop probability at `max_th`.
         max_p: f64 = 0.02, in 0.000001..=1.0, symbol "max_p", source "ns-3.26 (LInterm 50); 0.1 in ns-2";
         /// Weight of a new sample in the average queue.
         weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "red1993 section VI";
-        /// Where the weight comes from; other than `given` it follows the rate of the link.
+        /// Source of the weight of the average; all but `given` derive it from the rate of the link.
         weight_rule: WeightRule = "given", source "ns-2 q_weight 0, -1, -2";
-        /// From `max_th` to twice `max_th` the probability grows to 1 instead of stepping there.
+        /// Gentle mode: from `max_th` to twice `max_th` the drop probability grows to 1 instead of jumping.
         gentle: bool = true, source "ns-3.26, ns-2";
-        /// At least `1/p_b` packets between early drops.
+        /// Wait mode: at least `1/p_b` packets between early drops.
         wait: bool = true, source "ns-3.26, ns-2";
-        /// How a packet's length counts in its probability: byte mode is `after` (ns-2, ns-3) or `before` (red1993).
+        /// Effect of a packet's length on its drop probability: byte mode is `after` (ns-2, ns-3) or `before`
+        /// (red1993).
         size_scaling: SizeScaling = "none", source "ns-3.26 packet mode; ns-2 bytes_ = after";
         /// Mean length of a packet, for idle times, byte mode and automatic settings.
         mean_packet: Bytes = "500 B", in "1 B"..="1 MB", source "ns-3.26, ns-2";
@@ -85,11 +86,11 @@ params! {
         target_delay: Time = "5 ms", in "1 us"..="10 s", source "ns-2 targetdelay_";
         /// One-way delay of the link, for `weight_rule = "ten_rtt"`.
         link_delay: Time = "20 ms", in "0 s"..="100 s", source "ns-3.26 LinkDelay";
-        /// Whether a forced drop or a full queue restarts the count between early drops.
+        /// Resets the count between early drops after a forced drop or a full queue.
         forced_restarts: bool = true, source "ns-2; false in ns-3";
         /// Mark ECN-capable packets instead of dropping them early.
         ecn: bool = false, source "RFC 3168; ns-3.26 has none";
-        /// With ECN: still drop when the average is beyond the last line.
+        /// With ECN: still drop when the average is above the upper end of the drop curve.
         hard_drop: bool = true, source "ns-3 UseHardDrop";
     }
 }

@@ -18,9 +18,9 @@ choices! {
     pub enum WindowKind {
         /// The last m packets.
         Sliding = "sliding",
-        /// The present period of m packets, while it runs.
+        /// The current period of m packets, before it ends.
         Jumping = "jumping",
-        /// The last period of m packets.
+        /// The last complete period of m packets.
         PeriodEnd = "period_end",
     }
 }

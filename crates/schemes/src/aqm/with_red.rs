@@ -9,17 +9,17 @@ use crate::contract::prelude::*;
 params! {
     /// RED behind another scheme.
     pub struct RedPartParams {
-        /// No packet is dropped while the average queue is shorter. Absent: a sixth of the limit.
+        /// Average queue below which no packet is dropped. Absent: a sixth of the limit.
         min_th: Option<Threshold> = null, symbol "min_th", source "afc 4: 50 packets";
-        /// Where RED's probability reaches `max_p`. Absent: half of the limit.
+        /// Average queue at which RED's probability reaches `max_p`. Absent: half of the limit.
         max_th: Option<Threshold> = null, symbol "max_th", source "afc 4: 150 packets";
-        /// RED's drop probability when the average is `max_th`.
+        /// RED's drop probability at `max_th`.
         max_p: f64 = 0.1, in 0.000001..=1.0, symbol "max_p", source "ns-2; not in afc";
         /// Weight of a new sample in the average queue.
         weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "red1993 section VI; not in afc";
-        /// From `max_th` to twice `max_th` RED's probability grows to 1 instead of stepping there.
+        /// Gentle mode: from `max_th` to twice `max_th` RED's probability grows to 1 instead of jumping.
         gentle: bool = true, source "afc 4";
-        /// At least `1/p_b` packets between early drops of RED.
+        /// Wait mode: at least `1/p_b` packets between early drops of RED.
         wait: bool = true, source "ns-2";
         /// Mean length of a packet, for the average after idle times.
         mean_packet: Bytes = "1000 B", in "1 B"..="1 MB", source "afc 4: packets of 1 kB";

@@ -5,25 +5,25 @@ use crate::choices;
 use crate::params;
 
 choices! {
-    /// Who is served next.
+    /// Scheduling between traffic classes.
     pub enum Scheduler {
-        /// One queue for all classes, in the order of arrival.
+        /// FIFO: one queue for all classes.
         Fifo = "fifo",
-        /// EF whenever it waits; BE can starve.
+        /// Strict priority for EF; BE can starve.
         Strict = "strict",
-        /// Earliest deadline of the heads: EF first, but BE at the latest after its offset.
+        /// Modified earliest deadline first: EF first, but BE no later than its offset.
         Medf = "medf",
     }
 }
 
 params! {
-    /// Buffer of a port, shared by all schemes.
+    /// Buffer of a port; all schemes have it.
     pub struct BufferParams {
-        /// What the queue may hold, all classes together; the packet in transmission does not count.
+        /// Maximum queue of all classes together; the packet in transmission does not count.
         limit: QueueLimit = "24 packets", in "1 packets"..="16777216 packets", symbol "Q_max", source "abc2018 Table 1";
-        /// Order of service between the traffic classes.
+        /// Scheduling between traffic classes.
         scheduler: Scheduler = "fifo", source "abc2018 III-D2";
-        /// Offset of BE in MEDF, in units of the time that a full queue takes.
+        /// Offset of BE in MEDF, as a multiple of the time to send a full queue.
         be_offset: f64 = 2.0, in 0.0..=1000.0, symbol "delta_BE", source "abc2018 III-D2 (Table 1 prints 1.5)";
         /// Length of a full packet, for the offset of MEDF when the limit is in packets.
         mtu: Bytes = "1500 B", in "64 B"..="65535 B", symbol "MTU", source "abc2018 IV-A1";

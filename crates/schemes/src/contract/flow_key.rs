@@ -4,11 +4,11 @@ use crate::choices;
 use crate::contract::packet::Packet;
 
 choices! {
-    /// What gets one share of the link: the parameter `share_per` of every scheme that tells flows apart.
+    /// Unit that gets one share of the link: the parameter `share_per` of every scheme that distinguishes flows.
     pub enum FlowKey {
-        /// The transport connection.
+        /// The flow: one transport connection.
         Flow = "flow",
-        /// The user: all its connections together.
+        /// The user: all its flows together.
         User = "user",
     }
 }

@@ -4,7 +4,7 @@ use crate::base::units::Time;
 use std::fmt::Debug;
 
 crate::choices! {
-    /// Traffic class, that is the per-hop behaviour (abc2018 III-D).
+    /// Traffic class, i.e. the per-hop behaviour (abc2018 III-D).
     pub enum TrafficClass {
         /// Best effort.
         BestEffort = "BE",

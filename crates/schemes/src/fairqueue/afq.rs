@@ -42,11 +42,11 @@ use crate::flows::flow_table::FlowTable;
 use crate::flows::hash::{bucket, hash};
 
 choices! {
-    /// How bids are kept.
+    /// Storage of bids.
     pub enum BidStore {
         /// In a count-min sketch.
         Sketch = "sketch",
-        /// One for each flow.
+        /// One entry for each flow.
         Exact = "exact",
     }
 }
@@ -54,14 +54,15 @@ choices! {
 params! {
     /// Approximate fair queueing.
     pub struct AfqParams {
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "Sharma et al. 2018 section 3";
         /// Number of FIFO queues.
         queues: u32 = 32, in 2..=4096, symbol "nQ", source "Sharma et al. 2018: what a switch has, 8 to 32; our choice";
-        /// Bytes that a flow of weight 1 may send per round; absent: such that `nQ * BpR` is a third of the limit.
+        /// Bytes that a flow of weight 1 may send per round; absent: chosen such that `nQ * BpR` is a third of the
+        /// limit.
         bytes_per_round: Option<Bytes> = null, in "64 B"..="16 MB", symbol "BpR", source "our choice; Sharma et al. \
             2018: 1 to 2 full packets, and buffers that hold the calendars of many flows";
-        /// How bids are kept.
+        /// Storage of bids.
         bids: BidStore = "sketch", source "Sharma et al. 2018 section 3.2";
         /// Rows of the sketch.
         rows: u32 = 4, in 1..=16, source "our choice";

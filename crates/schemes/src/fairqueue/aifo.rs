@@ -46,15 +46,15 @@ use crate::fairqueue::ranked_queues::{QueueRoom, RankedQueues};
 params! {
     /// One queue with admission by rank.
     pub struct AifoParams {
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "WFQAIFOOutputPort.java";
-        /// What packets are admitted by.
+        /// Rank by which packets are admitted.
         rank: RankSource = "start_tag", source "WFQAIFOOutputPort.java";
-        /// Ranks that an arriving packet is compared with.
+        /// Number of ranks that an arriving packet is compared with.
         window: u32 = 20, in 1..=65536, symbol "|W|", source "window_size of the simulations";
-        /// One packet in so many enters the window.
+        /// Sampling period of the window: one packet of this number enters it.
         sample_period: u32 = 1, in 1..=65536, symbol "s", source "sample_count: 1 for fairness, else 15";
-        /// Part of the limit up to which every packet is admitted.
+        /// Share of the limit up to which every packet is admitted.
         headroom: f64 = 0.1, in 0.0..=0.999, symbol "k", source "k_value of the simulations";
     }
 }

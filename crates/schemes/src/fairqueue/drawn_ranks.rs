@@ -6,19 +6,19 @@
 use crate::contract::prelude::*;
 
 choices! {
-    /// What the rank of a packet is.
+    /// Source of a packet's rank.
     pub enum RankSource {
-        /// Its start tag, by which users or flows share fairly.
+        /// Start tag of fair queueing, by which users or flows share fairly.
         StartTag = "start_tag",
-        /// Drawn from 0 to 99, each as often: a test of the scheme, not a way to share.
+        /// Uniform from 0 to 99: a test of the scheme, not a way to share.
         Uniform = "uniform",
-        /// Drawn, exponential of mean 25.
+        /// Exponential with mean 25.
         Exponential = "exponential",
-        /// Drawn, 100 less an exponential of mean 25.
+        /// 100 minus an exponential with mean 25.
         InverseExponential = "inverse_exponential",
-        /// Drawn, Poisson of mean 50.
+        /// Poisson with mean 50.
         Poisson = "poisson",
-        /// Drawn, most often close to 0 or 100.
+        /// Most often close to 0 or 100.
         Convex = "convex",
     }
 }

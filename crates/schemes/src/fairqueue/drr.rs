@@ -35,11 +35,11 @@ use crate::fairqueue::skip_rounds::skip_rounds;
 use crate::flows::flow_table::FlowTable;
 
 choices! {
-    /// Which packet of the longest queue is dropped when the buffer is full.
+    /// Packet of the longest queue that is dropped when the buffer is full.
     pub enum DropFrom {
-        /// The one that came last.
+        /// The tail of the queue.
         Tail = "tail",
-        /// The one that came first.
+        /// The head of the queue.
         Head = "head",
     }
 }
@@ -47,12 +47,12 @@ choices! {
 params! {
     /// Deficit round robin.
     pub struct DrrParams {
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "user", source "Shreedhar and Varghese 1996 section II: the entity to be isolated is free";
         /// Bytes that a queue of weight 1 may send per round. At least a full packet for O(1).
         quantum: Bytes = "1500 B", in "1 B"..="16 MB", symbol "Q", source "Shreedhar and Varghese 1996 section III; \
             ns-2: 250 B";
-        /// Which packet of the longest queue goes when the buffer is full.
+        /// Packet of the longest queue that is dropped when the buffer is full.
         drop_from: DropFrom = "tail", source "our choice; ns-2: head";
     }
 }

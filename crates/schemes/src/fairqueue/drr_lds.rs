@@ -29,13 +29,14 @@ use crate::fairqueue::drr::{DropFrom, Drr, DrrParams};
 params! {
     /// Deficit round robin with limited deficit savings.
     pub struct DrrLdsParams {
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "user", source "Menth, Mehl and Veith 2018, abstract";
         /// Bytes that a queue of weight 1 may send per round. At least a full packet for O(1).
         quantum: Bytes = "1500 B", in "1 B"..="16 MB", symbol "Q", source "Shreedhar and Varghese 1996 section III";
-        /// Which packet of the longest queue goes when the buffer is full.
+        /// Packet of the longest queue that is dropped when the buffer is full.
         drop_from: DropFrom = "tail", source "our choice";
-        /// What an empty queue can save. Worth a sweep up to the size of the buffer; at 0 the scheme is DRR.
+        /// Maximum deficit that an empty queue can save. Worth sweeping up to the size of the buffer; at 0 the scheme
+        /// is DRR.
         max_saving: Bytes = "15 kB", in "0 B"..="1 GB", symbol "D_max", source "our choice: 10 full packets; the \
             paper was not at hand";
     }

@@ -35,18 +35,18 @@ use crate::measure::utema::{Memory, RateState};
 params! {
     /// Flow dynamic priority assignment.
     pub struct FdpaParams {
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "user", source "Cascone et al. 2017, abstract";
         /// Number of queues.
         queues: u32 = 8, in 2..=64, symbol "n", source "what a switch has, our choice";
-        /// Memory of the rate measurement.
+        /// Time constant of the rate measurement.
         memory: Time = "0.1 s", in "1 ms"..="1 h", symbol "M", source "our choice";
-        /// How long a user without packets counts as active.
+        /// Time without packets after which a user is no longer active.
         active_time: Time = "0.3 s", in "1 ms"..="1 h", symbol "T", source "our choice: three memories";
-        /// Priorities that a doubling of the rate costs.
+        /// Priorities lost for each doubling of the rate.
         steps_per_doubling: f64 = 2.0, in 0.01..=64.0, symbol "s", source "our choice";
-        /// Part of the buffer that all priorities below the first may take together; part of that part for those below
-        /// the second, and so on; at least one packet.
+        /// Share of the buffer for all priorities below the first together. Those below the second get this share of
+        /// that share, and so on; at least one packet.
         queue_part: f64 = 0.5, in 0.001..=0.999, source "our choice";
     }
 }

@@ -33,11 +33,11 @@ use crate::fairqueue::new_and_old::Turning;
 use crate::fairqueue::queue_store::QueueStore;
 
 choices! {
-    /// What CoDel compares with a full packet to see that a queue is short.
+    /// Backlog that CoDel compares with a full packet to detect a short queue.
     pub enum ShortQueue {
-        /// Bytes of the packet's own queue.
+        /// Backlog of the packet's own queue.
         Own = "own",
-        /// Bytes of all queues of the port.
+        /// Backlog of all queues of the port.
         Port = "port",
     }
 }
@@ -45,7 +45,7 @@ choices! {
 params! {
     /// FQ-CoDel.
     pub struct FqCodelParams {
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "RFC 8290 section 4.1: the 5-tuple";
         //= RFC 8290 5.2.5-1: There are 1024 queues by default.
         /// Number of queues.
@@ -54,17 +54,17 @@ params! {
         /// Bytes that a queue may send per round.
         quantum: Bytes = "1514 B", in "1 B"..="1 MB", source "RFC 8290 section 5.2.4";
         //= RFC 8290 5.2.2-1: The target is 5 ms by default.
-        /// Delay that a queue may have permanently.
+        /// Target delay of the standing queue.
         target: Time = "5 ms", in "1 us"..="10 s", symbol "TARGET", source "RFC 8290 section 5.2.2";
         //= RFC 8290 5.2.1-1: The interval is about the longest round-trip time, 100 ms by default.
-        /// For how long the delay may be above the target.
+        /// Time for which the delay may exceed the target.
         interval: Time = "100 ms", in "10 us"..="100 s", symbol "INTERVAL", source "RFC 8290 section 5.2.1";
         //= RFC 8290 5.2.6-1: ECN is on by default and can be turned off.
-        /// Whether packets of transports that understand it are marked in place of a drop.
+        /// Mark ECN-capable packets instead of dropping them.
         ecn: bool = true, source "RFC 8290 section 5.2.6";
-        /// Most packets that one overflow drops.
+        /// Maximum number of packets dropped at one overflow.
         drop_batch: u32 = 64, in 1..=65536, source "RFC 8290 section 4.1, Linux";
-        /// Which backlog has to exceed a full packet before CoDel drops.
+        /// Backlog that must exceed a full packet before CoDel drops.
         short_queue: ShortQueue = "own", source "each queue on its own, as in ns-3; port in RFC 8289 section 4.4 and \
                                                  Linux";
     }

@@ -35,11 +35,11 @@ use crate::fairqueue::hashed_queues::{Arrival, HashedQueues};
 use crate::measure::ticker::Ticker;
 
 choices! {
-    /// What a full buffer drops.
+    /// Packet that is dropped when the buffer is full.
     pub enum Overflow {
         /// The arriving packet.
         Arriving = "arriving",
-        /// Packets at the head of the queue with most bytes.
+        /// Packets at the head of the longest queue in bytes.
         Longest = "longest",
     }
 }
@@ -47,13 +47,13 @@ choices! {
 params! {
     /// FQ-PIE.
     pub struct FqPieParams {
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "sch_fq_pie: the 5-tuple";
         /// Number of queues.
         buckets: u32 = 1024, in 1..=65536, source "sch_fq_pie; ns-3";
         /// Bytes that a queue may send per round.
         quantum: Bytes = "1514 B", in "1 B"..="1 MB", source "sch_fq_pie: a full frame; 1500 B in ns-3";
-        /// Queueing delay to hold in each queue.
+        /// Target delay of each queue.
         target: Time = "15 ms", in "10 us"..="10 s", symbol "QDELAY_REF", source "RFC 8033 4.2; sch_fq_pie";
         /// Time between updates of the probabilities.
         update_interval: Time = "15 ms", in "10 us"..="10 s", symbol "T_UPDATE", source "RFC 8033 4.2; sch_fq_pie";
@@ -61,23 +61,23 @@ params! {
         alpha: f64 = 0.125, in 0.0..=1000.0, symbol "alpha", source "RFC 8033 4.2; sch_fq_pie: 2/16";
         /// Gain on the change of the delay, per second.
         beta: f64 = 1.25, in 0.0..=1000.0, symbol "beta", source "RFC 8033 4.2; sch_fq_pie: 20/16";
-        /// How long a burst of a queue passes without a drop.
+        /// Duration of a burst of a queue that passes without drops.
         max_burst: Time = "150 ms", in "0 s"..="100 s", symbol "MAX_BURST", source "RFC 8033 4.4; sch_fq_pie";
-        /// Evens out the gaps between drops.
+        /// Derandomises drops: evens out the gaps between them.
         derandomize: bool = true, source "RFC 8033 5.4; sch_fq_pie; off in ns-3";
-        /// Steps of at most 0.02 once the probability is 0.1 or more.
+        /// Limits steps to 0.02 once the probability is 0.1 or more.
         cap_step: bool = true, source "RFC 8033 5.5; sch_fq_pie; ns-3";
-        /// The probability of a packet is proportional to its length.
+        /// Makes the drop probability of a packet proportional to its length.
         byte_mode: bool = false, source "sch_fq_pie; RFC 8033 appendix B";
-        /// Mean length of a packet: no drop behind two of them in the same queue, and the measure of byte mode.
+        /// Mean length of a packet: no drop while at most two of them wait in the same queue; reference of byte mode.
         mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", source "sch_fq_pie: the MTU; 1000 B in ns-3";
         /// Mark ECN-capable packets instead of dropping them while the probability is low.
         ecn: bool = false, source "sch_fq_pie; on in ns-3";
         /// Largest probability at which packets are marked.
         ecn_limit: f64 = 0.1, in 0.0..=1.0, symbol "mark_ecnth", source "RFC 8033 5.1; sch_fq_pie: ecn_prob; ns-3";
-        /// What a full buffer drops.
+        /// Packet that is dropped when the buffer is full.
         overflow: Overflow = "arriving", source "sch_fq_pie; longest in ns-3";
-        /// Most packets that one overflow drops from the longest queue.
+        /// Maximum number of packets dropped from the longest queue at one overflow.
         drop_batch: u32 = 64, in 1..=65536, source "ns-3";
     }
 }

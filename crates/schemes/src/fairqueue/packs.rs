@@ -41,15 +41,15 @@ use crate::fairqueue::ranked_queues::{QueueRoom, RankedQueues};
 params! {
     /// Strict-priority queues filled by quantile.
     pub struct PacksParams {
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "our choice, as for AIFO and SP-PIFO";
-        /// What packets are ordered by.
+        /// Rank by which packets are ordered.
         rank: RankSource = "start_tag", source "our choice, as for AIFO and SP-PIFO";
         /// Number of queues.
         queues: u32 = 8, in 1..=64, symbol "n", source "our choice, as for SP-PIFO";
-        /// Ranks that an arriving packet is compared with.
+        /// Number of ranks that an arriving packet is compared with.
         window: u32 = 20, in 1..=65536, symbol "|W|", source "our choice, as for AIFO; summary: 15 to 1000";
-        /// By how much the free room counts for more, as a part.
+        /// Fraction by which the free room is overstated at admission.
         burstiness: f64 = 0.0, in 0.0..=0.999, symbol "k", source "our choice; summary: optional";
     }
 }

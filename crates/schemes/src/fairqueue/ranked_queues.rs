@@ -9,11 +9,11 @@ use crate::fairqueue::start_tags::StartTags;
 use std::collections::VecDeque;
 
 choices! {
-    /// How queues share the limit.
+    /// Division of the limit among the queues.
     pub enum QueueRoom {
-        /// An equal part for each, at least one packet.
+        /// An equal part for each queue, at least one packet.
         Split = "split",
-        /// Each may fill the port.
+        /// Each queue may fill the port.
         Shared = "shared",
     }
 }

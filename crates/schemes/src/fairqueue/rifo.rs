@@ -38,13 +38,13 @@ use crate::fairqueue::ranked_queues::{QueueRoom, RankedQueues};
 params! {
     /// One queue with admission by the range of ranks.
     pub struct RifoParams {
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "WFQRIFOOutputPort.java";
-        /// What packets are admitted by.
+        /// Rank by which packets are admitted.
         rank: RankSource = "start_tag", source "WFQRIFOOutputPort.java";
-        /// Packets after which the range of ranks starts anew.
+        /// Number of packets after which the range of ranks is reset.
         reset_after: u32 = 150, in 1..=1000000, symbol "T", source "sample_count of the simulations: 150 and 15";
-        /// Part of the limit up to which every packet is admitted.
+        /// Share of the limit up to which every packet is admitted.
         guaranteed: f64 = 0.1, in 0.0..=0.999, symbol "k", source "k_value of the simulations";
     }
 }

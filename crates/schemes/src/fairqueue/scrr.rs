@@ -56,13 +56,13 @@ use crate::flows::expiring_table::ExpiringTable;
 use crate::flows::flow_table::FlowTable;
 
 choices! {
-    /// Which enhancements there are, by the names of the qdisc.
+    /// Enhancements of the qdisc, by its names.
     pub enum ScrrVariant {
         /// None.
         Basic = "basic",
         /// No packet metadata, no empty queues, new queues first.
         Nmne = "nmne",
-        /// And initial advance.
+        /// All of `enhanced`, and initial advance.
         Neia = "neia",
     }
 }
@@ -70,9 +70,9 @@ choices! {
 params! {
     /// Self-clocked round robin.
     pub struct ScrrParams {
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "sch_scrr.c";
-        /// Which enhancements there are.
+        /// Enhancements in use.
         variant: ScrrVariant = "neia", source "sch_scrr.c: all of them";
     }
 }

@@ -35,11 +35,11 @@ use crate::flows::hash::{bucket, hash};
 use crate::measure::ticker::Ticker;
 
 choices! {
-    /// Whose rules for turns and drops.
+    /// Implementation whose rules for turns and drops apply.
     pub enum SfqProfile {
-        /// Turns of bytes, drop from the longest queue.
+        /// Turns in bytes; drop from the longest queue.
         Linux = "linux",
-        /// Turns of packets, drop at arrival.
+        /// Turns in packets; drop at arrival.
         Ns2 = "ns2",
     }
 }
@@ -47,15 +47,15 @@ choices! {
 params! {
     /// Stochastic fair queueing.
     pub struct SfqParams {
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "McKenney 1990: the flow";
         /// Rules for turns and drops.
         profile: SfqProfile = "linux", source "Linux sch_sfq.c, ns-2 sfq.cc";
         /// Number of values of the hash.
         buckets: u32 = 1024, in 1..=65536, source "Linux: divisor 1024; ns-2: 16";
-        /// Most queues in use at a time (`linux`).
+        /// Maximum number of queues in use (`linux`).
         flows: u32 = 128, in 1..=65536, source "Linux: 128";
-        /// Most packets in one queue (`linux`).
+        /// Maximum number of packets in one queue (`linux`).
         depth: u32 = 127, in 1..=65536, source "Linux: 127";
         /// Bytes that a queue may send per turn (`linux`).
         quantum: Bytes = "1514 B", in "1 B"..="1 MB", source "Linux: length of a full frame";

@@ -41,31 +41,31 @@ use crate::fairqueue::ranked_port::{Placement, RankedPort};
 use crate::fairqueue::ranked_queues::{QueueRoom, RankedQueues};
 
 choices! {
-    /// By how much bounds are lowered when a packet was put behind one of a higher rank.
+    /// Decrease of the bounds after a packet was queued behind one of a higher rank.
     pub enum PushDown {
-        /// By what its rank is below the bound of the first queue.
+        /// The distance of its rank from the bound of the first queue.
         Cost = "cost",
-        /// By its rank.
+        /// Its rank.
         Rank = "rank",
         /// By one unit of rank.
         One = "one",
-        /// To the bound of the queue before.
+        /// Down to the bound of the previous queue.
         NextBound = "next_bound",
     }
 }
 
 params! {
-    /// Strict-priority queues that imitate a sorted queue.
+    /// Strict-priority queues that approximate a sorted queue.
     pub struct SpPifoParams {
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "WFQSPPIFOQueue.java";
-        /// What packets are ordered by.
+        /// Rank by which packets are ordered.
         rank: RankSource = "start_tag", source "WFQSPPIFOQueue.java; LstfTcpSocket.java draws";
         /// Number of queues.
         queues: u32 = 8, in 1..=64, symbol "n", source "project page: as few as 8; simulations: 8 and 32";
-        /// How bounds are lowered.
+        /// Decrease of the bounds after an inversion.
         push_down: PushDown = "cost", source "SPPIFOQueue.java, output_port_step_size";
-        /// How the queues share the limit of the port.
+        /// Division of the port's limit among the queues.
         room: QueueRoom = "split", source "SPPIFOQueue.java: 10 packets each";
     }
 }

@@ -27,7 +27,7 @@ use crate::queue::sorted_queue::{Sorted, SortedQueue};
 params! {
     /// A port with start-time fair queueing.
     pub struct StfqParams {
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "stfq1996";
     }
 }

@@ -32,9 +32,9 @@ use crate::flows::flow_table::FlowTable;
 use std::cmp::Ordering;
 
 choices! {
-    /// Where virtual time comes from.
+    /// Source of virtual time.
     pub enum VirtualClock {
-        /// The fluid server, followed exactly.
+        /// The fluid server, simulated exactly.
         Gps = "gps",
         /// The finish tag of the packet in service.
         SelfClocked = "self_clocked",
@@ -44,9 +44,9 @@ choices! {
 params! {
     /// Weighted fair queueing.
     pub struct WfqParams {
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "user", source "Demers, Keshav and Shenker 1989 section 2: the entity is free";
-        /// The clock that a flow which was away is set to.
+        /// Clock to which a flow that was idle is set.
         clock: VirtualClock = "gps", symbol "V", source "Parekh and Gallager 1993; self_clocked: Golestani 1994";
     }
 }

@@ -40,13 +40,13 @@ use crate::queue::sorted_queue::{Sorted, SortedQueue};
 params! {
     /// A port of AFpFT.
     pub struct AfpftParams {
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "afpft II, footnote 2";
         /// Rate of virtual time. Shares do not depend on it.
         flow_rate: BitRate = "10 kbit/s", in "1 bit/s"..="1 Tbit/s", symbol "r", source "afpft II-A, Table II";
-        /// Whether a dropped packet is taken back from its flow's finish.
+        /// Subtracts a dropped packet from its flow's finish tag.
         correct_finish: bool = true, source "afpft II-C, Alg. 1 line 20; Fig. 2 compares";
-        /// Whether the first packet of a core flow sets finish. The pseudo-code does not.
+        /// Lets the first packet of a core flow set its finish tag. The pseudo-code does not.
         init_finish: bool = false, source "afpft Alg. 1, our reading";
     }
 }

@@ -62,17 +62,17 @@ params! {
         aggregate_constant: Time = "100 ms", in "1 ms"..="1 h", symbol "K_alpha", source "our choice; that of CSFQ";
         /// Window between two updates of a fair rate.
         window: Time = "100 ms", in "1 ms"..="1 h", symbol "K_c", source "our choice; that of CSFQ";
-        /// Largest part that one update takes from a fair rate.
+        /// Maximum fraction by which one update reduces a fair rate.
         largest_cut: f64 = 0.25, in 0.0..=1.0, source "NSDI 2021, code: 1 - Khd";
-        /// Least fair rate of an uncongested window, as a part of the capacity.
+        /// Minimum fair rate of an uncongested window, as a fraction of the capacity.
         least_share: f64 = 0.03125, in 0.0..=1.0, source "NSDI 2021, code: C/32";
-        /// What part of the link's rate counts as its capacity.
+        /// Fraction of the link's rate that counts as its capacity.
         capacity_factor: f64 = 1.0, in 0.5..=1.0, source "our choice; the code has 0.985";
-        /// Shorter packets pass.
+        /// Length below which packets always pass.
         bypass_below: Bytes = "125 B", in "0 B"..="65535 B", source "NSDI 2021, code: 1000 bit";
-        /// Queue from which packets that understand it get a congestion mark; never, if absent.
+        /// Queue above which ECN-capable packets are marked; absent: never.
         mark_above: Option<Bytes> = null, in "0 B"..="1 GB", source "NSDI 2021, code: 48 kB";
-        /// No packet is dropped early while the queue is shorter.
+        /// Queue below which no packet is dropped early.
         q_min: Threshold = "0 packets", symbol "Q_min", source "abc2018 V-E1 for CSFQ";
     }
 }

@@ -32,7 +32,7 @@ use crate::queue::managed_queue::ManagedQueue;
 params! {
     /// A port of PVPIE.
     pub struct PvPieParams {
-        /// Queueing delay to hold.
+        /// Target delay.
         target: Time = "15 ms", in "10 us"..="10 s", symbol "QDELAY_REF", source "RFC 8033 4.2";
         /// Time between updates of the probability and of the quantile.
         update_interval: Time = "15 ms", in "10 us"..="10 s", symbol "T_UPDATE", source "RFC 8033 4.2";
@@ -40,13 +40,13 @@ params! {
         alpha: f64 = 0.125, in 0.0..=1000.0, symbol "alpha", source "RFC 8033 4.2";
         /// Gain on the change of the delay, per second.
         beta: f64 = 1.25, in 0.0..=1000.0, symbol "beta", source "RFC 8033 4.2";
-        /// How long a burst passes without a drop.
+        /// Duration of a burst that passes without drops.
         max_burst: Time = "150 ms", in "0 s"..="100 s", symbol "MAX_BURST", source "RFC 8033 4.4";
-        /// Where the queueing delay comes from.
+        /// Source of the queueing delay.
         delay: PieDelay = "sojourn", source "RFC 8033 4.3 leaves it open; ns-3";
-        /// Mean length of a packet: no drop behind two of them.
+        /// Mean length of a packet: no drop while at most two of them wait.
         mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", symbol "MEAN_PKTSIZE", source "our MTU";
-        /// Memory of the histogram of values.
+        /// Time constant of the histogram of values.
         histogram_memory: Time = "0.3 s", in "1 ms"..="1 h", source "our choice, as M_AA of abc2018";
     }
 }

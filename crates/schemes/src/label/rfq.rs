@@ -38,12 +38,12 @@ params! {
     pub struct RfqMarkerParams {
         /// Time constant of the rate estimate.
         rate_constant: Time = "100 ms", in "1 ms"..="1 h", symbol "K", source "our choice, as CSFQ";
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "user", source "our choice, as CSFQ";
         /// Upper bound of the lowest colour.
         lowest_rate: BitRate = "10 kbit/s", in "1 bit/s"..="1 Tbit/s", symbol "c_1",
             source "our choice: C/1000 of abc2018";
-        /// How many colours double the rate.
+        /// Number of colours per doubling of the rate.
         colours_per_octave: f64 = 4.0, in 0.1..=100.0, symbol "n", source "our choice: layers of 19 %";
         /// Number of colours; the highest has no upper bound.
         colours: u32 = 45, in 2..=4096, source "our choice: up to 2 C of abc2018";
@@ -53,12 +53,12 @@ params! {
 params! {
     /// A port of RFQ.
     pub struct RfqParams {
-        /// Queue from which on the colour threshold falls.
+        /// Queue above which the colour threshold falls.
         q_threshold: Threshold = "12 packets", in "0 packets"..="16777216 packets",
             source "our choice: half of the limit of abc2018";
         /// Time between steps of the colour threshold.
         step_interval: Time = "100 ms", in "1 ms"..="1 h", source "our choice, as K";
-        /// Part of the link's rate below which it counts as underutilised.
+        /// Fraction of the link's rate below which it counts as underutilised.
         low_utilisation: f64 = 0.95, in 0.0..=1.0, source "our choice";
         /// Number of colours, as in the marker.
         colours: u32 = 45, in 2..=4096, source "our choice: up to 2 C of abc2018";

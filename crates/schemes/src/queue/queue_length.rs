@@ -11,13 +11,13 @@ use crate::contract::aqm::QueueView;
 use crate::contract::discipline::Backlog;
 
 choices! {
-    /// Where an expected queueing delay comes from.
+    /// Source of an expected queueing delay.
     pub enum DelayEstimate {
         /// Backlog over the link's current rate.
         LinkRate = "link_rate",
-        /// Backlog over the rate of departures, measured while packets wait.
+        /// Backlog over the departure rate, measured while packets wait.
         Departures = "departures",
-        /// How long the head of the queue has waited.
+        /// Waiting time of the head of the queue.
         Sojourn = "sojourn",
     }
 }

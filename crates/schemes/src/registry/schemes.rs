@@ -21,7 +21,7 @@ use serde_json::{Map, Value as Json};
 macro_rules! schemes {
     ($( $Variant:ident = $name:literal, $Spec:ty; )+) => {
         choices! {
-            /// The queue disciplines there are.
+            /// Queue disciplines.
             pub enum Scheme { $( #[doc = concat!("See [`", stringify!($Spec), "`].")] $Variant = $name, )+ }
         }
 

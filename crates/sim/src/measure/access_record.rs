@@ -13,7 +13,7 @@ metrics! {
     pub struct AccessRecord {
         /// Subscribers of the network, with and without traffic.
         subscribers: u64, unit "", heading "subscribers";
-        /// The applications, by the first group that has them.
+        /// Applications, in the order in which groups first mention them.
         applications: Vec<ApplicationRecord>, part "" of "application";
         /// The nodes of the tree; node `i` has links `2 i` down and `2 i + 1` up.
         nodes: Vec<NodeRecord>, part "" of "node";
@@ -30,7 +30,7 @@ metrics! {
         delivered_packets: u64, unit "packets", heading "packets";
         /// Delivered packets with a congestion mark.
         marked_packets: u64, unit "packets", heading "marked";
-        /// From the host's sending to the receiver; null without any.
+        /// Delay from the sending host to the receiver; null without any packet.
         one_way_delay: Option<TimesRecord>, part "one_way_delay_" heading "one-way";
     }
 }
@@ -45,9 +45,9 @@ metrics! {
         parent: Option<String>;
         /// gateway, site or access_point.
         level: String;
-        /// Users of all groups below it.
+        /// Users of all groups below the node.
         users: u64, unit "", heading "users";
-        /// Their throughput over their own max-min shares; null if nobody asks for anything.
+        /// Their throughput relative to their max-min shares; null if nobody has a demand.
         share: Option<Percentiles>, part "share_";
     }
 }

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 pub const SCHEMA: u32 = 2;
 
 metrics! {
-    /// One replication of a scenario: the same bytes on every machine, each time, and for any number of threads.
+    /// One replication of a scenario. Its bytes are the same on every machine, in every run, and for any number of
+    /// threads.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct RunRecord {
         /// Version of this format.
@@ -29,15 +30,15 @@ metrics! {
         window_s: [f64; 2], unit "s", heading "window";
         /// The user groups, in the order of the scenario.
         groups: Vec<GroupRecord>, part "" of "group";
-        /// Throughput per user of the first group over that of the second; null without two groups or if the latter
-        /// is zero.
+        /// Throughput per user of the first group relative to the second; null without two groups or if the latter is
+        /// zero.
         throughput_ratio: Option<f64>,
             unit "1", heading "throughput ratio", symbol "T_R", shown "columns summary shares report drawn overview";
         /// Jain's index over the throughput of all users; null if nothing got through.
         jain_index: Option<f64>,
             unit "1", better "high", heading "Jain index: users", symbol "J", source "Jain, Chiu, Hawe, 1984",
             shown "columns summary shares report overview";
-        /// Jain's index over the throughput of all TCP flows that last as long as the run; null if there are none or
+        /// Jain's index over the throughput of all TCP flows that last for the whole run; null if there are none or
         /// nothing got through.
         #[serde(default)]
         jain_index_flows: Option<f64>,
@@ -56,12 +57,11 @@ metrics! {
         /// Applications and nodes of an access network; absent on other topologies.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         access: Option<AccessRecord>, part "access_";
-        /// Time series over the whole run, if the scenario asks for them.
+        /// Time series over the whole run, if the scenario requests them.
         series: Option<SeriesRecord>, part "" of "series";
         /// Amount of simulated work.
         performance: Performance, part "";
-        /// CPU time of the simulation alone, if it is known. It differs from one run to the next, so that it is not
-        /// part of the record as it is written.
+        /// CPU time of the simulation itself, if known. It differs between runs, so written records do not contain it.
         #[serde(skip)]
         cpu_seconds: Option<f64>;
     }
@@ -75,7 +75,7 @@ metrics! {
         name: String;
         /// Number of users.
         users: u32, unit "", heading "users";
-        /// Mean throughput per user over its last link, bits on the wire per second.
+        /// Mean throughput per user at its last link, bits on the wire per second.
         throughput_bps: f64,
             unit "bit/s" as "Mbit/s", better "high", heading "throughput/user", symbol "T", source "RFC 5166, 2.1.1",
             shown "columns summary groups report overview";
@@ -83,7 +83,7 @@ metrics! {
         goodput_bps: f64,
             unit "bit/s" as "Mbit/s", better "high", heading "goodput/user", source "RFC 5166, 2.1.1",
             shown "columns summary groups";
-        /// Throughput of each user; empty with `probes.user_rows = false`, as all that has a row for each user or flow.
+        /// Throughput of each user; empty with `probes.user_rows = false`, like all lists of users or flows.
         user_throughput_bps: Vec<f64>,
             unit "bit/s" as "Mbit/s", better "high", heading "throughput", symbol "T",
             source "RFC 5166, 2.1.1", of "user",
@@ -92,17 +92,17 @@ metrics! {
         user_goodput_bps: Vec<f64>,
             unit "bit/s" as "Mbit/s", better "high", heading "goodput", source "RFC 5166, 2.1.1", of "user",
             shown "summary";
-        /// Distribution over the users, instead of rows.
+        /// Distribution over the users, instead of a row for each.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         user_summary: Option<UsersRecord>, part "user_";
         /// Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per second.
-        /// TCP flows demand all they can get, UDP flows their mean rate, web sessions the load that they drew. Access
-        /// links bound it.
+        /// The demand of TCP flows is unlimited, of UDP flows their mean rate, of web sessions their offered load.
+        /// Access links bound it.
         #[serde(default)]
         max_min_share_bps: f64,
             unit "bit/s" as "Mbit/s", heading "max-min", source "Bertsekas, Gallager, Data Networks, 6.5.2",
             shown "columns summary";
-        /// Mean throughput per user over that share; null if the share is zero.
+        /// Mean throughput per user relative to that share; null if the share is zero.
         #[serde(default)]
         normalised_throughput: Option<f64>,
             unit "1", better "high", heading "over max-min share", source "RFC 5166, 2.3.1",
@@ -118,9 +118,9 @@ metrics! {
         /// The group's UDP flows; null without any.
         #[serde(default)]
         udp: Option<UdpRecord>, part "";
-        /// Finite transfers of flows that make a single one.
+        /// Finite transfers of TCP sources whose flows transfer once.
         transfers: Vec<TransferRecord>, part "transfer_" of "transfer";
-        /// All finite transfers that started during the measurement; null without a source of any.
+        /// All finite transfers that started during the measurement; null without a source of transfers.
         #[serde(default)]
         transfer_times: Option<TransferTimesRecord>, part "transfers_";
         /// The group's telephone calls; absent without any.
@@ -139,12 +139,13 @@ metrics! {
 }
 
 metrics! {
-    /// Telephone calls during the measurement, each weighted alike.
+    /// Telephone calls during the measurement; each call has the same weight.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct VoipRecord {
-        /// Calls that had packets to be played; the other fields leave out the rest.
+        /// Calls with packets to play; all other fields exclude the rest.
         calls: u64, unit "", heading "calls";
-        /// Mean opinion score by the E-model, 1 to 4.5: mean over the calls; null without any, as all that follow.
+        /// Mean opinion score by the E-model, 1 to 4.5: mean over the calls; null without calls, as are all following
+        /// fields.
         mos: Option<f64>,
             unit "1", better "high", heading "MOS", symbol "MOS", source "ITU-T G.107, B-4", shown "applications";
         /// Mean opinion score of the worst call.
@@ -154,7 +155,7 @@ metrics! {
         /// Transmission rating R of the E-model: mean over the calls.
         r_factor: Option<f64>,
             unit "1", better "high", heading "R", symbol "R", source "ITU-T G.107, 7-1", shown "applications";
-        /// From mouth to ear: speech in a packet, look-ahead of the codec, way of the first packet, buffer.
+        /// Mouth-to-ear delay: packetisation, look-ahead of the codec, delay of the first packet, playout buffer.
         mouth_to_ear_s: Option<f64>,
             unit "s" as "ms", better "low", heading "mouth to ear", symbol "Ta", source "ITU-T G.107",
             shown "applications";
@@ -162,14 +163,14 @@ metrics! {
         jitter_s: Option<f64>,
             unit "s" as "ms", better "low", heading "jitter", symbol "J", source "RFC 3550, 6.4.1",
             shown "applications";
-        /// Packets that did not come over those that were to be played.
+        /// Packets that did not arrive, relative to all packets to play.
         lost_share: Option<f64>,
             unit "1" as "%", better "low", heading "lost", symbol "Ppl", source "ITU-T G.107, 7-29",
             shown "applications";
-        /// Packets that came too late for the buffer, over the same.
+        /// Packets that arrived too late for the buffer, relative to all packets to play.
         late_share: Option<f64>,
             unit "1" as "%", better "low", heading "late", source "our choice", shown "applications";
-        /// From the host's sending to the receiver; null if no packet came.
+        /// Delay from the sending host to the receiver; null if no packet arrived.
         one_way_delay: Option<TimesRecord>, part "one_way_delay_" heading "one-way";
         /// Mean opinion score of each call, user by user; null where nothing was to be played.
         call_mos: Vec<Option<f64>>,
@@ -178,43 +179,43 @@ metrics! {
 }
 
 metrics! {
-    /// Videos during the measurement, each weighted alike.
+    /// Videos during the measurement; each video has the same weight.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct VideoRecord {
         /// Players.
         players: u64, unit "", heading "players";
-        /// Mean bitrate of the chunks that came; null if none did.
+        /// Mean bitrate of the downloaded chunks; null if there were none.
         bitrate_bps: Option<f64>, unit "bit/s" as "Mbit/s", better "high", heading "bitrate", shown "applications";
-        /// Stalls of a player: times at which it ran out of video.
+        /// Stalls per player: times at which it ran out of video.
         stalls: f64, unit "1", better "low", heading "stalls", shown "applications";
-        /// Time that a player stood still, the start left out.
+        /// Stalled time of a player, without the start.
         stalled_s: f64, unit "s", better "low", heading "stalled", shown "applications";
-        /// That time over the time that it played or stood still; null if it did neither.
+        /// Stalled time over played plus stalled time; null if both are zero.
         stalled_share: Option<f64>, unit "1" as "%", better "low", heading "stalled", shown "applications";
-        /// Chunks of another bitrate than the one before, of a player.
+        /// Chunks of a player whose bitrate differs from the previous chunk.
         switches: f64, unit "1", better "low", heading "switches", shown "applications";
-        /// From the opening of the connection to the first picture, within the run; null if there was none.
+        /// Time from the opening of the connection to the first picture, within the run; null if there was none.
         startup_s: Option<f64>, unit "s", better "low", heading "start-up", shown "applications";
-        /// Mean bitrate of each player, user by user; null where no chunk came.
+        /// Mean bitrate of each player, user by user; null where no chunk was downloaded.
         player_bitrate_bps: Vec<Option<f64>>, unit "bit/s" as "Mbit/s", better "high", heading "bitrate", of "player";
-        /// Share of the time that each player stood still; null where it never played.
+        /// Share of the time that each player was stalled; null if it never played.
         player_stalled_share: Vec<Option<f64>>, unit "1" as "%", better "low", heading "stalled", of "player";
     }
 }
 
 metrics! {
-    /// A test of responsiveness during the measurement; means are of all samples but the largest twentieth, within 3.2
-    /// %.
+    /// A test of responsiveness during the measurement; means exclude the largest 5 % of samples and are exact within
+    /// 3.2 %.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct ResponsivenessRecord {
-        /// Foreign probes that were answered.
+        /// Answered foreign probes.
         probes: u64, unit "", heading "probes", shown "applications";
-        /// Responsiveness in round trips per minute, the mean of the next two; null without samples, as all that
-        /// follow.
+        /// Responsiveness in round trips per minute, the mean of the next two fields; null without samples, as are all
+        /// following fields.
         rpm: Option<f64>,
             unit "1/min", better "high", heading "round trips per minute", source "draft-ietf-ippm-responsiveness",
             shown "applications";
-        /// Round trips per minute on connections of their own.
+        /// Round trips per minute on separate connections.
         foreign_rpm: Option<f64>,
             unit "1/min", better "high", heading "of new connections", source "draft-ietf-ippm-responsiveness",
             shown "applications";
@@ -222,27 +223,27 @@ metrics! {
         loaded_rpm: Option<f64>,
             unit "1/min", better "high", heading "on load", source "draft-ietf-ippm-responsiveness",
             shown "applications";
-        /// Trimmed mean of handshakes.
+        /// Trimmed mean of handshake times.
         tcp_f_s: Option<f64>,
             unit "s", better "low", heading "handshake", symbol "tcp_f", source "draft-ietf-ippm-responsiveness";
-        /// Trimmed mean of requests on new connections.
+        /// Trimmed mean of request times on new connections.
         http_f_s: Option<f64>,
             unit "s", better "low", heading "request", symbol "http_f", source "draft-ietf-ippm-responsiveness";
-        /// Trimmed mean of round trips on load-generating connections.
+        /// Trimmed mean of round-trip times on load-generating connections.
         http_l_s: Option<f64>,
             unit "s", better "low", heading "request on load", symbol "http_l", source "draft-ietf-ippm-responsiveness";
     }
 }
 
 metrics! {
-    /// Packets that access links lost.
+    /// Losses on access links.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct AccessLossRecord {
         /// Packets that crossed the access links.
         packets: u64, unit "packets", heading "packets";
         /// Packets lost on the access links.
         lost_packets: u64, unit "packets", better "low", heading "lost";
-        /// Lost over all; 0 if there were none.
+        /// Fraction of packets lost; 0 if there were no packets.
         lost_share: f64, unit "1" as "%", better "low", heading "lost";
     }
 }
@@ -257,16 +258,16 @@ metrics! {
         dropped_packets: u64, unit "packets", better "low", heading "dropped";
         /// Packets that reached their receivers with a congestion mark (CE).
         marked_packets: u64, unit "packets", heading "marked";
-        /// Packets dropped or lost, over those and the delivered ones; null without any.
+        /// Packets dropped or lost, as a fraction of these plus delivered packets; null without any.
         lost_share: Option<f64>,
             unit "1" as "%", better "low", heading "lost", source "RFC 5166, 2.1.3",
             shown "columns summary paths overview lab";
-        /// Packets delivered with a mark over those delivered; null without any.
+        /// Fraction of delivered packets with a mark; null without any.
         marked_share: Option<f64>,
             unit "1" as "%", heading "marked", source "RFC 3168, 5", shown "columns summary paths lab";
-        /// From the host's sending, its access link included, to the receiver; null if no packet reached one.
+        /// Delay from the sending host, its access link included, to the receiver; null if no packet arrived.
         one_way_delay: Option<TimesRecord>, part "one_way_delay_" heading "one-way";
-        /// Round-trip times as the TCP senders sampled them; null without any.
+        /// Round-trip times sampled by TCP senders; null without samples.
         rtt: Option<TimesRecord>, part "rtt_" heading "RTT";
     }
 }
@@ -279,17 +280,17 @@ metrics! {
         timeouts: u64, unit "", better "low", heading "timeouts", source "RFC 6298, 5";
         /// Fast recoveries.
         fast_recoveries: u64, unit "", better "low", heading "fast recoveries", source "RFC 6582, 3.2";
-        /// Segments sent again.
+        /// Retransmitted segments.
         retransmissions: u64, unit "segments", better "low", heading "retransmitted";
-        /// Reductions of the window upon congestion marks.
+        /// Window reductions upon congestion marks.
         #[serde(default)]
         ecn_reductions: u64, unit "", heading "ECN reductions", source "RFC 3168, 6.1.2";
-        /// Times at which the profile's stack would have given the connection up.
+        /// Times at which the profile's stack would have aborted the connection.
         would_close: u64, unit "", better "low", heading "would close", source "RFC 1122, 4.2.3.5";
         /// Tail loss probes.
         #[serde(default)]
         tail_loss_probes: u64, unit "", heading "tail loss probes", source "RFC 8985, 7";
-        /// Reductions of the window that were undone, for they were spurious.
+        /// Window reductions that were undone because they were spurious.
         #[serde(default)]
         undone_reductions: u64, unit "", heading "undone reductions";
         /// Throughput of each long-lived flow, user by user: bits on the wire that reached the receiver, per second.
@@ -321,8 +322,8 @@ metrics! {
         received_packets: u64, unit "packets", heading "received";
         /// Bits on the wire sent per second, all users together.
         sent_bps: f64, unit "bit/s" as "Mbit/s", heading "sent";
-        /// Packets received over packets sent; null if none was sent. Those on the way at either end make it a little
-        /// inexact.
+        /// Packets received over packets sent; null if none was sent. Packets in flight at both ends of the measurement
+        /// make it slightly inexact.
         delivered_share: Option<f64>, unit "1" as "%", better "high", heading "delivered", shown "columns summary";
         /// Delays, drops and marks of each flow, user by user; empty unless `probes.detail` is `flow`.
         #[serde(default)]
@@ -339,13 +340,13 @@ metrics! {
         started: u64, unit "", heading "started", shown "columns";
         /// Transfers that ended within the run.
         completed: u64, unit "", heading "transfers", shown "columns summary transfers";
-        /// Further ones that were refused, because as many as allowed were open.
+        /// Transfers refused because the maximum number of transfers was open.
         refused: u64, unit "", better "low", heading "refused";
-        /// Payload of the transfers that started, per second: the load that was drawn.
+        /// Payload of the started transfers per second: the offered load.
         offered_bps: f64, unit "bit/s" as "Mbit/s", heading "offered", shown "columns";
-        /// Mean payload of those that started; null if none did.
+        /// Mean payload of started transfers; null if none started.
         mean_bytes: Option<f64>, unit "bytes", heading "mean size";
-        /// Mean time of those that ended, exact; null if none did, as all that follow.
+        /// Mean time of completed transfers, exact; null if none completed, as are all following fields.
         mean_s: Option<f64>,
             unit "s", better "low", heading "mean time", source "RFC 5166, 2.1.2", shown "columns summary transfers";
         /// Median, within 3.2 %.
@@ -356,9 +357,9 @@ metrics! {
         p95_s: Option<f64>, unit "s", better "low", heading "p95 time", shown "columns summary transfers";
         /// 99th percentile, within 3.2 %.
         p99_s: Option<f64>, unit "s", better "low", heading "p99 time", shown "columns";
-        /// Longest.
+        /// Maximum.
         max_s: Option<f64>, unit "s", better "low", heading "longest time", shown "columns";
-        /// Their times over those that they would have taken alone.
+        /// Slowdown: their times relative to the times in an empty network.
         #[serde(default)]
         slowdown: Option<SlowdownRecord>, part "slowdown_";
         /// Completed transfers by time (`probes.transfer_times`).
@@ -372,25 +373,25 @@ metrics! {
     /// Transfers of one class.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct TransferClassRecord {
-        /// Where the class begins: seconds or bytes.
+        /// Lower bound of the class: seconds or bytes.
         from: f64, unit "", heading "from";
-        /// Where it ends; null for the last class.
+        /// Upper bound of the class; null for the last class.
         to: Option<f64>, unit "", heading "to";
-        /// Transfers that ended.
+        /// Completed transfers.
         completed: u64, unit "", heading "transfers";
-        /// Transfers of the class over all that ended; 0 without any.
+        /// Fraction of all completed transfers that are of this class; 0 without any.
         share: f64, unit "1" as "%", heading "share";
-        /// Their mean time; null if none ended.
+        /// Mean time of the completed transfers; null if none completed.
         mean_s: Option<f64>, unit "s", better "low", heading "mean time";
-        /// Of a class by payload, the slowdown of those that ended; null if none did.
+        /// Slowdown of the completed transfers, for classes by payload; null if none completed.
         #[serde(default)]
         slowdown: Option<SlowdownRecord>, part "slowdown_";
     }
 }
 
 metrics! {
-    /// Times of transfers over those that they would have taken alone: a round trip for the handshake, the way to the
-    /// receiver, and payload and headers at the rate of the slowest link.
+    /// Slowdown: times of transfers relative to the times in an empty network. The latter are a round trip for the
+    /// handshake, the delay to the receiver, and payload and headers at the rate of the slowest link.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct SlowdownRecord {
         /// Mean, exact.
@@ -414,9 +415,9 @@ metrics! {
         user: u32, unit "", heading "user";
         /// Payload.
         bytes: u64, unit "bytes", heading "size";
-        /// When the connection was opened, in simulated seconds.
+        /// Time at which the connection was opened, in simulated seconds.
         start_s: f64, unit "s", heading "start";
-        /// When the last byte was received; null if not within the run.
+        /// Time at which the last byte was received; null if not within the run.
         finish_s: Option<f64>, unit "s", heading "finish";
     }
 }
@@ -433,29 +434,29 @@ metrics! {
         utilisation: f64,
             unit "1" as "%", better "high", heading "utilisation", source "RFC 5166, 2.1.1",
             shown "columns summary links report drawn overview objective";
-        /// Bits on the wire per second, packets lost on the wire left out.
+        /// Bits on the wire per second, without packets lost on the wire.
         throughput_bps: f64, unit "bit/s" as "Mbit/s", better "high", heading "throughput", shown "columns summary";
-        /// Queue length while it was measured.
+        /// Queue length during the measurement.
         queue: QueueRecord, part "queue_";
-        /// Queueing delay of the classes that had packets.
+        /// Queueing delay of each class that had packets.
         delay: Vec<DelayRecord>, part "delay_" by "traffic_class";
         /// Drops, by reason.
         drops: Vec<DropRecord>, part "dropped_" by "reason";
-        /// Packets dropped or lost of each user, in the order of groups and users.
+        /// Packets dropped or lost of each user, ordered by groups and users.
         #[serde(default)]
         user_dropped_packets: Vec<u64>, unit "packets", better "low", heading "dropped", of "user";
-        /// Packets that got a congestion mark (CE) instead of being dropped.
+        /// Packets marked (CE) instead of dropped.
         #[serde(default)]
         marks: u64, unit "packets", heading "marked", source "RFC 3168, 5", named "marked_packets", shown "columns";
-        /// Fate of all packets of the whole run.
+        /// Accounting of all packets of the whole run.
         accounting: AccountingRecord, part "accounting_";
-        /// Utilisation if every user got its max-min share.
+        /// Utilisation that the link would have if every user got its max-min share.
         #[serde(default)]
         max_min_utilisation: f64, unit "1" as "%", heading "max-min utilisation", shown "summary";
         /// State of the queue's scheme at the end of the run, without waiting packets.
         #[serde(default)]
         state: StateRecord, part "state_";
-        /// Measurements and counters of the scheme itself at the end of the run; its chapter explains them.
+        /// Measurements and counters of the scheme at the end of the run; its chapter explains them.
         #[serde(default)]
         readings: BTreeMap<String, f64>, unit "", heading "reading", named "reading";
     }
@@ -465,9 +466,9 @@ metrics! {
     /// State of a scheme.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     pub struct StateRecord {
-        /// Records of flows, users or buckets; 0 for a scheme without any.
+        /// Records of flows, users or buckets; 0 for schemes without any.
         records: u64, unit "records", better "low", heading "records", shown "columns summary";
-        /// Bytes: the fixed part and what the records occupy, their keys included.
+        /// Bytes of state: the fixed part and the memory of the records with their keys.
         bytes: u64, unit "bytes", better "low", heading "state", shown "columns summary overview";
     }
 }
@@ -481,7 +482,7 @@ metrics! {
             unit "packets", better "low", heading "queue", shown "columns summary links report overview";
         /// Time-weighted mean in bytes.
         mean_bytes: f64, unit "bytes", better "low", heading "queue", shown "columns summary";
-        /// Longest queue seen, in packets.
+        /// Maximum queue, in packets.
         max_packets: u32, unit "packets", better "low", heading "longest queue", shown "columns";
         /// Fraction of the time with 0, 1, 2 ... packets waiting.
         distribution: Vec<f64>, unit "1", heading "part of the time", of "length";
@@ -494,7 +495,7 @@ metrics! {
     pub struct DelayRecord {
         /// BE or EF.
         traffic_class: String;
-        /// Packets that were served.
+        /// Packets served.
         packets: u64, unit "packets", heading "packets";
         /// Mean.
         mean_s: f64,
@@ -523,9 +524,10 @@ metrics! {
         packets: u64, unit "packets", better "low", heading "drops", shown "columns summary drops";
         /// Bytes.
         bytes: u64, unit "bytes", better "low", heading "dropped";
-        /// Packets over packets that arrived.
+        /// Fraction of arriving packets.
         share_of_arrivals: f64, unit "1" as "%", better "low", heading "share of arrivals", shown "summary drops";
-        /// Packets that found 0, 1, 2 ... packets waiting; empty for those that were lost on the wire.
+        /// Dropped packets by the number of packets (0, 1, 2 ...) that they found waiting; empty for packets lost on
+        /// the wire.
         queue_histogram: Vec<u64>, unit "packets", heading "drops", of "length";
     }
 }
@@ -536,7 +538,7 @@ metrics! {
     pub struct AccountingRecord {
         /// Offered to the port.
         arrived: u64, unit "packets", heading "arrived";
-        /// Taken into transmission, and not lost on the wire.
+        /// Transmitted, and not lost on the wire.
         departed: u64, unit "packets", heading "departed";
         /// Dropped, or lost on the wire.
         dropped: u64, unit "packets", heading "dropped";
@@ -549,19 +551,19 @@ metrics! {
     /// Time series in equal bins from time 0.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct SeriesRecord {
-        /// Link that they were taken at.
+        /// Link at which they were measured.
         #[serde(default = "bottleneck")]
         link: String;
         /// Length of a bin.
         interval_s: f64, unit "s", heading "bin";
         /// Start of the first bin.
         start_s: f64, unit "s", heading "start";
-        /// Each group: its rates at the link, and what its packets met on their whole way.
+        /// Each group: its rates at the link, and delays, drops and marks along the whole path.
         groups: Vec<GroupSeriesRecord>, part "" of "series of a group";
         /// Mean number of packets waiting.
         queue_packets: Vec<f64>, unit "packets", heading "queue", of "series of a link";
-        /// Mean drop threshold that arrivals met, in the unit of the scheme's thresholds (packets, bytes or seconds);
-        /// null where nothing arrived or the scheme has none.
+        /// Mean drop threshold found by arriving packets, in the unit of the scheme's thresholds (packets, bytes or
+        /// seconds). Null where nothing arrived or the scheme has none.
         drop_threshold: Vec<Option<f64>>, unit "", heading "drop threshold", of "series of a link";
     }
 }
@@ -579,19 +581,19 @@ metrics! {
         name: String;
         /// Throughput of the whole group in each bin.
         throughput_bps: Vec<f64>, unit "bit/s" as "Mbit/s", heading "throughput";
-        /// Rate at the end of each bin as a TDRM-UTEMA meter shows it.
+        /// Rate at the end of each bin as measured by TDRM-UTEMA.
         rate_bps: Vec<f64>,
             unit "bit/s" as "Mbit/s", heading "metered rate", symbol "r", source "abc2018, (1) to (4)";
-        /// Mean delay from host to receiver of the packets that came to the end of their route; null where none did.
+        /// Mean delay from host to receiver of packets that reached the end of their route; null where none did.
         #[serde(default)]
         one_way_delay_s: Vec<Option<f64>>, unit "s" as "ms", heading "one-way delay";
-        /// Mean of the round-trip times that TCP senders sampled; null where none did.
+        /// Mean of the round-trip times sampled by TCP senders; null where there were none.
         #[serde(default)]
         rtt_s: Vec<Option<f64>>, unit "s" as "ms", heading "RTT";
-        /// Packets dropped over those dropped or delivered; null where there were none.
+        /// Packets dropped, as a fraction of dropped and delivered packets; null where there were none.
         #[serde(default)]
         lost_share: Vec<Option<f64>>, unit "1" as "%", heading "lost";
-        /// Packets delivered with a congestion mark over those delivered; null where none was.
+        /// Fraction of delivered packets with a congestion mark; null where there were none.
         #[serde(default)]
         marked_share: Vec<Option<f64>>, unit "1" as "%", heading "marked";
     }
@@ -601,7 +603,7 @@ metrics! {
     /// Amount of simulated work.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct Performance {
-        /// Packets that crossed links, access links not counted, warm-up included.
+        /// Packets that crossed links, without access links, including the warm-up.
         delivered_packets: u64, unit "packets", heading "delivered";
         /// Events handled.
         events: u64, unit "", heading "events";

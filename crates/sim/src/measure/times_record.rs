@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 metrics! {
-    /// Times that were measured one by one.
+    /// Distribution of individually measured times.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct TimesRecord {
         /// Number of samples.

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 const WORST: usize = 20;
 
 metrics! {
-    /// Users in few numbers.
+    /// Distributions over users.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct UsersRecord {
         /// Throughput in bits on the wire per second.
         throughput_bps: Percentiles, part "throughput_";
-        /// Throughput over the user's own max-min share; null if nobody has one.
+        /// Throughput relative to the user's own max-min share; null if nobody has one.
         share: Option<Percentiles>, part "share_";
         /// Users with the smallest share, the worst first.
         worst: Vec<WorstUser>, part "worst_" of "user";
@@ -26,7 +26,7 @@ metrics! {
     pub struct Percentiles {
         /// Mean.
         mean: f64, unit "", heading "mean";
-        /// Least.
+        /// Minimum.
         min: f64, unit "", heading "min";
         /// 1st percentile.
         p1: f64, unit "", heading "p1";
@@ -42,7 +42,7 @@ metrics! {
         p95: f64, unit "", heading "p95";
         /// 99th percentile.
         p99: f64, unit "", heading "p99";
-        /// Greatest.
+        /// Maximum.
         max: f64, unit "", heading "max";
     }
 }
@@ -53,13 +53,13 @@ metrics! {
     pub struct WorstUser {
         /// User, counted within its group.
         user: u32, unit "", heading "user";
-        /// Node of an access network that it is at.
+        /// Node of an access network to which the user is attached.
         node: Option<String>;
         /// Throughput in bits on the wire per second.
         throughput_bps: f64, unit "bit/s" as "Mbit/s", heading "throughput";
-        /// Its max-min share.
+        /// Max-min share of the user.
         max_min_share_bps: f64, unit "bit/s" as "Mbit/s", heading "max-min";
-        /// One over the other.
+        /// Throughput relative to that share.
         share: f64, unit "1", heading "share";
     }
 }

@@ -3,30 +3,30 @@
 use fairlane_schemes::choices;
 
 choices! {
-    /// A kind of stream; those of one kind are told apart by an index.
+    /// Kind of a random stream; streams of the same kind have an index.
     pub enum RandomStream {
         /// Start times of a group's connections and other sources; index: the user group.
         Start = "start",
-        /// The round-trip times of a group's users, if they are spread; index: as that of `start`.
+        /// Round-trip times of a group's users, if they are spread; index: the user group.
         Rtt = "rtt",
-        /// What an unresponsive source draws: gaps, phase, jitter, bursts and pauses; index: the source.
+        /// Unresponsive sources: gaps, phase, jitter, bursts and pauses; index: the source.
         Source = "source",
-        /// What a web source draws: sessions, pages, objects, pauses; index: the source.
+        /// Web sources: sessions, pages, objects, pauses; index: the source.
         Web = "web",
-        /// What a source of transfers draws: their starts and sizes; index: the source, counted with web sources.
+        /// Sources of transfers: start times and sizes; index: the source, numbered together with web sources.
         Transfers = "transfers",
-        /// What a test of responsiveness draws: the times of its probes, and connections; index: the source, counted
-        /// with web sources.
+        /// Tests of responsiveness: times of probes, and connections; index: the source, numbered together with web
+        /// sources.
         Probes = "probes",
-        /// Pauses between the repeated transfers of TCP connections; one stream, or one for each if users have own
+        /// Pauses between repeated transfers of TCP connections; one stream, or one per user if users have separate
         /// streams.
         Pause = "pause",
-        /// What the congestion controls of TCP connections draw: a seed for each connection; one stream, or, of
-        /// connections that do not last, one for each if users have own streams.
+        /// Congestion controls of TCP connections: a seed for each connection; one stream, or, for short-lived
+        /// connections, one per user if users have separate streams.
         Sender = "sender",
-        /// What markers draw; one stream, or, if users have own streams, one for each link that packets enter through.
+        /// Markers; one stream, or, if users have separate streams, one for each link through which packets enter.
         Marker = "marker",
-        /// What a port's discipline draws; index: the link, 0 for the first bottleneck.
+        /// Discipline of a port; index: the link, 0 for the first bottleneck.
         Queue = "queue",
         /// Loss and jitter of a link; index: the link.
         LinkImpairment = "link_impairment",

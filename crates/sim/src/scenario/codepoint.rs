@@ -10,7 +10,7 @@ choices! {
         NotEct = "not_ect",
         /// ECN-capable, as of classic transports.
         Ect0 = "ect0",
-        /// ECN-capable, as of scalable transports: DualPI2 takes it for its L queue.
+        /// ECN-capable, as of scalable transports: DualPI2 puts it into its L queue.
         Ect1 = "ect1",
     }
 }
@@ -28,9 +28,9 @@ impl Codepoint {
 }
 
 params! {
-    /// What datagrams say of ECN.
+    /// ECN codepoint of datagrams.
     pub struct CodepointParams {
-        /// ECN field of its packets. The source does not react to marks whatever it says.
+        /// ECN field of the packets. The source never reacts to marks.
         ecn: Codepoint = "not_ect", source "RFC 3168 section 5; RFC 9331 for ECT(1)";
     }
 }

@@ -46,34 +46,34 @@ params! {
         /// Weight of each user and of each of its flows, in every scheme that shares by weight; it multiplies the
         /// reference rate. Shares are in proportion to it.
         weight: f64 = 1.0, in 0.001..=1000.0, symbol "w", source "our choice";
-        /// Flows start uniformly between this time ...
+        /// Flows start at uniform random times between this time ...
         start_from: Time = "0 s", in "0 s"..="1440 h", source "abc2018 IV-A5";
-        /// ... and this. The default is that or the end of the warm-up, whichever comes first, but never before
-        /// `start_from`.
+        /// ... and this. The default is the first of that and the end of the warm-up, but never before `start_from`.
         start_until: Time = "15 s", in "0 s"..="1440 h", source "abc2018 IV-A5";
-        /// Rate of these users' access links, if other than the topology's.
+        /// Rate of these users' access links, if different from the topology's.
         access_rate: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", symbol "C_a", source "our choice";
-        /// Delay of these users' access links, if other than the topology's.
+        /// Delay of these users' access links, if different from the topology's.
         access_delay: Option<Time> = null, in "0 s"..="1 h", symbol "D_a", source "our choice";
-        /// Round-trip time of these users without queues and transmission times: that of the route, and the rest on
-        /// their access links, which have no other delay then.
+        /// Round-trip time of these users without queueing and transmission. Their access links get the delay that the
+        /// route leaves, and no other.
         rtt: Option<Time> = null, in "0 s"..="1 h", symbol "RTT", source "our choice";
-        /// By which part of `rtt` the time of a user may differ from it: each user's is drawn uniformly from
-        /// `rtt * (1 - rtt_spread)` to `rtt * (1 + rtt_spread)`. Without it 0, but on an access network 0.1, or what
-        /// the route leaves, if that is less; there the time that `access_delay` gives stands in for `rtt`.
+        /// Relative spread of `rtt`: each user's time is drawn uniformly from `rtt * (1 - rtt_spread)` to `rtt * (1 +
+        /// rtt_spread)`. The default is 0; on an access network it is 0.1, or less if the route leaves less, and
+        /// without `rtt` it applies to the time that results from `access_delay`.
         rtt_spread: Option<f64> = null, in 0.0..=1.0, source "Floyd and Jacobson 1992, phase effects";
-        /// The same as `rtt` for each user, in order.
+        /// Round-trip time of each user, in order, instead of `rtt`.
         user_rtts: Option<Vec<Time>> = null, symbol "RTT", source "our choice";
-        /// Rate of these users' receivers' access links, if other than the topology's.
+        /// Rate of the access links of these users' receivers, if different from the topology's.
         receiver_rate: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Delay of these users' receivers' access links, if other than the topology's.
+        /// Delay of the access links of these users' receivers, if different from the topology's.
         receiver_delay: Option<Time> = null, in "0 s"..="1 h", source "our choice";
         /// Links that the users' packets cross, by name and in order; all links of the topology if empty.
         route: Vec<String> = [], source "our choice";
-        /// Ingress nodes over which a user's flows spread, each with a meter and an equal part of the reference rate.
+        /// Number of ingress nodes over which a user's flows spread, each with a meter and an equal part of the
+        /// reference rate.
         ingresses: u32 = 1, in 1..=64, source "abc2018 III-F";
-        /// Whether these users forge their labels, as if the edge were theirs: every packet has the label that the port
-        /// treats best, in place of the marker's.
+        /// Lets these users forge labels, as if they controlled the edge: every packet has the label that the port
+        /// treats best, instead of the marker's.
         forged_labels: bool = false, source "our choice";
     }
 }

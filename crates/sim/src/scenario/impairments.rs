@@ -6,11 +6,11 @@ use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json};
 
 choices! {
-    /// The models of loss there are.
+    /// Models of loss.
     pub enum LossModel {
-        /// Each packet by itself.
+        /// Independent losses.
         Random = "random",
-        /// In bursts.
+        /// Bursts of losses.
         GilbertElliott = "gilbert_elliott",
         /// Every n-th packet.
         Periodic = "periodic",
@@ -40,22 +40,22 @@ impl LossModel {
 params! {
     /// Random loss.
     pub struct RandomLossParams {
-        /// Probability with which each packet is lost.
+        /// Probability that a packet is lost.
         probability: Probability = "1 %", in "0 %"..="100 %", source "tc-netem(8) loss random";
     }
 }
 
 params! {
-    /// Loss in bursts: the chain of Gilbert and Elliott. With the defaults of `bad_loss` and `good_loss`, bursts are
-    /// `1/r` packets long on average and `p/(p + r)` of all packets are lost.
+    /// Bursts of losses: the chain of Gilbert and Elliott. With the defaults of `bad_loss` and `good_loss`, bursts have
+    /// `1/r` packets on average and `p/(p + r)` of all packets are lost.
     pub struct GilbertElliottParams {
-        /// Probability with which a packet in the good state is the last there.
+        /// Probability of a transition from the good to the bad state after a packet.
         p: Probability = "1 %", in "0 %"..="100 %", symbol "p", source "tc-netem(8) loss gemodel";
-        /// Probability with which a packet in the bad state is the last there.
+        /// Probability of a transition from the bad to the good state after a packet.
         r: Probability = "25 %", in "0 %"..="100 %", symbol "r", source "tc-netem(8) loss gemodel";
-        /// Probability with which a packet in the bad state is lost.
+        /// Probability that a packet in the bad state is lost.
         bad_loss: Probability = "100 %", in "0 %"..="100 %", symbol "1-h", source "tc-netem(8) loss gemodel";
-        /// Probability with which a packet in the good state is lost.
+        /// Probability that a packet in the good state is lost.
         good_loss: Probability = "0 %", in "0 %"..="100 %", symbol "1-k", source "tc-netem(8) loss gemodel";
     }
 }
@@ -63,7 +63,7 @@ params! {
 params! {
     /// Periodic loss.
     pub struct PeriodicLossParams {
-        /// The last of so many packets is lost, again and again.
+        /// Period: the last packet of each period is lost.
         period: u32 = 100, in 1..=1000000000, source "our choice";
     }
 }
@@ -126,9 +126,9 @@ fn with_model_meant(error: ConfigError, model: LossModel, table: &mut Table<'_>)
 }
 
 choices! {
-    /// How a delay varies.
+    /// Distribution of a varying delay.
     pub enum JitterDistribution {
-        /// Uniform within the deviation on either side.
+        /// Uniform within the deviation on both sides.
         Uniform = "uniform",
         /// Normal, cut off at four deviations.
         Normal = "normal",
@@ -138,26 +138,26 @@ choices! {
 }
 
 params! {
-    /// A delay that varies around that of the link; where the sum would be below zero it is zero.
+    /// A delay that varies around that of the link, not below zero.
     pub struct JitterParams {
-        /// By how much: half the width of a uniform distribution, the standard deviation of a normal one, the scale of
-        /// a Pareto distribution.
+        /// Deviation: half the width of a uniform distribution, the standard deviation of a normal one, the scale of a
+        /// Pareto distribution.
         deviation: Time = "1 ms", in "0 s"..="1 h", source "tc-netem(8) delay";
         /// The distribution.
         distribution: JitterDistribution = "uniform", source "Linux sch_netem.c tabledist, without a table";
-        /// Whether packets may overtake each other; otherwise each arrives after the one before it.
+        /// Allows packets to overtake each other; otherwise each arrives after the previous one.
         reorder: bool = false, source "our choice: netem reorders";
     }
 }
 
 params! {
-    /// A longer route that packets take for a time. Those that come when it is over, on the shorter one, overtake.
+    /// A longer route that packets take for a time. Packets on the shorter route afterwards overtake them.
     pub struct DetourParams {
-        /// How much longer it takes.
+        /// Additional delay of the longer route.
         delay: Time = "50 ms", in "1 ns"..="1 h", source "our choice";
-        /// When packets begin to take it.
+        /// Time from which packets take the longer route.
         from: Time = "0 s", in "0 s"..="1440 h", source "our choice";
-        /// From when on they take it no more; none do without it.
+        /// Time from which packets take the shorter route again; without it, none do.
         until: Option<Time> = null, in "1 ps"..="1440 h", source "our choice";
     }
 }

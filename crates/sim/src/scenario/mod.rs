@@ -56,34 +56,34 @@ use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json};
 
 choices! {
-    /// What has delays, round-trip times, losses and marks of its own in a record.
+    /// Granularity of delays, round-trip times, losses and marks in a record.
     pub enum Detail {
         /// Groups.
         Group = "group",
         /// Groups and users.
         User = "user",
-        /// Groups, users, and flows that last as long as the run.
+        /// Groups, users, and flows that last for the whole run.
         Flow = "flow",
     }
 }
 
 params! {
-    /// What is recorded beyond the standard measures.
+    /// Records beyond the standard measures.
     pub struct ProbeParams {
-        /// Bin of the time series; without it there are none.
+        /// Bin width of the time series; without it there are none.
         series_interval: Option<Time> = null, in "1 us"..="720 h", source "our choice";
-        /// Link that the time series are taken at, by name; the first without it.
+        /// Link whose time series are recorded, by name; default: the first.
         series_link: Option<String> = null, source "our choice";
-        /// Memory of the rate meters of the time series.
+        /// Time constant of the rate meters of the time series.
         series_memory: Time = "0.5 s", in "1 us"..="1 h", source "abc2018 IV-G5";
-        /// The smallest units whose delay, round-trip times, losses and marks are recorded.
+        /// Smallest unit whose delay, round-trip times, losses and marks are recorded.
         detail: Detail = "group", source "our choice";
-        /// Whether the record has a row for each user and flow, or percentiles and the worst users in their place. By
-        /// default rows, but on an access network.
+        /// Records a row for each user and flow, instead of percentiles and the worst users. The default is true,
+        /// except on an access network.
         user_rows: Option<bool> = null, source "our choice";
-        /// Where the classes of transfers by time begin, in ascending order; the first begins at zero.
+        /// Lower bounds of the classes of transfers by time, in ascending order; the first class starts at zero.
         transfer_times: Vec<Time> = ["0.05 s", "0.5 s", "1 s", "2 s", "5 s"], source "afpft Table III";
-        /// Where the classes of transfers by payload begin, in ascending order; the first begins at zero.
+        /// Lower bounds of the classes of transfers by payload, in ascending order; the first class starts at zero.
         transfer_sizes: Vec<Bytes> = ["10 kB", "100 kB", "1 MB"], source "our choice";
     }
 }

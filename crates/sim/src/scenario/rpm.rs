@@ -5,8 +5,7 @@ use fairlane_schemes::base::units::Time;
 use fairlane_schemes::params;
 
 params! {
-    /// A test of responsiveness of each user: TCP flows that always have data, and probes over connections of their
-    /// own.
+    /// A test of responsiveness of each user: greedy TCP flows as load, and probes over separate connections.
     pub struct RpmParams {
         /// Load-generating connections of each user.
         flows: u32 = 16, in 1..=1000, symbol "MNP", source "draft-ietf-ippm-responsiveness-09, test parameters";

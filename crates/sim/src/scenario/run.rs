@@ -4,13 +4,13 @@ use fairlane_schemes::base::units::Time;
 use fairlane_schemes::params;
 
 params! {
-    /// How long, how often, and from which seed.
+    /// Duration, replications and seed.
     pub struct RunParams {
         /// Simulated time before the measurement.
         warmup: Time = "100 s", in "0 s"..="720 h", source "abc2018 IV-A5";
         /// Simulated time that is measured.
         measure: Time = "100 s", in "1 ms"..="720 h", source "abc2018 IV-A5";
-        /// Independent runs.
+        /// Independent replications.
         replications: u32 = 10, in 1..=100000, source "abc2018 IV-A5";
         /// Seed of all random streams.
         seed: u64 = 1, in 0..=18446744073709551615, source "our choice";

@@ -24,7 +24,7 @@ const MOST_BYTES: f64 = 1e15;
 const PACKET: f64 = 1460.0;
 
 choices! {
-    /// Distributions with a name.
+    /// Named size distributions.
     pub enum SizeTable {
         /// Alizadeh et al., DCTCP, SIGCOMM 2010, fig. 4, background flows of a web search cluster, in the points of
         /// HKUST-SING `DCTCP_CDF.txt` and HPCC `WebSearch_distribution.txt`. Mean 1.711 MB.

@@ -14,15 +14,15 @@ use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json};
 
 choices! {
-    /// The sources there are.
+    /// Kinds of sources.
     pub enum SourceKind {
         /// TCP.
         Tcp = "tcp",
         /// Short TCP transfers in sessions.
         Web = "web",
-        /// TCP transfers of a distribution of sizes, at a load.
+        /// TCP transfers with a size distribution, at a given load.
         Transfers = "transfers",
-        /// Video over TCP that adapts its bitrate.
+        /// Adaptive-bitrate video over TCP.
         Video = "video",
         /// A test of responsiveness: TCP flows as load, and probes.
         Rpm = "rpm",
@@ -69,11 +69,11 @@ params! {
     pub struct TcpSourceParams {
         /// Flows of each user.
         flows: u32 = 1, in 1..=100000, symbol "f", source "abc2018 IV-A3";
-        /// Payload that each flow transfers; without it the flow always has data to send.
+        /// Payload of each flow; without it the flow is greedy.
         transfer: Option<Bytes> = null, in "1 B"..="1000 TB", source "abc2018 IV-G2";
-        /// Transfers that each flow makes one after another, each over a connection of its own.
+        /// Number of consecutive transfers of each flow, each over a new connection.
         repeat: u32 = 1, in 1..=1000000000, source "our choice";
-        /// Mean of the exponential pause between two of them.
+        /// Mean of the exponential pause between two transfers.
         pause: Time = "0 s", in "0 s"..="1 h", source "our choice";
         with until: StopParams;
     }
@@ -82,33 +82,33 @@ params! {
 choices! {
     /// Distribution of the size of a transfer.
     pub enum SizeDistribution {
-        /// Pareto type I: none is smaller than `size * (shape - 1) / shape`.
+        /// Pareto type I: minimum `size * (shape - 1) / shape`.
         Pareto = "pareto",
-        /// Lomax, that is Pareto type II, from zero on: ns-2's ParetoII.
+        /// Lomax, i.e. Pareto type II, from zero: ns-2's ParetoII.
         Lomax = "lomax",
         /// Exponential.
         Exponential = "exponential",
-        /// All alike.
+        /// Constant.
         Constant = "constant",
     }
 }
 
 params! {
-    /// Sessions of one user: pages with objects, each object a TCP transfer over a connection of its own. Sessions
-    /// start at the times of a Poisson process (`interval`) or a fixed number of them uniformly in time (`sessions`).
+    /// Web sessions of one user: pages with objects, each object a TCP transfer over a new connection. Sessions start
+    /// as a Poisson process (`interval`), or a fixed number of them starts at uniform times (`sessions`).
     pub struct WebParams {
-        /// Mean of the exponential time between the starts of two sessions of a user, from `start_from` on. Either this
-        /// or `sessions`.
+        /// Mean of the exponential time between two session starts of a user, from `start_from` on. Either this or
+        /// `sessions`.
         interval: Option<Time> = null, in "1 us"..="720 h", source "afpft III-E: 25 sessions a second";
-        /// Sessions of each user, each starting uniformly between `start_from` and `start_until`.
+        /// Sessions of each user, each starting at a uniform time between `start_from` and `start_until`.
         sessions: Option<u32> = null, in 1..=100000000, symbol "w", source "afc 4.4";
-        /// Pages of a session.
+        /// Pages per session.
         pages: u32 = 1, in 1..=1000000, source "afpft III-E: a session is one transfer";
         /// Mean of the exponential time from the start of a page's last object to the next page.
         page_interval: Time = "1 s", in "0 s"..="24 h", source "ns-2 tcl/ex/web-traffic.tcl";
-        /// Objects of a page.
+        /// Objects per page.
         objects: u32 = 1, in 1..=1000000, source "ns-2 tcl/ex/web-traffic.tcl";
-        /// Mean of the exponential time between the starts of two objects of a page.
+        /// Mean of the exponential time between two object starts of a page.
         object_interval: Time = "10 ms", in "0 s"..="24 h", source "ns-2 tcl/ex/web-traffic.tcl";
         /// Mean payload of an object.
         size: Bytes = "30 kB", in "1 B"..="1 TB", source "afpft III-E";
@@ -116,9 +116,9 @@ params! {
         distribution: SizeDistribution = "pareto", source "afpft III-E, afc 4.4";
         /// Shape of a Pareto or Lomax distribution; at 2 and below the variance is infinite.
         shape: f64 = 1.3, in 1.01..=100.0, source "afpft III-E; afc 4.4 has 1.2";
-        /// Whether sizes are rounded up to whole TCP segments, which makes the mean larger; otherwise to bytes.
+        /// Rounds sizes up to whole TCP segments, which increases the mean; otherwise to bytes.
         whole_segments: bool = true, source "ns-2 webcache/webtraf.cc counts packets";
-        /// Transfers of a user that may be open at once; further ones are refused, and counted.
+        /// Maximum number of open transfers of a user; further ones are refused and counted.
         limit: u32 = 10000, in 1..=1000000, source "our choice, bounds the memory";
         with until: StopParams;
     }
@@ -143,7 +143,7 @@ params! {
         rate: BitRate = "1 Mbit/s", in "1 bit/s"..="10 Tbit/s", symbol "R_t", source "abc2018 IV-A1";
         /// Length of a packet on the wire, headers included.
         packet_size: Bytes = "1500 B", in "31 B"..="65535 B", source "abc2018 IV-A1";
-        /// Width of the uniform change of each gap around its mean, in gaps; 1 is `random_` of ns-2.
+        /// Width of the uniform jitter of each gap, as a multiple of the gap; 1 is `random_` of ns-2.
         jitter: f64 = 0.0, in 0.0..=2.0, source "ns-2 tools/cbr_traffic.cc";
         with codepoint: CodepointParams;
         with until: StopParams;
@@ -151,7 +151,7 @@ params! {
 }
 
 choices! {
-    /// Distribution of the lengths of bursts and of the silence between them.
+    /// Distribution of the lengths of bursts and of the silences between them.
     pub enum BurstDistribution {
         /// Exponential.
         Exponential = "exponential",
@@ -161,8 +161,8 @@ choices! {
 }
 
 params! {
-    /// One flow of each user that sends bursts of equal gaps, with silence between them. A burst has at least one
-    /// packet: its time over the gap, rounded.
+    /// One on/off flow of each user: bursts with equal gaps, separated by silence. A burst has its length over the gap
+    /// packets, rounded, at least one.
     pub struct OnOffParams {
         /// Rate on the wire within a burst.
         rate: BitRate = "10 Mbit/s", in "1 bit/s"..="10 Tbit/s", symbol "R_t", source "afpft III-E: link rate";

@@ -39,19 +39,18 @@ impl ConfigValue for Load {
 }
 
 params! {
-    /// TCP transfers of one user, each over a connection of its own, which start at the times of a Poisson process.
-    /// Their sizes are those of a named distribution (`sizes`), or of a file (`cdf`).
+    /// TCP transfers of one user, each over a new connection, starting as a Poisson process. Their sizes follow a named
+    /// distribution (`sizes`) or one from a file (`cdf`).
     pub struct TransfersParams {
-        /// Load that all users of the group offer together, as a share of the rate of the slowest link of their route:
-        /// payload and headers of what is to be sent, without handshakes and retransmissions. Either this or
-        /// `interval`.
+        /// Load offered by all users of the group together, as a share of the rate of the slowest link of their route:
+        /// payload and headers, without handshakes and retransmissions. Either this or `interval`.
         load: Option<Load> = null, in "0.01 %"..="1000 %", symbol "rho", source "pFabric (SIGCOMM 2013) 5.1";
-        /// Mean of the exponential time between the starts of two transfers of a user, from `start_from` on.
+        /// Mean of the exponential time between two transfer starts of a user, from `start_from` on.
         interval: Option<Time> = null, in "1 us"..="720 h", source "as of web";
-        /// Distribution of the payload: that of web search (DCTCP, SIGCOMM 2010, fig. 4; mean 1.711 MB) or of data
-        /// mining (VL2, SIGCOMM 2009, fig. 2, in the points of pFabric; mean 7.470 MB). Either this or `cdf`.
+        /// Distribution of the payload: web search (DCTCP, SIGCOMM 2010, fig. 4; mean 1.711 MB) or data mining (VL2,
+        /// SIGCOMM 2009, fig. 2, in the points of pFabric; mean 7.470 MB). Either this or `cdf`.
         sizes: Option<SizeTable> = null, source "DCTCP, SIGCOMM 2010; VL2, SIGCOMM 2009";
-        /// Transfers of a user that may be open at once; further ones are refused, and counted.
+        /// Maximum number of open transfers of a user; further ones are refused and counted.
         limit: u32 = 10000, in 1..=1000000, source "our choice, bounds the memory";
         with until: StopParams;
     }

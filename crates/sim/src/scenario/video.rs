@@ -11,18 +11,18 @@ const MOST_RUNGS: usize = 100;
 const RUNGS: [BitRate; 2] = [BitRate(1_000), BitRate(1_000_000_000_000)];
 
 params! {
-    /// A video of each user over one TCP connection, chunk after chunk, as long as the run.
+    /// A video of each user over one TCP connection, chunk by chunk, for the whole run.
     pub struct VideoParams {
-        /// Bitrates that the video is there in, in ascending order.
+        /// Available bitrates of the video, in ascending order.
         ladder: Vec<BitRate> = ["235 kbit/s", "375 kbit/s", "560 kbit/s", "750 kbit/s", "1050 kbit/s", "1750 kbit/s",
             "2350 kbit/s", "3 Mbit/s", "4.3 Mbit/s", "5.8 Mbit/s"], symbol "R_1 ... R_m", source "Netflix, 2015";
         /// Playing time of a chunk.
         chunk: Time = "4 s", in "100 ms"..="60 s", symbol "V", source "Huang et al., SIGCOMM 2014, 4";
-        /// Playing time that the player has room for.
+        /// Capacity of the player's buffer, in playing time.
         buffer: Time = "240 s", in "1 s"..="1 h", symbol "B_max", source "Huang et al., SIGCOMM 2014, 4";
-        /// Buffered time up to which the lowest bitrate is chosen.
+        /// Reservoir: buffered time up to which the lowest bitrate is chosen.
         reservoir: Time = "90 s", in "0 s"..="1 h", symbol "r", source "Huang et al., SIGCOMM 2014, 4";
-        /// Buffered time beyond the reservoir over which the bitrate rises from the lowest to the highest.
+        /// Cushion: buffered time above the reservoir over which the bitrate rises from the lowest to the highest.
         cushion: Time = "126 s", in "100 ms"..="1 h", symbol "cu", source "Huang et al., SIGCOMM 2014, 4";
         with until: StopParams;
     }

@@ -10,9 +10,9 @@ use fairlane_schemes::{choices, params};
 const FRAME: Time = Time::from_millis(10);
 
 choices! {
-    /// What turns speech into packets, with its impairment factors Ie and Bpl of ITU-T G.113, appendix I.
+    /// Speech codec, with its impairment factors Ie and Bpl of ITU-T G.113, appendix I.
     pub enum Codec {
-        /// ITU-T G.711, 64 kbit/s, whose decoder plays silence for a lost packet: Ie 0, Bpl 4.3.
+        /// ITU-T G.711, 64 kbit/s; the decoder plays silence for a lost packet: Ie 0, Bpl 4.3.
         G711 = "g711",
         /// ITU-T G.711 with the packet loss concealment of its appendix I: Ie 0, Bpl 25.1.
         G711Plc = "g711_plc",
@@ -52,15 +52,14 @@ impl Codec {
 }
 
 params! {
-    /// A call of each user, from its start to the end: packets of equal size at equal gaps, without pauses in the
-    /// speech.
+    /// A call of each user for its whole duration: packets of equal size at equal gaps, without silence suppression.
     pub struct VoipParams {
-        /// Codec: what a packet holds, and how much a listener minds a lost one.
+        /// Codec: determines the packet size and the sensitivity to losses.
         codec: Codec = "g711", source "ITU-T G.711, G.729; G.113 appendix I";
-        /// Speech in a packet, and the gap between two of them: a multiple of 10 ms.
+        /// Packetisation interval: speech in a packet, and the gap between packets; a multiple of 10 ms.
         packet_interval: Time = "20 ms", in "10 ms"..="120 ms", source "RFC 3551 4.2";
-        /// Delay that the receiver's buffer adds to the first packet that is measured. Later packets are played at
-        /// equal gaps from then on; those that come after their time are lost.
+        /// Playout delay that the receiver's buffer adds to the first measured packet. Later packets are played at
+        /// equal gaps from then on; packets that arrive after their playout time are lost.
         buffer: Time = "50 ms", in "0 s"..="10 s", source "VoIPmonitor: a fixed buffer of 50 ms";
         with until: StopParams;
     }

@@ -19,9 +19,9 @@
 use crate::choices;
 
 choices! {
-    /// How the number of flows is estimated from the captures.
+    /// Estimation of the number of flows from the captures.
     pub enum Estimator {
-        /// Every flow as likely to be captured as any other.
+        /// Assumes that every flow is captured with the same probability.
         M0 = "m0",
         /// Jackknife of order 1.
         Jackknife1 = "jackknife_1",
@@ -33,7 +33,7 @@ choices! {
         Jackknife4 = "jackknife_4",
         /// Jackknife of order 5.
         Jackknife5 = "jackknife_5",
-        /// Jackknife of the order that Burnham and Overton's test chooses.
+        /// Jackknife of the order chosen by Burnham and Overton's test.
         Tested = "jackknife_tested",
     }
 }

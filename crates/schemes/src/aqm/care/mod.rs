@@ -48,17 +48,17 @@ pub use estimators::{Captures, Estimator};
 params! {
     /// CARE.
     pub struct CareParams {
-        /// Captures held: they tell the rates of the flows.
+        /// Number of captures held, from which the rates of flows are estimated.
         occasions: u32 = 200, in 1..=10000, symbol "t", source "afc 4";
-        /// How many of the last captures tell the number of flows.
+        /// Number of most recent captures from which the number of flows is estimated.
         counted_occasions: u32 = 50, in 1..=10000, symbol "t_n", source "afc 4";
         /// Probability that an arriving packet is captured.
         capture_probability: f64 = 0.04, in 0.0..=1.0, symbol "p_cap", source "afc 4";
         /// Estimator of the number of flows.
         estimator: Estimator = "jackknife_1", source "not in afc; agrees with its Tables 1 and 3";
-        /// Nothing is dropped while the queue is shorter. Absent: a sixth of the limit, which is 50 of 300 packets.
+        /// Queue below which nothing is dropped. Absent: a sixth of the limit, which is 50 of 300 packets.
         gate: Option<Threshold> = null, source "our choice: lower threshold of the other schemes in afc";
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "afc 4";
     }
 }

@@ -42,25 +42,26 @@ use crate::flows::flow_table::FlowTable;
 use crate::queue::managed_queue::ManagedQueue;
 
 params! {
-    /// RED-PD. Thresholds in packets or in bytes measure the queue alike.
+    /// RED-PD. Thresholds may be in packets or in bytes.
     pub struct RedPdParams {
-        /// Round-trip time of the TCP flow that gets its fair part: a larger one monitors fewer flows.
+        /// Target round-trip time: flows that get more than a TCP flow with this round-trip time are monitored, so a
+        /// larger value monitors fewer flows.
         target_rtt: Time = "40 ms", in "1 ms"..="10 s", symbol "R", source "redpd2001; ns-2 scripts";
         /// Drop rate of an interval up to which no flow is punished.
         quiet: f64 = 0.001, in 0.0..=1.0, source "ns-2 scripts";
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "redpd2001";
-        /// No packet is dropped early while the average queue is shorter; 0 together with `max_th`: automatic.
+        /// Average queue below which no packet is dropped early; 0 together with `max_th`: automatic.
         min_th: Threshold = "5 packets", symbol "min_th", source "ns-3.26, as RED";
-        /// Where the probability reaches `max_p`.
+        /// Average queue at which the drop probability reaches `max_p`.
         max_th: Threshold = "15 packets", symbol "max_th", source "ns-3.26, as RED";
-        /// Drop probability when the average is `max_th`.
+        /// Drop probability at `max_th`.
         max_p: f64 = 0.02, in 0.000001..=1.0, symbol "max_p", source "ns-3.26, as RED; 0.1 in ns-2";
         /// Weight of a new sample in the average queue.
         weight: f64 = 0.002, in 0.000000001..=1.0, symbol "w_q", source "red1993 section VI";
-        /// From `max_th` to twice `max_th` the probability grows to 1 instead of stepping there.
+        /// Gentle mode: from `max_th` to twice `max_th` the drop probability grows to 1 instead of jumping.
         gentle: bool = true, source "redpd2001: gentle RED";
-        /// At least `1/p_b` packets between early drops.
+        /// Wait mode: at least `1/p_b` packets between early drops.
         wait: bool = true, source "ns-3.26, ns-2";
         /// Mean length of a packet, for idle times and automatic thresholds.
         mean_packet: Bytes = "500 B", in "1 B"..="1 MB", source "as RED";

@@ -59,15 +59,15 @@ use crate::flows::hash::hash;
 use set_associative::{Found, SetAssociative};
 
 choices! {
-    /// Among whom CAKE shares the link.
+    /// Units among which CAKE shares the link.
     pub enum Isolation {
-        /// Flows, whoever sends them.
+        /// Flows, whichever host sends them.
         Flow = "flow",
         /// Users, each with one queue.
         Host = "host",
         /// Users, and the flows of each.
         Dual = "dual",
-        /// Hosts at both ends, and their flows; as `dual`, since packets do not carry the other end.
+        /// Hosts at both ends, and their flows; the same as `dual`, since packets do not carry the other end.
         Triple = "triple",
     }
 }
@@ -75,23 +75,24 @@ choices! {
 params! {
     /// CAKE.
     pub struct CakeParams {
-        /// Among whom the link is shared.
+        /// Units among which the link is shared.
         isolation: Isolation = "triple", source "sch_cake: triple-isolate";
         /// Sets of queues.
         sets: u32 = 128, in 1..=8192, source "sch_cake: 1024 queues";
         /// Queues of a set.
         ways: u32 = 8, in 1..=64, symbol "CAKE_SET_WAYS", source "sch_cake";
-        /// Bytes that a queue may send per round, divided by the load of its host; absent: by the link's rate.
+        /// Bytes that a queue may send per round, divided by the load of its host; absent: derived from the link's
+        /// rate.
         quantum: Option<Bytes> = null, in "1 B"..="1 MB", source "sch_cake: byte/s / 4096, from 300 to 1514 B";
-        /// Delay that a queue may have permanently, at least.
+        /// Target delay of the standing queue, at least.
         target: Time = "5 ms", in "1 us"..="10 s", source "sch_cake: internet, interval / 20";
-        /// For how long the delay may be above the target, at least.
+        /// Time for which the delay may exceed the target, at least.
         interval: Time = "100 ms", in "10 us"..="100 s", source "sch_cake: internet";
-        /// Whether packets of transports that understand it are marked in place of a drop.
+        /// Mark ECN-capable packets instead of dropping them.
         ecn: bool = true, source "sch_cake: always";
-        /// What an overflow adds to BLUE's probability.
+        /// Increment of BLUE's probability at an overflow.
         increment: f64 = 0.00390625, in 0.0..=1.0, symbol "p_inc", source "sch_cake: 1/256";
-        /// What an idle visit takes off BLUE's probability.
+        /// Decrement of BLUE's probability at a visit to an empty queue.
         decrement: f64 = 0.000244140625, in 0.0..=1.0, symbol "p_dec", source "sch_cake: 1/4096";
     }
 }

@@ -49,28 +49,28 @@ use std::collections::VecDeque;
 params! {
     /// Cebinae.
     pub struct CebinaeParams {
-        /// Length of a round; if absent, the time of 50 full packets or of the full buffer, whichever is longer.
+        /// Length of a round; absent: the time to send 50 full packets or a full buffer, whichever is longer.
         round: Option<Time> = null, in "1 us"..="10 s", symbol "dT", source "SIGCOMM 2022; ns-3 model: 1 048 576 ns";
-        /// Time between the end of a round and its rotation, as a part of the round.
+        /// Time between the end of a round and its rotation, as a fraction of the round.
         reconfiguration: f64 = 0.0625, in 0.0..=0.5, symbol "L/dT", source "ns-3 model: 65 536 of 1 048 576 ns";
         /// Rounds between two decisions.
         rounds: u32 = 1, in 1..=1000, symbol "P", source "ns-3 model";
-        /// Part of its rate that the top group loses.
+        /// Fraction of its rate that the top group loses.
         tax: f64 = 0.01, in 0.0..=1.0, symbol "tau", source "60 of 62 of the authors' configurations; 0.05 in their \
             ns-3 model";
-        /// The port is saturated above this part of its rate less than the whole.
+        /// The port counts as saturated above (1 - this fraction) of its rate.
         port_margin: f64 = 0.01, in 0.0..=1.0, symbol "delta_port", source "46 of 62 of the authors' configurations, \
             0 in 16; 0.05 in their ns-3 model";
-        /// A flow is top above this part of the largest flow less than the whole.
+        /// A flow counts as top above (1 - this fraction) of the largest flow.
         flow_margin: f64 = 0.01, in 0.0..=1.0, symbol "delta_flow", source "60 of 62 of the authors' configurations; \
             0.05 in their ns-3 model";
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "SIGCOMM 2022: the 5-tuple";
         /// Slots in each of the two stages of the table of flows.
         cache_slots: u32 = 2048, in 1..=1048576, source "ns-3 model";
-        /// Whether a bucket counts arrivals that are dropped: then a group that keeps sending too much gets nothing.
+        /// Lets a bucket count dropped arrivals as well: a group that keeps sending too much then gets nothing.
         count_dropped: bool = true, source "ns-3 model and switch program; false is our choice";
-        /// Whether packets that are put off to the next round get a congestion mark.
+        /// Mark packets that are postponed to the next round.
         mark_delayed: bool = false, source "our choice; open in the authors' code";
     }
 }

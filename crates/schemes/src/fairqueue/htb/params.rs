@@ -15,11 +15,13 @@ choices! {
 }
 
 choices! {
-    /// What the nodes of a tree are assured.
+    /// Assured rates of the nodes of a tree.
     pub enum NodeRates {
-        /// So much of their ceiling that those of all siblings fit into the rate of their parent; leaves as well.
+        /// Ceilings scaled down such that the assured rates of all siblings, leaves included, fit into the rate of
+        /// their parent.
         Fitting = "fitting",
-        /// 95 % of their ceiling, and leaves the whole `rate`: siblings may have more together than their parent.
+        /// 95 % of their ceiling for nodes, the whole `rate` for leaves: siblings together may have more than their
+        /// parent.
         Full = "full",
     }
 }
@@ -29,24 +31,25 @@ params! {
     pub struct HtbParams {
         /// Queue of each leaf.
         leaf: LeafQueue = "cake", source "LibreQoS";
-        /// Queues of a leaf's CAKE, in eights, or of its FQ-CoDel.
+        /// Number of queues in a leaf's CAKE, in eights, or in its FQ-CoDel.
         leaf_queues: u32 = 32, in 8..=1024, source "our choice, bounds the memory; 1024 in Linux";
-        /// Rate that a user's leaf is assured, times its weight; at most its ceiling. Where files of LibreQoS have a
-        /// least rate for a subscriber, that one stands for it.
+        /// Assured rate of a user's leaf, times its weight; at most its ceiling. A minimum rate of a subscriber in
+        /// LibreQoS files takes precedence.
         rate: BitRate = "1 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "tc-htb(8)";
-        /// Rate that it may reach; on an access network that of its plan, without it and elsewhere the link's.
+        /// Ceiling of a user's leaf; default: the rate of its plan on an access network, otherwise the rate of the
+        /// link.
         ceil: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "tc-htb(8)";
-        /// Bytes that a leaf may send in its turn; absent: by its rate.
+        /// Bytes that a leaf may send per turn (quantum); absent: derived from its rate.
         quantum: Option<Bytes> = null, in "1 B"..="1 MB", source "tc-htb(8)";
-        /// What the rate in bytes per second is divided by to give the quantum.
+        /// Divisor of the rate in bytes per second that gives the quantum (r2q).
         r2q: u32 = 10, in 1..=100000, source "tc-htb(8)";
-        /// Bytes that a class may send at once from its own rate after a silence.
+        /// Burst at a class's own rate after a silence, in bytes.
         burst: Bytes = "1600 B", in "1 B"..="100 MB", source "tc: rate / 1 GHz + MTU of 1600 B";
-        /// The same from its ceiling.
+        /// Burst at the ceiling after a silence, in bytes.
         cburst: Bytes = "1600 B", in "1 B"..="100 MB", source "tc: ceil / 1 GHz + MTU of 1600 B";
-        /// Part of a node's link that is the ceiling of its class: what is left keeps the queue in the tree.
+        /// Ceiling of a node's class as a fraction of the node's link; the rest keeps the queue in the tree.
         margin: f64 = 0.95, in 0.1..=1.0, source "our choice";
-        /// What the nodes of an access network are assured.
+        /// Assured rates of the nodes of an access network.
         node_rates: NodeRates = "fitting", source "Devera 2002; full: LibreQoS 1.4, LibreQoS.py";
     }
 }

@@ -6,11 +6,11 @@ use crate::queue::queue_length::{DelayEstimate, DepartureRate, LengthKind};
 use crate::queue::queue_threshold::QueueThreshold;
 
 choices! {
-    /// What counts in the average activity.
+    /// Weighting of packets in the average activity.
     pub enum AverageOver {
-        /// Each packet as much as any other.
+        /// Every packet counts the same.
         Packets = "packets",
-        /// Each byte, so that small packets, such as acknowledgements, count little.
+        /// Every byte counts the same, so that small packets, such as acknowledgements, count little.
         Bytes = "bytes",
     }
 }
@@ -18,19 +18,19 @@ choices! {
 params! {
     /// Activity AQM of ABC. The three thresholds share one unit: packets, bytes, or time.
     pub struct AbcParams {
-        /// No packet is dropped while the queue is shorter.
+        /// Queue below which no packet is dropped.
         q_min: Threshold = "12 packets", symbol "Q_min", source "abc2018 Table 1, eq. (10)";
-        /// Threshold of a packet of average activity.
+        /// Drop threshold of a packet of average activity.
         q_base: Threshold = "20 packets", symbol "Q_base", source "abc2018 Table 1, eq. (10)";
-        /// By how much one unit of activity above the average shortens the queue.
+        /// Decrease of the drop threshold per unit of activity above the average.
         gamma: Threshold = "16 packets", symbol "gamma", source "abc2018 Table 1, eq. (10)";
-        /// Memory of the average activity; to be smaller than that of the meters.
+        /// Time constant of the average activity; it should be shorter than that of the meters.
         averager_memory: Time = "0.3 s", in "1 ms"..="1 h", symbol "M_AA", source "abc2018 Table 1, eq. (6)-(7)";
-        /// Where the queueing delay comes from when the thresholds are times.
+        /// Source of the queueing delay when the thresholds are times.
         delay_estimate: DelayEstimate = "link_rate", source "abc2018 III-C2, our choice";
-        /// Whether packets that can be marked are marked in place of dropped, below Q_base + gamma.
+        /// Mark ECN-capable packets instead of dropping them, below Q_base + gamma.
         ecn: Option<bool> = null, source "RFC 3168 5, our choice";
-        /// What the average activity is a mean of: without it packets.
+        /// Weighting of the average activity; default: by packets.
         average_over: Option<AverageOver> = null, source "packets: abc2018 eq. (6)-(7); bytes: our choice";
     }
 }

@@ -5,11 +5,11 @@ use crate::contract::prelude::*;
 use crate::measure::utema::{Memory, RateState};
 
 choices! {
-    /// What rate a packet is labelled with.
+    /// Rate in the label of a packet.
     pub enum AbcMeterKind {
-        /// The user's whole rate: of two users the more active one loses first.
+        /// The user's whole rate: of two users, the more active one loses first.
         Normal = "normal",
-        /// A random part of the user's rate: equal-rate parts of unequal users are treated alike (III-E).
+        /// A random part of the user's rate: equal parts of unequal users are treated alike (III-E).
         Fair = "fair",
     }
 }
@@ -17,11 +17,11 @@ choices! {
 params! {
     /// Activity meter of ABC.
     pub struct AbcMarkerParams {
-        /// Memory of the rate measurement; the same for all meters of a domain.
+        /// Time constant of the rate measurement; the same for all meters of a domain.
         memory: Time = "3 s", in "1 ms"..="1 h", symbol "M_AM", source "abc2018 Table 1, eq. (1)-(2)";
         /// Normal or fair meter.
         meter: AbcMeterKind = "normal", source "abc2018 III-B, III-E";
-        /// Accounting factor of BE: its packets count this many times their length.
+        /// Accounting factor of BE: its packets count this multiple of their length.
         accounting_be: f64 = 1.0, in 0.001..=1000.0, symbol "a_BE", source "abc2018 III-D1, Table 1";
         /// Accounting factor of EF: a surcharge on low delay.
         accounting_ef: f64 = 3.0, in 0.001..=1000.0, symbol "a_EF", source "abc2018 III-D1, Table 1";

@@ -9,41 +9,41 @@ use crate::queue::queue_length::{DelayEstimate, QueueLength};
 use crate::queue::queue_threshold::QueueThreshold;
 
 choices! {
-    /// Where the base probability p comes from.
+    /// Source of the base probability p.
     pub enum BaseAqm {
-        /// The present queue: 0 to `min_th`, `max_p` at `max_th`, 1 at `full_th`.
+        /// The present queue: p is 0 at `min_th`, `max_p` at `max_th`, 1 at `full_th`.
         Linear = "linear",
-        /// RED: the average queue, the gentle line up to twice `max_th`, without count.
+        /// RED: the average queue with the gentle line up to twice `max_th`, without count.
         Red = "red",
-        /// PIE: the probability that holds the queueing delay at `target`; nothing while PIE exempts arrivals.
+        /// PIE: the probability that keeps the queueing delay at `target`; 0 while PIE exempts arrivals.
         Pie = "pie",
     }
 }
 
 params! {
-    /// A port of the first ABC. The thresholds share one unit.
+    /// A port of the first ABC. All thresholds have the same unit.
     pub struct Abc2016Params {
-        /// How strongly activity bends the probability; 0: not at all.
+        /// Influence of activity on the drop probability; 0: none.
         gamma: f64 = 3.0, in 0.0..=100.0, symbol "gamma", source "noms2016: 3 recommended";
-        /// Weight of the old average when a packet comes.
+        /// Weight of the old average when a packet arrives.
         average_weight: f64 = 0.996, in 0.0..=0.999999, symbol "w_A", source "our choice: 0.3 s of full packets at 10 \
             Mbit/s, as M_AA of abc2018";
-        /// Where the base probability comes from.
+        /// Source of the base probability.
         base: BaseAqm = "linear", source "our choice: the paper names none";
-        /// Below, nothing is dropped.
+        /// Queue below which nothing is dropped.
         min_th: Threshold = "6 packets", in "0 packets"..="16777216 packets", source "our choice: a quarter of the \
             limit of abc2018";
-        /// Where the first line ends.
+        /// Queue at the end of the first line.
         max_th: Threshold = "18 packets", in "0 packets"..="16777216 packets", source "our choice: three quarters";
-        /// Where the second line ends; `base = "linear"` only.
+        /// Queue at the end of the second line; `base = "linear"` only.
         full_th: Threshold = "24 packets", in "0 packets"..="16777216 packets", source "our choice: the limit";
         /// Probability at `max_th`.
         max_p: f64 = 0.1, in 0.0..=1.0, symbol "max_p", source "our choice";
-        /// Weight of the present queue in the average of RED.
+        /// Weight of the present queue in RED's average.
         queue_weight: f64 = 0.002, in 0.000001..=1.0, symbol "w_q", source "ns-3.26 RED";
-        /// Queueing delay that PIE holds; `base = "pie"` only.
+        /// Target delay of PIE; `base = "pie"` only.
         target: Time = "15 ms", in "10 us"..="10 s", source "RFC 8033 4.2, as the other defaults of PIE";
-        /// Mean length of a packet, for the average of RED over idle times and the least backlog of PIE.
+        /// Mean length of a packet, for RED's average over idle times and PIE's minimum backlog.
         mean_packet: Bytes = "1500 B", in "1 B"..="1 MB", source "our MTU";
     }
 }

@@ -5,11 +5,11 @@ use crate::measure::utema::{Memory, RateState};
 use std::f64::consts::LN_2;
 
 choices! {
-    /// How activity is measured.
+    /// Measurement of activity.
     pub enum Abc2016MeterKind {
         /// By tokens: eq. (2) to (4).
         Token = "token",
-        /// As the logarithm of a measured rate (TDRM-UTEMA), not below 0: eq. (5).
+        /// Logarithm of a measured rate (TDRM-UTEMA), not below 0: eq. (5).
         Rate = "rate",
     }
 }
@@ -17,11 +17,11 @@ choices! {
 params! {
     /// Activity meter of the first ABC.
     pub struct Abc2016MarkerParams {
-        /// How activity is measured.
+        /// Measurement of activity.
         meter: Abc2016MeterKind = "token", source "our choice: the paper names tokens, no formula reached us";
-        /// Inertia: time scale of the measurement, the same for all meters of a domain.
+        /// Inertia: time constant of the measurement, the same for all meters of a domain.
         inertia: Time = "3 s", in "1 ms"..="1 h", symbol "I", source "our choice, as M_AM of abc2018";
-        /// Bytes after silence that do not count.
+        /// Bytes after a silence that do not count.
         burst_allowance: Bytes = "0 B", in "0 B"..="1 GB", symbol "B", source "noms2016 slides: 0 to 1.25 MB";
     }
 }

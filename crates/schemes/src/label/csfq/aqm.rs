@@ -10,19 +10,19 @@ params! {
     pub struct CsfqParams {
         /// Time constant of the arrival and accepted rates. afpft: 200 ms.
         aggregate_constant: Time = "100 ms", in "1 ms"..="1 h", symbol "K_alpha", source "abc2018 V-A";
-        /// Window after which the fair rate is set anew. The ns-2 code has one constant for this and K_alpha.
+        /// Window after which the fair rate is updated. The ns-2 code has one constant for this and K_alpha.
         window: Time = "100 ms", in "1 ms"..="1 h", symbol "K_c", source "abc2018 V-A";
-        /// Below, the link counts as uncongested. abc2018 gives no value; half of its limit is its Q_min and the share
-        /// of afpft Table II.
+        /// Queue below which the link counts as uncongested. abc2018 gives no value; half of its limit is its Q_min and
+        /// the share of afpft Table II.
         q_threshold: Threshold = "12 packets", in "0 packets"..="16777216 packets",
             source "our choice; 50 % as in afpft Table II";
-        /// Below, no packet is dropped early: the improvement of abc2018. 0 is the original CSFQ.
+        /// Queue below which no packet is dropped early: the improvement of abc2018. 0 is the original CSFQ.
         q_min: Threshold = "0 packets", in "0 packets"..="16777216 packets", symbol "Q_min", source "abc2018 V-E1";
-        /// Which text the estimate of the fair rate follows.
+        /// Version of the fair-rate estimation.
         variant: CsfqVariant = "amended", source "ports of the ns-2 code; abc2018 V-E1";
-        /// When cuts of the fair rate after overflows are allowed anew.
+        /// Events that allow further cuts of the fair rate after overflows.
         cut_budget: CutBudget = "on_entry", source "ports of the ns-2 code";
-        /// How these cuts are bounded.
+        /// Bound of these cuts.
         overflow_bound: OverflowBound = "cuts", source "ports of the ns-2 code";
     }
 }

@@ -2,35 +2,35 @@
 
 use crate::contract::prelude::*;
 choices! {
-    /// Which text of the estimation is followed.
+    /// Version of the fair-rate estimation.
     pub enum CsfqVariant {
-        /// As in 1998: no queue threshold, no cut at an overflow.
+        /// 1998: no queue threshold, no cut at an overflow.
         V1998 = "1998",
-        /// With the amendments of 2003 as the ports of the ns-2 code have them: below the threshold no estimate starts,
-        /// and an uncongested window ends without one.
+        /// With the amendments of 2003, as ports of the ns-2 code have them: below the threshold no estimation starts,
+        /// and an uncongested window ends without an estimate.
         Amended = "amended",
-        /// Besides, a congested window that ends below the threshold ends the congestion (abc2018 V-E1 on csfq2003 Fig.
-        /// 4).
+        /// In addition, a congested window that ends below the threshold ends the congestion (abc2018 V-E1 on csfq2003
+        /// Fig. 4).
         TonFig4 = "ton_fig4",
     }
 }
 
 choices! {
-    /// When the cuts of eq. (7) are allowed anew.
+    /// Events that allow further cuts of eq. (7).
     pub enum CutBudget {
-        /// When congestion begins: what the code does.
+        /// Start of congestion: the behaviour of the code.
         OnEntry = "on_entry",
-        /// At the end of each congested window as well: what the amendment's wording means.
+        /// Also the end of each congested window: the wording of the amendment.
         PerWindow = "per_window",
     }
 }
 
 choices! {
-    /// How the cuts of eq. (7) are bounded.
+    /// Bound of the cuts of eq. (7).
     pub enum OverflowBound {
         /// 30 cuts by 1 %, as in the code: 0.99^30 = 0.740.
         Cuts = "cuts",
-        /// 0.75 of what alpha was when the cuts were allowed, exactly.
+        /// Exactly 0.75 of alpha at the time when cuts were last allowed.
         Floor = "floor",
     }
 }

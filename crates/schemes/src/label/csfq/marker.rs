@@ -8,8 +8,8 @@ params! {
     pub struct CsfqMarkerParams {
         /// Time constant of the rate estimate.
         rate_constant: Time = "100 ms", in "1 ms"..="1 h", symbol "K", source "abc2018 V-A, afpft Table II";
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
-        /// The papers speak of flows; the throughput ratios of abc2018 Fig. 15(b) are possible for users only.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). The papers speak of flows;
+        /// the throughput ratios of abc2018 Fig. 15(b) are possible for users only.
         share_per: FlowKey = "user", source "abc2018 Fig. 15(b), our reading";
     }
 }

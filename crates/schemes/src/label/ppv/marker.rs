@@ -4,11 +4,11 @@ use crate::contract::prelude::*;
 use crate::measure::rate_estimates::{Averaging, RateEstimates};
 
 choices! {
-    /// How a packet's place in the rate of its user is found.
+    /// Determines a packet's position within the rate of its user.
     pub enum PpvMarkerKind {
-        /// At random between 0 and the measured rate.
+        /// Random between 0 and the measured rate.
         Random = "random",
-        /// By token buckets, one for each of a row of rates.
+        /// Token buckets, one for each of a series of rates.
         TokenBuckets = "token_buckets",
     }
 }
@@ -16,19 +16,19 @@ choices! {
 params! {
     /// Marker of PPV.
     pub struct PpvMarkerParams {
-        /// How a packet's place in the rate is found.
+        /// Determines a packet's position within the rate.
         place: PpvMarkerKind = "random", source "ppv, both markers";
-        /// What gets one share: each flow, which is one connection, or each user with all its flows.
+        /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "user", source "our choice, as CSFQ";
         /// Time constant of the rate estimate of the random marker.
         rate_constant: Time = "100 ms", in "1 ms"..="1 h", symbol "K", source "our choice, as CSFQ";
         /// Rate of the lowest bucket.
         lowest_rate: BitRate = "10 kbit/s", in "1 bit/s"..="1 Tbit/s", source "ppv project page";
-        /// Buckets for a factor of ten in rate.
+        /// Buckets per decade of rate.
         buckets_per_decade: f64 = 30.0, in 0.1..=1000.0, source "ppv project page";
         /// Number of buckets.
         buckets: u32 = 150, in 1..=10000, source "ppv project page";
-        /// Depth of a bucket: its rate for this time, but at least one full packet.
+        /// Depth of a bucket as a time at its rate, but at least one full packet.
         bucket_depth: Time = "100 ms", in "1 ms"..="1 h", symbol "d", source "our choice, as K";
         /// Length of a full packet, the least depth of a bucket.
         full_packet: Bytes = "1500 B", in "1 B"..="4 GB", source "our choice: a shallower bucket would never hold one";

@@ -32,29 +32,29 @@ const MOST_NODES: usize = 10_000;
 const MOST_SUBSCRIBERS: u64 = 1_000_000;
 
 params! {
-    /// What a group of an access network has beyond other groups.
+    /// Additional keys of a group on an access network.
     pub struct SubscriberParams {
-        /// Share of the subscribers that the group stands for, of those under `node`; the number of its users follows.
+        /// Share of the subscribers under `node` that the group has; this determines the number of its users.
         share: f64 = 1.0, in 0.0..=1.0, source "our choice";
-        /// Where its packets go.
+        /// Path of its packets.
         direction: Direction = "down", source "our choice";
-        /// Site or access point under which these subscribers are; anywhere without it.
+        /// Site or access point of these subscribers; without it, subscribers of the whole network.
         node: Option<String> = null, source "our choice";
-        /// Rate of their plan, if other than the topology's or that of the file.
+        /// Rate of their plan, if different from the topology's or the file's.
         plan: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Rate that edge or tree of shapers keeps in place of the plan, if it was told a wrong one.
+        /// Rate that the edge or the tree of shapers enforces instead of the plan: a configuration error.
         configured_plan: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
     }
 }
 
 choices! {
-    /// Where packets of an access network go.
+    /// Path of packets on an access network.
     pub enum Direction {
         /// From servers through the gateway to subscribers.
         Down = "down",
         /// From subscribers through the gateway to servers.
         Up = "up",
-        /// From subscribers to those of the next access point of their site, past the gateway.
+        /// From subscribers to those of the next access point of their site, not through the gateway.
         Local = "local",
     }
 }

@@ -4,37 +4,37 @@ use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::params;
 
 params! {
-    /// An access network by counts and rates.
+    /// An access network given by counts and rates.
     pub struct AccessNetworkParams {
-        /// Sites behind the gateway.
+        /// Number of sites behind the gateway.
         sites: u32 = 4, in 1..=1000, source "our choice";
-        /// Access points of each site.
+        /// Access points per site.
         access_points: u32 = 8, in 1..=1000, source "our choice";
-        /// Subscribers of each access point.
+        /// Subscribers per access point.
         subscribers: u32 = 32, in 1..=1000000, source "our choice";
         /// Rate of the gateway towards the sites.
         gateway_rate: BitRate = "10 Gbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Rate of the gateway towards the Internet; `gateway_rate` without it.
+        /// Rate of the gateway towards the Internet; default: `gateway_rate`.
         gateway_rate_up: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
         /// Rate of the link to each site.
         site_rate: BitRate = "1 Gbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Rate of the link from each site; `site_rate` without it.
+        /// Rate of the link from each site; default: `site_rate`.
         site_rate_up: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Rate that the subscribers of an access point share.
+        /// Rate shared by the subscribers of an access point, downstream.
         access_point_rate: BitRate = "400 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// The same up; `access_point_rate` without it.
+        /// The same upstream; default: `access_point_rate`.
         access_point_rate_up: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Propagation delay of the gateway's links: with those behind it, the way to the servers.
+        /// Propagation delay of the gateway's links, including the path to the servers.
         gateway_delay: Time = "5 ms", in "0 s"..="1 h", source "as the bottleneck's of abc2018";
         /// Propagation delay of a site's links.
         site_delay: Time = "0.5 ms", in "0 s"..="1 h", source "100 km of fibre";
         /// Propagation delay of an access point's links.
         access_point_delay: Time = "1 ms", in "0 s"..="1 h", source "our choice";
-        /// Rate of a subscriber's plan down, unless the group has another.
+        /// Downstream rate of a subscriber's plan, unless the group has another.
         plan: BitRate = "100 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// The same up.
+        /// Upstream rate of a subscriber's plan, unless the group has another.
         plan_up: BitRate = "20 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Hour of the day, from 0 to 24: how many of the subscribers are active; all of them without it.
+        /// Hour of the day, from 0 to 24, which determines the number of active subscribers; without it all are active.
         hour: Option<f64> = null, in 0.0..=24.0, source "Labovitz 2009, Internet Observatory";
     }
 }

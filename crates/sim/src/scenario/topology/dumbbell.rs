@@ -6,7 +6,7 @@ use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::params;
 
 params! {
-    /// The bottleneck of a dumbbell, or each of the links of a parking lot.
+    /// The bottleneck of a dumbbell, or each link of a parking lot.
     pub struct BottleneckParams {
         /// Rate of the bottleneck.
         bottleneck_rate: BitRate = "10 Mbit/s", in "1 kbit/s"..="10 Tbit/s", symbol "C_b", source "abc2018 Table 1";
@@ -45,7 +45,7 @@ impl Preset for OneSidedDumbbell {
 }
 
 params! {
-    /// One bottleneck to receivers with access links of their own.
+    /// One bottleneck to receivers with their own access links.
     pub struct TwoSidedDumbbell {
         with bottleneck: BottleneckParams;
     }

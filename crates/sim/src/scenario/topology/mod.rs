@@ -43,7 +43,7 @@ const ABOUT_GRAPH: About = About {
 };
 
 params! {
-    /// Access links of the users who send.
+    /// Access links of the sending users.
     pub struct AccessParams {
         /// Rate of a user's access link.
         access_rate: BitRate = "100 Mbit/s", in "1 kbit/s"..="10 Tbit/s", symbol "C_a", source "abc2018 Table 1";
@@ -55,9 +55,9 @@ params! {
 }
 
 params! {
-    /// Access links of the receivers, all but in the one-sided dumbbell. They are too fast for a queue.
+    /// Access links of the receivers; the one-sided dumbbell has none. They never have a queue.
     pub struct ReceiverParams {
-        /// Rate of a receiver's access link, not below that of the last link of its route.
+        /// Rate of a receiver's access link, at least that of the last link of its route.
         receiver_rate: BitRate = "100 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "afc 4: 100 Mb/s";
         /// Propagation delay of a receiver's access link.
         receiver_delay: Time = "0.1 ms", in "0 s"..="1 h", source "as access_delay";
@@ -209,10 +209,10 @@ impl TopologyConfig {
 macro_rules! topologies {
     ($( $(#[doc = $doc:literal])+ $Variant:ident = $name:literal, $module:ident::$Type:ident; )+) => {
         choices! {
-            /// The topologies there are.
+            /// Topologies.
             pub enum TopologyKind {
                 $( $(#[doc = $doc])+ $Variant = $name, )+
-                /// Links by name, routes written out.
+                /// Named links, explicit routes.
                 Graph = "graph",
                 /// Gateway, sites, access points and subscribers as a tree.
                 Access = "access",

@@ -16,12 +16,12 @@ const MOST_OPPORTUNITIES: usize = 10_000_000;
 const LEAST_RATE: BitRate = BitRate(1000);
 
 params! {
-    /// A recorded trace that a link follows, besides its file and content.
+    /// Keys of a link that follows a recorded trace, except its file and content.
     pub struct TraceParams {
-        /// What an opportunity takes away: bytes on the wire.
+        /// Bytes on the wire that a delivery opportunity carries.
         opportunity: Bytes = "1500 B", in "1 B"..="65535 B", source "mm-link(1): an MTU";
-        /// Time over which schemes are told the mean rate of the link, from the end of the first on; without it they
-        /// are told the link's rate, always.
+        /// Averaging time of the link rate reported to schemes, from the end of the first interval on; without it schemes
+        /// always get the link's nominal rate.
         rate_window: Option<Time> = null, in "1 ms"..="1 h", source "our choice";
     }
 }

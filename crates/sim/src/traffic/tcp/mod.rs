@@ -306,9 +306,10 @@ pub use sender::Sender;
 pub use sender_stats::SenderStats;
 
 choices! {
-    /// How much is sent while losses are repaired.
+    /// Sending rate during loss recovery.
     pub enum Recovery {
-        /// Nothing until the pipe is down to the new window, then as much as leaves the network (RFC 6582, RFC 6675).
+        /// Nothing until the pipe has shrunk to the new window, then as much as leaves the network (RFC 6582, RFC
+        /// 6675).
         NewReno = "newreno",
         /// A share of what leaves the network, from the first ACK on: proportional rate reduction (RFC 6937).
         Prr = "prr",
@@ -326,14 +327,14 @@ choices! {
 }
 
 choices! {
-    /// By what a sender takes a segment for lost.
+    /// Loss detection of a sender.
     pub enum LossDetection {
         /// Duplicate ACKs, or with SACK the number of segments SACKed above it (RFC 5681, RFC 6675).
         Dupack = "dupack",
-        /// The time since it was sent, if one sent later is delivered (RFC 8985).
+        /// RACK: the time since it was sent, if a segment sent later is delivered (RFC 8985).
         Rack = "rack",
-        /// The number of segments SACKed above it (RFC 6675), by a sender with records. A copy that is lost is found by
-        /// the timeout.
+        /// The number of segments SACKed above it (RFC 6675), with a record of each segment. A lost retransmission is
+        /// detected by the timeout.
         Scoreboard = "scoreboard",
         /// The number of packets sent later and delivered, or the time (RFC 9002).
         PacketThreshold = "packet_threshold",
@@ -341,11 +342,11 @@ choices! {
 }
 
 choices! {
-    /// Whether segments leave spread over time.
+    /// Pacing of segments.
     pub enum Pacing {
         /// If the congestion control sets a rate.
         Auto = "auto",
-        /// Always, by the rate that Linux takes from the window if the congestion control sets none.
+        /// Always; if the congestion control sets no rate, at the rate that Linux derives from the window.
         On = "on",
         /// Never.
         Off = "off",
@@ -355,24 +356,25 @@ choices! {
 choices! {
     /// Congestion window at the first segment after an idle period that is longer than the retransmission timeout.
     pub enum AfterIdle {
-        /// Stays as it is.
+        /// Unchanged.
         Keep = "keep",
         /// The initial window at most.
         Restart = "restart",
-        /// Halved for each timeout that the idle period lasts, down to the initial window. ssthresh becomes 3/4 of the
-        /// window before, if that is more.
+        /// Halved for each timeout that the idle period lasts, down to the initial window. ssthresh becomes at least
+        /// 3/4 of the previous window.
         Decay = "decay",
     }
 }
 
 choices! {
-    /// What ends slow start before losses.
+    /// Rule that ends slow start before losses do.
     pub enum HyStartKind {
-        /// Nothing.
+        /// None.
         Off = "off",
-        /// A long train of ACKs, or a higher RTT, as in Linux: there it is part of CUBIC, and serves no other control.
+        /// HyStart: a long train of ACKs, or an increased RTT, as in Linux. There it is part of CUBIC, and has no
+        /// effect with other controls.
         Classic = "classic",
-        /// A higher RTT, after conservative slow start (RFC 9406).
+        /// HyStart++: an increased RTT, followed by conservative slow start (RFC 9406).
         PlusPlus = "plusplus",
     }
 }

@@ -12,12 +12,12 @@ use super::{
 };
 
 params! {
-    /// Parameters of a TCP connection. The values declared here are the profile `ns3.26`, which the other profiles are
-    /// written over; sources are paths in ns-3.26 `src/internet/model/`, RFCs, or the paper abc2018.
+    /// Parameters of a TCP connection. The values declared here are those of the profile `ns3.26`; other profiles
+    /// override them. Sources are paths in ns-3.26 `src/internet/model/`, RFCs, or the paper abc2018.
     pub struct TcpParams {
         /// Maximum segment size (MSS): payload of a full segment in bytes.
         segment_payload: u32 = 1446, in 1..=64000, symbol "MSS", source "abc2018 IV-A1: 1500 bytes on the wire";
-        /// Bytes on the wire beyond the payload of a data segment, and size of an ACK without data.
+        /// Headers: bytes on the wire besides the payload of a data segment, and size of an ACK without data.
         header_bytes: u32 = 54, in 1..=1000, source "abc2018 IV-A1: 2 PPP + 20 IP + 32 TCP with timestamps";
         /// Bytes on the wire of a SYN and of a SYN-ACK.
         syn_bytes: u32 = 58, in 1..=2000, source "tcp-header.cc: window scaling adds 3 bytes, padded to 4";
@@ -26,97 +26,98 @@ params! {
         /// Slow-start threshold of a new connection in bytes.
         initial_ssthresh: u64 = 4294967295, in 1..=4294967295, symbol "ssthresh",
             source "tcp-socket.cc InitialSlowStartThreshold";
-        /// Send buffer and receive window; at least one segment, only whole segments of it are used. The default
-        /// limits no flow of abc2018; ns-3's own is 131072 B.
+        /// Send buffer and receive window; at least one segment, and only whole segments are used. The default limits
+        /// no flow of abc2018; the default of ns-3 is 131072 B.
         socket_buffer: Bytes = "2 MiB", in "1 B"..="4 GB", source "tcp-socket.cc SndBufSize, RcvBufSize (131072 B)";
-        /// An ACK is sent for this many segments in order; 1 acknowledges each.
+        /// Number of in-order segments per ACK; 1 acknowledges each.
         delayed_ack: u32 = 2, in 1..=1000, source "tcp-socket.cc DelAckCount, RFC 5681 4.2";
-        /// Longest delay of an ACK.
+        /// Maximum delay of an ACK.
         delayed_ack_timeout: Time = "0.2 s", in "1 us"..="10 s", source "tcp-socket.cc DelAckTimeout, RFC 1122 4.2.3.2";
-        /// Least retransmission timeout, at most `max_rto`.
+        /// Minimum retransmission timeout, at most `max_rto`.
         min_rto: Time = "1 s", in "1 us"..="1 h", source "tcp-socket-base.cc MinRto, RFC 6298 2.4";
-        /// The retransmission timeout doubles up to this. As in ns-3, it bounds the doubling only, not the estimate.
+        /// Maximum of the retransmission timeout as it doubles. As in ns-3, it bounds the doubling only, not the
+        /// estimate.
         max_rto: Time = "60 s", in "1 us"..="24 h", source "tcp-socket-base.cc SendDataPacket, RFC 6298 2.5";
-        /// Retransmission timeout before the first RTT sample; `min_rto` if that is longer. Rarely seen, since the
-        /// handshake gives a sample.
+        /// Retransmission timeout before the first RTT sample; `min_rto` if that is longer. Rarely used, since the
+        /// handshake provides a sample.
         initial_rto: Time = "1001 ms", in "1 us"..="1 h", source "rtt-estimator.cc InitialEstimation + granularity";
-        /// Clock granularity: the least share of the variation in the timeout.
+        /// Clock granularity: the minimum of the variation term in the timeout.
         rto_granularity: Time = "1 ms", in "0 s"..="1 s", symbol "G",
             source "tcp-socket-base.cc ClockGranularity, RFC 6298 2.3";
-        /// Whether a timeout that backed off stays so until an RTT is sampled, not just until new data are
-        /// acknowledged.
+        /// Keeps a backed-off timeout until an RTT is sampled, not just until new data are acknowledged.
         keep_backoff: bool = false, source "tcp-socket-base.cc NewAck; true by RFC 6298 5 and in ns-2 (tcp.cc newack)";
-        /// Whether each timeout reduces the slow-start threshold, not just the first until the loss state ends.
+        /// Reduces the slow-start threshold at every timeout, not just at the first one of a loss state.
         each_timeout_reduces: bool = false,
             source "tcp-socket-base.cc ReTxTimeout, RFC 5681 3.1; true in ns-2 (tcp.cc timeout)";
-        /// Whether a fast retransmit restarts the timer. If not, the timer runs since the last ACK of new data, more
-        /// than a round trip before.
+        /// Restarts the timer at a fast retransmit. Otherwise, the timer runs since the last ACK of new data, more than
+        /// a round trip before.
         retransmit_restarts_timer: bool = false,
             source "tcp-socket-base.cc DoRetransmit, RFC 6298 5; true in ns-2 (tcp-newreno.cc dupack_action)";
-        /// Unit of RTT samples: they are rounded to it, one unit at least; 0 for exact samples.
+        /// Unit to which RTT samples are rounded, one unit at least; 0 for exact samples.
         rtt_tick: Time = "0 s", in "0 s"..="1 s", source "deviation 2; ns-2 tcpTick_: 10 ms";
         /// Timeout of the first SYN, doubled with each further one.
         syn_timeout: Time = "3 s", in "1 us"..="1 h", source "tcp-socket.cc ConnTimeout";
         /// Duplicate ACKs that start a fast retransmission.
         dupack_threshold: u32 = 3, in 1..=1000, source "tcp-socket-base.cc ReTxThreshold, RFC 5681 3.2";
-        /// Whether each duplicate ACK before that sends one new segment.
+        /// Sends one new segment for each duplicate ACK before that (limited transmit).
         limited_transmit: bool = true, source "tcp-socket-base.cc LimitedTransmit, RFC 3042";
-        /// Whether the receiver reports what arrived beyond gaps, and the sender repairs by it. Implies timestamps.
+        /// Lets the receiver report segments beyond gaps, and the sender use these reports in recovery. Implies
+        /// timestamps.
         sack: bool = false, source "RFC 2018, RFC 6675; ns-3 since 3.27";
-        /// How losses are repaired: `newreno` halves in silence, `prr` sends in proportion to what arrives and needs
-        /// `sack`.
+        /// Loss recovery: `newreno` halves in silence, `prr` sends in proportion to delivered data and needs `sack`.
         recovery: Recovery = "newreno", source "RFC 6582, RFC 6675; RFC 6937";
-        /// Growth and reduction of the congestion window.
+        /// Congestion control: growth and reduction of the congestion window.
         congestion_control: CongestionControl = "reno", source "RFC 5681; RFC 9438";
-        /// What Reno's slow-start threshold is half of after congestion. CUBIC always takes a share of `outstanding`.
+        /// Quantity that Reno halves for its slow-start threshold after congestion. CUBIC always takes a share of
+        /// `outstanding`.
         flight_size: FlightSize = "pipe", source "tcp-socket-base.cc BytesInFlight; RFC 5681 3.1 eq. (4)";
         /// The window after recovery without SACK: `inflight` avoids a burst, `ssthresh` does not.
         full_ack_window: FullAckWindow = "inflight", source "RFC 6582 3.2 step 3; tcp-socket-base.cc ReceivedAck";
-        /// Whether growth counts the segments that an ACK covers instead of ACKs.
+        /// Lets growth count acknowledged segments instead of ACKs (appropriate byte counting).
         byte_counting: bool = false, source "RFC 3465 without the limit L, as in Linux";
-        /// Whether windows are whole segments: growth counts segments acknowledged, and congestion leaves a share of
+        /// Restricts windows to whole segments: growth counts acknowledged segments, and congestion leaves a share of
         /// the congestion window, rounded down.
         whole_windows: bool = false, source "tcp_cong.c tcp_cong_avoid_ai, tcp_reno_ssthresh of Linux";
-        /// Unit of the clock: what is due waits for a tick, and CUBIC computes anew once a tick at most; time stamps
-        /// count milliseconds then. 0 for an exact clock.
+        /// Unit of the clock: timers fire at a tick, and CUBIC computes at most once a tick; timestamps count
+        /// milliseconds then. 0 for an exact clock.
         clock_tick: Time = "0 s", in "0 s"..="100 ms",
             source "HZ and TCP_TS_HZ of Linux; kernel/time/timer.c calc_index, tcp_cubic.c bictcp_update";
-        /// Whether data packets are ECN-capable, and marks reduce the window once per round trip.
+        /// Makes data packets ECN-capable; marks reduce the window once per round trip.
         ecn: bool = false, source "RFC 3168";
-        /// Segments that a receiver acknowledges one by one at the start of a connection and after a duplicate; 0 for
+        /// Segments that a receiver acknowledges immediately at the start of a connection and after a duplicate; 0 for
         /// none.
         quickack: u32 = 0, in 0..=255, source "tcp_input.c tcp_enter_quickack_mode, TCP_MAX_QUICKACKS of Linux";
-        /// How long an ACK that reports a segment beyond a gap waits for more of them, from the fourth on, and at most
-        /// for a twentieth of the RTT; 0 for none.
+        /// Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on and at most a
+        /// twentieth of the RTT; 0 for none.
         sack_delay: Time = "0 s", in "0 s"..="100 ms",
             source "tcp_input.c __tcp_ack_snd_check, tcp_comp_sack_delay_ns of Linux";
-        /// How long an ACK of several segments waits for more of them, up to 64 KiB, as a receiver with GRO does.
+        /// Delay of an ACK for several segments, to combine up to 64 KiB, as a receiver with GRO does.
         gro_timeout: Time = "0 s", in "0 s"..="10 ms", source "net/core/gro.c, gro_flush_timeout of Linux";
-        /// By what losses are detected. All but `dupack` keep a record of each outstanding segment; the keys below need
-        /// it, and `sack`.
+        /// Loss detection. All but `dupack` keep a record of each outstanding segment, which the keys below need, as
+        /// well as `sack`.
         loss_detection: LossDetection = "dupack", source "RFC 5681, RFC 6675; RFC 8985; RFC 9002 6.1";
-        /// Whether in recovery only the first ACK of new data restarts the retransmission timer.
+        /// In recovery, lets only the first ACK of new data restart the retransmission timer.
         impatient_timer: bool = false,
             source "RFC 6582 4, Impatient variant; ns-3 tcp-socket-base.cc ProcessAck, with SACK too";
-        /// Whether two kinds of segments leave at once, whatever window and pacing say: the first that a recovery sends
-        /// again, and one for each ACK in it that ends at a segment not sent again yet, lost or else new.
+        /// Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery;
+        /// and for each ACK in it that ends at a segment not yet retransmitted, one segment, lost or else new.
         recovery_sends_at_once: bool = false,
             source "RFC 6675 5 (4.3), RFC 6582 3.2 step 3; ns-3 tcp-socket-base.cc DoRetransmit";
-        /// Whether an ACK that reports something new by SACK is a duplicate even if its number moves: the window does
-        /// not grow with it, the timer does not restart, and a recovery begins with the third in a row or with one that
-        /// finds the second outstanding segment lost.
+        /// Treats an ACK with new SACK information as a duplicate even if its number advances: the window does not
+        /// grow, the timer does not restart, and a recovery begins with the third in a row or with one that shows the
+        /// second outstanding segment as lost.
         sack_duplicates: bool = false, source "RFC 6675 2, 5 (1), (2); ns-3 tcp-socket-base.cc ProcessAck, DupAck";
-        /// Whether the RTT that a congestion control is told is that of the first segment that an ACK covers, which
-        /// includes the wait of a delayed ACK, not that of the newest one.
+        /// Reports to the congestion control the RTT of the first segment that an ACK covers, which includes the delay
+        /// of a delayed ACK, not that of the newest one.
         rtt_of_first: bool = false,
             source "ns-3 tcp-socket-base.cc EstimateRtt; of the newest in Linux, tcp_clean_rtx_queue";
-        /// Whether a probe looks for a lost tail before the timeout does.
+        /// Sends a tail loss probe before the timeout.
         tlp: bool = false, source "RFC 8985 7; tcp_early_retrans of Linux";
-        /// Whether a timeout waits for what was sent before it to arrive, in case it was spurious.
+        /// Detects spurious timeouts: waits for segments sent before the timeout to arrive (F-RTO).
         frto: bool = false, source "RFC 5682; tcp_frto of Linux";
-        /// Whether a reduction is undone once time stamps or D-SACKs show that nothing was lost.
+        /// Undoes a window reduction once timestamps or D-SACKs show that nothing was lost.
         undo: bool = false, source "RFC 3522, RFC 4015, RFC 3708; tcp_may_undo of Linux";
-        /// What ends slow start before losses do, if the sender does slow start.
+        /// Rule that ends slow start before losses do, if the sender uses slow start.
         hystart: HyStartKind = "off", source "tcp_cubic.c hystart_update; RFC 9406";
         /// Congestion window after an idle period, unless the congestion control sets the window itself: `keep` leaves
         /// it, `restart` starts again from the initial window, `decay` halves it for each timeout that the period
@@ -124,25 +125,25 @@ params! {
         after_idle: AfterIdle = "keep",
             source "RFC 9002 7.8, tcp_slow_start_after_idle = 0 of Linux; restart: RFC 5681 4.1; decay: RFC 2861, \
                 tcp_output.c tcp_cwnd_restart";
-        /// Whether segments leave spread over time.
+        /// Spreads segments over time.
         pacing: Pacing = "auto", source "RFC 9002 7.7; sch_fq, tcp_output.c tcp_update_skb_after_send of Linux";
-        /// Whether a paced segment that leaves late lets the next one leave earlier, by half of its time at most.
+        /// Lets the segment after a late paced segment leave earlier, by at most half of its interval.
         pacing_catches_up: bool = true,
             source "tcp_output.c tcp_update_skb_after_send of Linux; not in ns-3 tcp-socket-base.cc SendDataPacket";
-        /// Most bytes that a paced sender sends at once, as TSO does; 0 for segment by segment.
+        /// Maximum number of bytes that a paced sender sends in a burst, as TSO does; 0 for single segments.
         tso: Bytes = "64 KiB", in "0 B"..="64 KiB", source "tcp_output.c tcp_tso_autosize; GSO_MAX_SIZE";
-        /// Whether the receive window starts at 64 KiB and grows with what arrives in a round trip, up to
-        /// `socket_buffer`; what widens it is acknowledged at once.
+        /// Receive-buffer autotuning: the receive window starts at 64 KiB and grows with the data of a round trip, up
+        /// to `socket_buffer`. Data that widen it are acknowledged immediately.
         autotuning: bool = false, source "tcp_input.c tcp_rcv_space_adjust, tcp_grow_window of Linux";
-        /// Whether, with `ecn`, the receiver counts the marks for the sender, instead of echoing that there was one.
-        /// Congestion controls that need it have it in any case.
+        /// With `ecn`, lets the receiver report the number of marks to the sender (accurate ECN), instead of echoing a
+        /// mark. Congestion controls that need it always have it.
         accurate_ecn: bool = false, source "draft-ietf-tcpm-accurate-ecn";
         /// Rate of payload at which the application writes, from `app_limited_from` to `app_limited_until`; 0 is a
-        /// pause. Without it, and outside that span, it always has data to send.
+        /// pause. Without it, and outside that period, it always has data to send.
         app_rate: Option<BitRate> = null, in "0 bit/s"..="10 Tbit/s", source "our choice";
-        /// Simulated time from which on `app_rate` holds.
+        /// Simulated time from which `app_rate` applies.
         app_limited_from: Time = "0 s", in "0 s"..="1440 h", source "our choice";
-        /// Simulated time until which `app_rate` holds; without it, to the end.
+        /// Simulated time until which `app_rate` applies; default: the end.
         app_limited_until: Option<Time> = null, in "0 s"..="1440 h", source "our choice";
         with congestion: CongestionParams;
     }
@@ -151,15 +152,15 @@ params! {
 choices! {
     /// Named sets of parameters.
     pub enum TcpProfile {
-        /// New Reno as in ns-3.26, what abc2018 used.
+        /// New Reno as in ns-3.26, used by abc2018.
         Ns3_26 = "ns3.26",
         /// CUBIC with SACK and PRR: the defaults of ns-3.48.
         Ns3 = "ns3",
-        /// New Reno as in ns-2, what afpft and afc used.
+        /// New Reno as in ns-2, used by afpft and afc.
         Ns2 = "ns2",
         /// CUBIC as in Linux 6, with RACK-TLP, PRR and HyStart; compared with Linux 6.18.
         Linux = "linux",
-        /// New Reno as QUIC has it (RFC 9002).
+        /// New Reno for QUIC (RFC 9002).
         Quic = "quic",
     }
 }

@@ -8,11 +8,11 @@ use std::fmt::Debug;
 use crate::traffic::tcp::phase::Phase;
 
 choices! {
-    /// What the slow-start threshold of Reno is half of.
+    /// Quantity that Reno halves for its slow-start threshold.
     pub enum FlightSize {
-        /// What is in the network: without what duplicate ACKs or SACK blocks say has left it.
+        /// Segments in flight: without those that left the network according to duplicate ACKs or SACK blocks.
         Pipe = "pipe",
-        /// What is not acknowledged in order, at most the congestion window.
+        /// Outstanding segments: those not cumulatively acknowledged, at most the congestion window.
         Outstanding = "outstanding",
     }
 }

@@ -80,12 +80,12 @@ const LEAST_DELIVERED: f64 = 0.9;
 params! {
     /// Parameters of Copa.
     pub struct CopaParams {
-        /// Weight of delay against rate in Copa's default mode: about 1 / delta segments per flow wait.
+        /// Weight of delay against rate in Copa's default mode: about 1 / delta segments per flow are queued.
         copa_delta: f64 = 0.5, in 0.001..=10.0, symbol "delta", source "Copa 2.1, 2.2";
-        /// Whether Copa competes with flows that fill buffers, which it often sees where there are none.
+        /// Lets Copa compete with buffer-filling flows, which it often detects where there are none.
         copa_competitive_mode: bool = false,
             source "off in mvfst, Copa.cpp; on in Copa 2.2 and in genericCC, markoviancc.cc AUTO_MODE";
-        /// Window of Copa's least RTT.
+        /// Window of Copa's minimum RTT.
         copa_min_rtt_window: Time = "10 s", in "1 ms"..="1 h", symbol "RTTmin", source "Copa 2.1";
     }
 }

@@ -38,14 +38,14 @@ params! {
     /// Parameters of DCTCP.
     pub struct DctcpParams {
         //= RFC 8257 4.2-1: The gain g lies between 0 and 1; 1/16 is in use.
-        /// Weight of the last window in DCTCP's estimate of the share that is marked.
+        /// Weight of the last window in DCTCP's estimate of the marked share.
         dctcp_gain: f64 = 0.0625, in 0.0001..=1.0, symbol "g", source "RFC 8257 4.2; tcp_dctcp.c dctcp_shift_g";
         //= RFC 8257 3.3-1: Alpha is 1 at first.
-        /// DCTCP's estimate of the share that is marked, as a connection starts.
+        /// Initial value of DCTCP's estimate of the marked share.
         dctcp_initial_alpha: f64 = 1.0, in 0.0..=1.0, symbol "DCTCP.Alpha",
             source "RFC 8257 3.3; tcp_dctcp.c dctcp_alpha_on_init";
-        /// Steps from 0 to 1 in which DCTCP's estimate of the share that is marked counts, what it loses and what it
-        /// gains rounded down; 0 for an exact one.
+        /// Number of steps from 0 to 1 in DCTCP's fixed-point estimate of the marked share, with decrease and increase
+        /// rounded down; 0 for an exact estimate.
         dctcp_alpha_steps: u32 = 0, in 0..=1000000, source "RFC 8257 3.3: exact; tcp_dctcp.c dctcp_update_alpha: 1024";
     }
 }

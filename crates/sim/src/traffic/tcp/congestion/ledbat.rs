@@ -38,11 +38,12 @@ use fairlane_schemes::base::units::Time;
 use fairlane_schemes::{choices, params};
 
 choices! {
-    /// What LEDBAT takes for the delay of its path.
+    /// Delay measured by LEDBAT.
     pub enum LedbatDelay {
-        /// The RTT that the sender measures, of segments sent once.
+        /// The RTT measured by the sender, of segments sent once.
         Rtt = "rtt",
-        /// The difference of an ACK's time stamps, in whole milliseconds: a delay for each ACK, copies and all.
+        /// The difference of an ACK's timestamps, in whole milliseconds: a sample for each ACK, also of
+        /// retransmissions.
         Stamps = "stamps",
     }
 }
@@ -51,29 +52,29 @@ params! {
     /// Parameters of LEDBAT.
     pub struct LedbatParams {
         //= RFC 6817 2.5-1: TARGET is 100 ms or less.
-        /// Delay that LEDBAT adds to its path at most.
+        /// Target: maximum queueing delay that LEDBAT adds to its path.
         ledbat_target: Time = "100 ms", in "1 ms"..="100 ms", symbol "TARGET", source "RFC 6817 2.5";
         //= RFC 6817 2.5-2: GAIN is 1 or less.
         /// Gain of LEDBAT: 1 grows as fast as Reno while the queue is empty.
         ledbat_gain: f64 = 1.0, in 0.001..=1.0, symbol "GAIN", source "RFC 6817 2.5";
         //= RFC 6817 2.5-3: ALLOWED_INCREASE is above 0, and 1 by default.
-        /// Segments by which LEDBAT's window may exceed what is in flight.
+        /// Segments by which LEDBAT's window may exceed the segments in flight.
         ledbat_allowed_increase: u32 = 1, in 1..=100, symbol "ALLOWED_INCREASE", source "RFC 6817 2.5";
         //= RFC 6817 2.5-4: MIN_CWND is 2.
-        /// Least window of LEDBAT in segments.
+        /// Minimum window of LEDBAT in segments.
         ledbat_min_window: u32 = 2, in 1..=10, symbol "MIN_CWND", source "RFC 6817 2.5";
         //= RFC 6817 2.5-5: BASE_HISTORY is 10.
-        /// Minutes of which the least delay is LEDBAT's base delay.
+        /// Minutes over which LEDBAT's base delay is the minimum delay.
         ledbat_base_history: u32 = 10, in 2..=20, symbol "BASE_HISTORY", source "RFC 6817 2.5";
         //= RFC 6817 2.5-7: The filter has four samples of a round trip, if there are so many.
-        /// Delays of the last round trip, at most, of which LEDBAT takes the least.
+        /// Maximum number of delays of the last round trip over which LEDBAT takes the minimum.
         ledbat_current_filter: u32 = 4, in 1..=16, symbol "CURRENT_FILTER", source "RFC 6817 2.5";
-        /// Whether LEDBAT starts by slow start, until the first loss.
+        /// Lets LEDBAT begin with slow start, until the first loss.
         ledbat_slow_start: bool = false, source "RFC 6817 leaves it open; true in ns-3, tcp-ledbat.cc SSParam";
-        /// Whether LEDBAT's filter leaves out delays that are older than a round trip.
+        /// Excludes delays older than a round trip from LEDBAT's filter.
         ledbat_fresh_delays: bool = true, source "RFC 6817 2.5; false in ns-3, tcp-ledbat.cc AddDelay";
-        /// What LEDBAT takes for the delay of its path: the RTT of segments sent once, or for each ACK how much later
-        /// it comes, in whole milliseconds, than what it echoes was sent.
+        /// Delay measured by LEDBAT: the RTT of segments sent once, or, for each ACK, the difference of its timestamps
+        /// in whole milliseconds.
         ledbat_delay: LedbatDelay = "rtt",
             source "stamps: RFC 6817 2.2, RFC 7323; ns-3 tcp-ledbat.cc PktsAcked, TcpOptionTS::NowToTsValue";
     }

@@ -45,17 +45,17 @@ const MOST_DECREASE: f64 = 0.5;
 params! {
     /// Parameters of LEDBAT++.
     pub struct LedbatPlusPlusParams {
-        /// Delay that LEDBAT++ adds to its path at most.
+        /// Target: maximum queueing delay that LEDBAT++ adds to its path.
         ledbat_pp_target: Time = "60 ms", in "1 ms"..="1 s", symbol "TARGET", source "draft 4.5";
-        /// LEDBAT++ grows slower than Reno by this factor at most.
+        /// Maximum factor by which LEDBAT++ grows slower than Reno.
         ledbat_pp_gain_divisor: u32 = 16, in 1..=1000, source "draft 4.2";
         /// Weight of the window in LEDBAT++'s decrease.
         ledbat_pp_constant: f64 = 1.0, in 0.001..=10.0, symbol "Constant", source "draft 4.3";
-        /// Time between two slowdowns of LEDBAT++, in lengths of the earlier one.
+        /// Time between two slowdowns of LEDBAT++, as a multiple of the earlier slowdown's duration.
         ledbat_pp_slowdown_interval: u32 = 9, in 1..=1000, source "draft 4.4";
-        /// Minutes of which the least RTT is LEDBAT++'s base delay.
+        /// Minutes over which LEDBAT++'s base delay is the minimum RTT.
         ledbat_pp_base_history: u32 = 10, in 2..=20, symbol "BASE_HISTORY", source "RFC 6817 2.5";
-        /// RTTs of the last round trip, at most, of which LEDBAT++ takes the least.
+        /// Maximum number of RTTs of the last round trip over which LEDBAT++ takes the minimum.
         ledbat_pp_current_filter: u32 = 4, in 1..=16, symbol "CURRENT_FILTER", source "draft 4.5; RFC 6817 2.5";
     }
 }

@@ -46,12 +46,12 @@ const BURST_SHIFT: u32 = 12;
 params! {
     /// Parameters of Prague.
     pub struct PragueParams {
-        /// Weight of the last round in Prague's estimate of the share that is marked.
+        /// Weight of the last round in Prague's estimate of the marked share.
         prague_gain: f64 = 0.0625, in 0.0001..=1.0, symbol "g", source "draft 2.4.2; tcp_prague.c PRAGUE_SHIFT_G";
-        /// RTT below which Prague behaves as with this one; "0 s" for no RTT independence.
+        /// RTT below which Prague behaves as if its RTT were this; "0 s" for no RTT independence.
         prague_rtt_target: Time = "25 ms", in "0 s"..="100 ms", symbol "RTT_virt_min",
             source "draft 2.4.4; tcp_prague.c prague_rtt_target";
-        /// Rounds after slow start from which on Prague is independent of the RTT.
+        /// Rounds after slow start before Prague becomes independent of the RTT.
         prague_rtt_transition: u32 = 500, in 0..=100000, symbol "D",
             source "draft 2.4.4; tcp_prague.c prague_rtt_transition";
     }

@@ -13,7 +13,7 @@ use super::control::{Connection, Control, Flight, FlightSize, Progress, Window};
 use fairlane_schemes::params;
 
 params! {
-    /// Reno has no parameters of its own: `byte_counting` and `flight_size` are those of the connection.
+    /// Reno has no parameters; `byte_counting` and `flight_size` are parameters of the connection.
     pub struct RenoParams {}
 }
 

@@ -49,12 +49,12 @@ use fairlane_schemes::{choices, params};
 const LEAST_SAMPLES: u32 = 3;
 
 choices! {
-    /// What Vegas takes for its segments in the queue.
+    /// Vegas's estimate of its queued segments.
     pub enum VegasDiff {
-        /// The queuing delay over BaseRTT times the window, rounded down: more than is in the queue if the window is
-        /// larger than the path.
+        /// Queueing delay over BaseRTT times the window, rounded down: an overestimate if the window exceeds the
+        /// bandwidth-delay product.
         OfBase = "of_base",
-        /// The window less what of it the path holds, that rounded down: Expected - Actual, times BaseRTT.
+        /// Window minus the segments on the path, the latter rounded down: Expected - Actual, times BaseRTT.
         ExpectedLessActual = "expected_less_actual",
     }
 }
@@ -62,24 +62,24 @@ choices! {
 params! {
     /// Parameters of Vegas.
     pub struct VegasParams {
-        /// Segments in the queue below which Vegas grows.
+        /// Queued segments below which Vegas grows.
         vegas_alpha: u32 = 2, in 0..=10000, symbol "alpha",
             source "Brakmo 1995 III-B, which has 1 to 3 and 2 to 4; tcp_vegas.c alpha";
-        /// Segments in the queue above which Vegas shrinks.
+        /// Queued segments above which Vegas shrinks.
         vegas_beta: u32 = 4, in 0..=10000, symbol "beta", source "Brakmo 1995 III-B; tcp_vegas.c beta";
-        /// Segments in the queue above which Vegas leaves slow start.
+        /// Queued segments above which Vegas leaves slow start.
         vegas_gamma: u32 = 1, in 0..=10000, symbol "gamma", source "Brakmo 1995 III-C; tcp_vegas.c gamma";
-        /// In one of how many round trips Vegas's slow start grows; the paper has 2, Linux 1.
+        /// Period of Vegas's growth in slow start, in round trips; the paper has 2, Linux 1.
         vegas_slow_start_rounds: u32 = 1, in 1..=10, source "Brakmo 1995 III-C; tcp_vegas.c tcp_vegas_cong_avoid";
-        /// What Vegas takes for its segments in the queue: cwnd (RTT - BaseRTT) / BaseRTT rounded down, or
-        /// cwnd - cwnd BaseRTT / RTT rounded up.
+        /// Vegas's estimate of its queued segments: cwnd (RTT - BaseRTT) / BaseRTT rounded down, or cwnd - cwnd BaseRTT
+        /// / RTT rounded up.
         vegas_diff: VegasDiff = "of_base", symbol "Diff",
             source "tcp_vegas.c diff; expected_less_actual: Brakmo 1995 III-B, ns-3 tcp-vegas.cc diff";
-        /// Whether Vegas decides with the ACK of the last segment that was in flight at the last decision, instead of
-        /// the next ACK.
+        /// Lets Vegas decide at the ACK of the last segment in flight at the previous decision, instead of the next
+        /// ACK.
         vegas_early_round: bool = false,
             source "tcp_vegas.c after(ack, beg_snd_nxt); true in ns-3, tcp-vegas.cc IncreaseWindow";
-        /// Whether Vegas's window grows while the application or the receiver limits what is sent.
+        /// Lets Vegas's window grow while the application or the receiver limits sending.
         vegas_grows_unused: bool = false,
             source "RFC 2861 2; true in Linux, tcp_vegas.c tcp_vegas_cong_avoid, and in ns-3, tcp-vegas.cc \
                 IncreaseWindow";

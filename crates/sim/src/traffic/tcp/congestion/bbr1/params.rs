@@ -6,38 +6,39 @@ use fairlane_schemes::params;
 params! {
     /// Parameters of BBRv1; sections are those of draft-cardwell-iccrg-bbr-congestion-control-00.
     pub struct Bbr1Params {
-        /// Gain of rate and window in BBRv1's Startup; Drain has its inverse as gain of the rate.
+        /// Gain of rate and window in BBRv1's Startup; Drain uses its inverse as pacing gain.
         bbr1_high_gain: f64 = 2.885, in 1.0..=10.0, symbol "BBRHighGain",
             source "draft 4.3.2.1: 2 / ln 2; tcp_bbr.c bbr_high_gain";
         /// Window of BBRv1 in bandwidth-delay products once the pipe is full.
         bbr1_cwnd_gain: f64 = 2.0, in 1.0..=10.0, source "draft 4.3.4.3; tcp_bbr.c bbr_cwnd_gain";
-        /// Pacing gain of the phase of ProbeBW that probes for more bandwidth.
+        /// Pacing gain of the ProbeBW phase that probes for more bandwidth.
         bbr1_probe_up_pacing_gain: f64 = 1.25, in 1.0..=10.0, source "draft 4.3.4.1; tcp_bbr.c bbr_pacing_gain";
-        /// Pacing gain of the phase of ProbeBW that drains the queue of the last one.
+        /// Pacing gain of the ProbeBW phase that drains the queue of the previous phase.
         bbr1_probe_down_pacing_gain: f64 = 0.75, in 0.01..=1.0, source "draft 4.3.4.1; tcp_bbr.c bbr_pacing_gain";
-        /// By how much BBRv1 paces below its estimate of the bandwidth, in percent.
+        /// Margin by which BBRv1 paces below its estimate of the bandwidth, in percent.
         bbr1_pacing_margin_percent: f64 = 1.0, in 0.0..=50.0,
             source "tcp_bbr.c bbr_pacing_margin_percent; the draft has none";
-        /// Round trips of which the highest delivery rate counts.
+        /// Round trips over which BBRv1 takes the maximum delivery rate.
         bbr1_bw_rounds: u32 = 10, in 1..=1000, symbol "BtlBwFilterLen", source "draft 4.1.1.2; tcp_bbr.c bbr_bw_rtts";
-        /// Window of BBRv1's least RTT, and time without a lower one after which it probes for one.
+        /// Window of BBRv1's minimum RTT, and time without a lower RTT after which it probes for one.
         bbr1_min_rtt_window: Time = "10 s", in "1 ms"..="1 h", symbol "RTpropFilterLen",
             source "draft 4.1.2.2; tcp_bbr.c bbr_min_rtt_win_sec";
-        /// Least duration of BBRv1's ProbeRTT.
+        /// Minimum duration of BBRv1's ProbeRTT.
         bbr1_probe_rtt_duration: Time = "200 ms", in "0 s"..="1 min", symbol "ProbeRTTDuration",
             source "draft 4.3.5; tcp_bbr.c bbr_probe_rtt_mode_ms";
-        /// Whether the window allows for ACKs that come in clumps.
+        /// Lets the window allow for aggregated ACKs.
         bbr1_ack_aggregation: bool = true, source "tcp_bbr.c bbr_update_ack_aggregation; not in the draft";
-        /// Whether BBRv1's windows and quanta are whole segments: bandwidth-delay products are rounded up, windows to
-        /// an even number, quanta, which are 2^-10 s of the rate then, and what ACKs are expected to deliver down.
+        /// Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, windows up to
+        /// an even number. Quanta, which are 2^-10 s of the rate then, and the expected deliveries of ACKs are rounded
+        /// down.
         bbr1_whole_segments: bool = true,
             source "tcp_bbr.c bbr_bdp, bbr_quantization_budget, bbr_tso_segs_goal, bbr_update_ack_aggregation; the \
                 draft counts bytes";
-        /// Whether the phase of ProbeBW that probes counts the quantum that departs next as in flight.
+        /// Counts the quantum that departs next as in flight, in the ProbeBW phase that probes.
         bbr1_counts_next_quantum: bool = true, source "tcp_bbr.c bbr_packets_in_net_at_edt; not in the draft";
-        /// Whether an RTT that is equal to the least one puts ProbeRTT off, as a lower one does.
+        /// Lets an RTT equal to the minimum postpone ProbeRTT, as a lower one does.
         bbr1_equal_rtt_counts: bool = false, source "draft 4.1.2.3: RTT <= RTprop; tcp_bbr.c bbr_update_min_rtt: lower";
-        /// Whether BBRv1 looks for a policer and keeps to its rate.
+        /// Lets BBRv1 detect a policer and keep to its rate.
         bbr1_policer_detection: bool = true, source "tcp_bbr.c bbr_lt_bw_sampling; not in the draft";
     }
 }

@@ -4,11 +4,11 @@ use fairlane_schemes::base::units::Time;
 use fairlane_schemes::{choices, params};
 
 choices! {
-    /// What congestion marks mean to BBRv3.
+    /// BBRv3's response to congestion marks.
     pub enum Bbr3Ecn {
         /// A marked byte counts as a lost one.
         Loss = "loss",
-        /// A moving average of the share that is marked cuts inflight_shortterm, on paths of a short RTT.
+        /// A moving average of the marked share reduces inflight_shortterm, on paths with a short RTT.
         Alpha = "alpha",
     }
 }
@@ -29,43 +29,43 @@ params! {
         bbr3_probe_up_cwnd_gain: f64 = 2.25, in 1.0..=10.0, source "draft-ietf-ccwg-bbr 5.3.3.5";
         /// Pacing gain of BBRv3's ProbeBW_DOWN.
         bbr3_probe_down_pacing_gain: f64 = 0.9, in 0.01..=1.0, source "draft-ietf-ccwg-bbr 5.3.3.1; 0.91 in Linux v3";
-        /// By how much BBRv3 paces below its estimate of the bandwidth, in percent.
+        /// Margin by which BBRv3 paces below its estimate of the bandwidth, in percent.
         bbr3_pacing_margin_percent: f64 = 1.0, in 0.0..=50.0, symbol "PacingMarginPercent",
             source "draft-ietf-ccwg-bbr 2.5";
         /// Growth of the delivery rate in a round below which the pipe may be full.
         bbr3_full_bw_growth: f64 = 1.25, in 1.0..=2.0, source "draft-ietf-ccwg-bbr 5.3.1.2";
-        /// Rounds without such growth after which it is full.
+        /// Rounds without such growth after which the pipe is full.
         bbr3_full_bw_rounds: u32 = 3, in 1..=100, source "draft-ietf-ccwg-bbr 5.3.1.2";
-        /// Share of losses in a round trip above which a probe of BBRv3 was too high.
+        /// Loss rate of a round trip above which a probe of BBRv3 was too high.
         bbr3_loss_threshold: f64 = 0.02, in 0.0..=0.5, symbol "LossThresh", source "draft-ietf-ccwg-bbr 2.8";
-        /// Ranges lost in a round of Startup, at least, for losses to end it.
+        /// Minimum number of ranges lost in a round of Startup for losses to end it.
         bbr3_startup_full_losses: u32 = 6, in 1..=1000, symbol "StartupFullLossCnt",
             source "draft-ietf-ccwg-bbr 5.3.1.3";
-        /// Share of its model that BBRv3 keeps, at least, in a round trip with losses.
+        /// Minimum share of its model that BBRv3 keeps in a round trip with losses.
         bbr3_beta: f64 = 0.7, in 0.1..=0.99, symbol "Beta", source "draft-ietf-ccwg-bbr 2.8";
-        /// Share of inflight_longterm that BBRv3 leaves to others while it cruises.
+        /// Headroom: share of inflight_longterm that BBRv3 leaves to others while it cruises.
         bbr3_headroom: f64 = 0.15, in 0.0..=0.9, symbol "Headroom", source "draft-ietf-ccwg-bbr 2.8";
-        /// Least time between two probes for bandwidth.
+        /// Minimum time between two probes for bandwidth.
         bbr3_probe_wait: Time = "2 s", in "1 ms"..="1 h", source "draft-ietf-ccwg-bbr 5.3.3.8.3";
-        /// Width of the uniform time added to it.
+        /// Width of the uniform random time added to it.
         bbr3_probe_wait_spread: Time = "1 s", in "0 s"..="1 h", source "draft-ietf-ccwg-bbr 5.3.3.8.3";
-        /// Most round trips between two probes; fewer if the flow has fewer segments in flight.
+        /// Maximum number of round trips between two probes; fewer if the flow has fewer segments in flight.
         bbr3_probe_wait_rounds: u32 = 63, in 1..=1000000, symbol "T_reno_bound", source "draft-ietf-ccwg-bbr 5.3.3.8.2";
         /// Rounds over which BBRv3 remembers the aggregation of ACKs.
         bbr3_extra_acked_rounds: u32 = 10, in 1..=1000, symbol "ExtraAckedFilterLen", source "draft-ietf-ccwg-bbr 2.12";
-        /// Window of BBRv3's least RTT.
+        /// Window of BBRv3's minimum RTT.
         bbr3_min_rtt_window: Time = "10 s", in "1 ms"..="1 h", symbol "MinRTTFilterLen",
             source "draft-ietf-ccwg-bbr 2.16.1";
         /// Time without a lower RTT after which BBRv3 probes for one.
         bbr3_probe_rtt_interval: Time = "5 s", in "1 ms"..="1 h", symbol "ProbeRTTInterval",
             source "draft-ietf-ccwg-bbr 2.16.2";
-        /// Least duration of BBRv3's ProbeRTT.
+        /// Minimum duration of BBRv3's ProbeRTT.
         bbr3_probe_rtt_duration: Time = "200 ms", in "0 s"..="1 min", symbol "ProbeRTTDuration",
             source "draft-ietf-ccwg-bbr 2.16.2";
         /// Window of BBRv3's ProbeRTT, in bandwidth-delay products.
         bbr3_probe_rtt_cwnd_gain: f64 = 0.5, in 0.0..=1.0, symbol "ProbeRTTCwndGain",
             source "draft-ietf-ccwg-bbr 2.16.2";
-        /// What congestion marks mean to BBRv3, if `ecn` is on.
+        /// Response to congestion marks, if `ecn` is on.
         bbr3_ecn: Bbr3Ecn = "loss", source "draft-ietf-ccwg-bbr 3.7; alpha: Linux v3";
     }
 }

@@ -6,11 +6,11 @@
 use fairlane_schemes::{choices, params};
 
 choices! {
-    /// Time that counts in CUBIC's function, t in eq. (1).
+    /// Time counted by CUBIC's function, t in eq. (1).
     pub enum CubicClock {
-        /// Time in which the window bounds what is sent.
+        /// Time during which the window limits sending.
         InUse = "in_use",
-        /// All time, except from the last segment before an idle period to the first one after it.
+        /// All time except idle periods, from the last segment before each to the first one after it.
         Sending = "sending",
         /// All time.
         Always = "always",
@@ -26,13 +26,13 @@ params! {
         /// Share of the window that CUBIC keeps after congestion.
         cubic_beta: f64 = 0.7, in 0.1..=0.99, symbol "beta_cubic", source "RFC 9438 4.6";
         //= RFC 9438 4.7-2: Fast convergence is off where a flow is alone.
-        /// Whether a CUBIC flow that has lost ground gives way to newer ones.
+        /// Fast convergence: a CUBIC flow that has lost ground yields to newer ones.
         fast_convergence: bool = true, source "RFC 9438 4.7";
-        /// Whether CUBIC grows at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not.
+        /// Lets CUBIC grow at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not.
         tcp_friendliness: bool = true, source "RFC 9438 4.3";
         //= RFC 9438 4.2-4, by cubic_clock: Time without updates, for want of data, does not count.
-        /// Time that counts in CUBIC's function: `in_use` while the window bounds what is sent, `sending` all but idle
-        /// periods, `always` all of it.
+        /// Time counted by CUBIC's function: `in_use` while the window limits sending, `sending` all except idle
+        /// periods, `always` all time.
         cubic_clock: CubicClock = "in_use", symbol "t",
             source "RFC 9438 4.2; sending: tcp_cubic.c cubictcp_cwnd_event; always: ns-3 tcp-cubic.cc Update";
     }
