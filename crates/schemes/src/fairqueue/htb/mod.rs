@@ -64,7 +64,7 @@ impl SchemeSpec for HtbScheme {
         summary: "Gives every class of a tree its own rate, lets it borrow up to a ceiling what the classes above \
                   have left, and keeps a queue for each user.",
         source: "Linux sch_htb",
-        state: "class: 2 token buckets, 1 turn; user: a class with 8 deficits and a queue of its own",
+        state: "class: 2 token buckets, 1 turn; user: a class with 8 deficits and a queue",
     };
     const ORDERS_PACKETS: bool = true;
     /// As CAKE may.

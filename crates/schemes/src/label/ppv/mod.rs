@@ -51,7 +51,7 @@ impl SchemeSpec for PpvScheme {
     const ABOUT: About = About {
         title: "Per-packet value",
         kind: "one first-in-first-out queue; pushes out the least value",
-        summary: "The edge labels packets with the marginal value of their place in the user's rate; a full queue \
+        summary: "The edge labels packets with the marginal value of their position in the user's rate; a full queue \
                   drops the packet of least value.",
         source: "Nadas, Turanyi, Racz: Per Packet Value, GLOBECOM 2016",
         state: "user or flow, at the edge: 3 numbers, or one for each bucket; in the core: none per flow",

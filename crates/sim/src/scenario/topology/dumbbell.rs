@@ -31,7 +31,7 @@ params! {
 
 impl Preset for OneSidedDumbbell {
     const ABOUT: About = About {
-        summary: "Users, each behind an access link of its own, share one bottleneck to a server. Meters and the \
+        summary: "Users, each behind a separate access link, share one bottleneck to a server. Meters and the \
                   discipline under study are at the edge node; the base RTT is 2 (D_a + D_b).",
         source: "abc2018 Fig. 2",
         picture: "users --[access link: C_a, D_a]-- edge node --[bottleneck: C_b, D_b]-- server",

@@ -37,7 +37,7 @@ topologies! {
 
 /// What the catalogue says about a graph.
 const ABOUT_GRAPH: About = About {
-    summary: "Links by name, each with rate, delay and, if wanted, a queue of its own; each group has a route.",
+    summary: "Named links, each with rate, delay and, optionally, its own queue; each group has a route.",
     source: "our choice",
     picture: "users --[access link]-- node --[links of the group's route]-- node --[access link]-- receivers",
 };

@@ -34,7 +34,7 @@ congestion_controls! {
     Cubic = "cubic", cubic::Cubic;
     /// Backs off by the share of bytes that were marked (RFC 8257).
     Dctcp = "dctcp", dctcp::Dctcp;
-    /// Keeps two to four segments of its own in the queue (Brakmo and Peterson, 1995).
+    /// Keeps two to four of its segments in the queue (Brakmo and Peterson, 1995).
     Vegas = "vegas", vegas::Vegas;
     /// Adds a bounded delay to its path and yields to others (RFC 6817).
     Ledbat = "ledbat", ledbat::Ledbat;
