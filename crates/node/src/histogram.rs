@@ -1,4 +1,4 @@
-//! Distributions of times in reports.
+//! Distributions of times for reports.
 
 use fairlane_schemes::port::DelayHistogram;
 use serde::{Serialize, Serializer};
@@ -17,7 +17,7 @@ pub fn report(histogram: &DelayHistogram) -> Json {
     })
 }
 
-/// [`report`] as a field of what is reported.
+/// [`report`] as a field of a report.
 pub(crate) fn serialize<S: Serializer>(histogram: &DelayHistogram, serializer: S) -> Result<S::Ok, S::Error> {
     report(histogram).serialize(serializer)
 }

@@ -1,4 +1,4 @@
-//! The TOML file of a configuration, and where in it mistakes are.
+//! The TOML file of a configuration, and the lines of its errors.
 
 use fairlane_schemes::base::config::ConfigError;
 use serde_json::Value as Json;
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Mistakes of one file that are reported at once.
+/// Maximum number of errors reported for a file.
 const MOST_TOLD: usize = 20;
 
-/// A configuration that cannot be used.
+/// Errors that make a configuration unusable.
 #[derive(Debug)]
 pub struct LoadError {
     path: PathBuf,
-    /// Each with the line that it is in, from 1.
+    /// Each error with its line, from 1.
     problems: Vec<(Option<usize>, String)>,
 }
 
 impl LoadError {
-    /// A line for each of the first mistakes, and one with the number of the others.
+    /// One line for each of the first errors, and one with the number of further errors.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let path = self.path.display();
@@ -43,7 +43,7 @@ impl Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// An error of the system without its number.
+/// A system error without its number.
 #[must_use]
 pub fn in_words(error: &std::io::Error) -> String {
     if error.kind() == std::io::ErrorKind::NotFound {
@@ -58,7 +58,7 @@ pub fn in_words(error: &std::io::Error) -> String {
 pub struct TomlFile {
     path: PathBuf,
     text: String,
-    /// Its tables.
+    /// Tables of the file.
     pub json: Json,
 }
 
@@ -77,7 +77,7 @@ impl TomlFile {
         }
     }
 
-    /// What is wrong with values of the file, with its lines.
+    /// Errors in values of the file, with their lines.
     #[must_use]
     pub fn wrong(&self, errors: &[ConfigError]) -> LoadError {
         let table = DeTable::parse(&self.text).ok();
@@ -91,7 +91,7 @@ impl TomlFile {
     }
 }
 
-/// The line of a byte, from 1.
+/// Line number of a byte, from 1.
 fn line_at(text: &[u8], byte: usize) -> usize {
     text[..byte.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
 }
@@ -102,11 +102,11 @@ fn not_utf8(error: &std::string::FromUtf8Error) -> (Option<usize>, String) {
     (Some(line_at(bytes, at)), problem)
 }
 
-/// All mistakes of a text that is not TOML, one a line: what follows in the same line is often caused by the first.
+/// Syntax errors of a TOML text, one per line: later errors in a line are often caused by the first.
 fn mistakes(text: &str, first: toml::de::Error) -> Vec<(Option<usize>, String)> {
     let (_, mut errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
-        // It is TOML, and has a value that nothing can hold.
+        // Valid TOML with a value that no type can hold.
         errors.push(first);
     }
     let at = |error: &toml::de::Error| {
@@ -119,7 +119,7 @@ fn mistakes(text: &str, first: toml::de::Error) -> Vec<(Option<usize>, String)> 
     problems
 }
 
-/// The first byte of a value, or else of the innermost table on the path to it, such as `ports[1].queue.q_min`.
+/// First byte of a value, or otherwise of the innermost table on its path, such as `ports[1].queue.q_min`.
 fn start_of(root: &DeTable<'_>, key: &str) -> Option<usize> {
     let (mut table, mut start) = (root, None);
     for step in key.split('.') {
@@ -141,7 +141,7 @@ fn start_of(root: &DeTable<'_>, key: &str) -> Option<usize> {
 mod tests {
     use super::super::NodeConfig;
 
-    /// What is said of a file with these bytes, without its path.
+    /// Error message for a file with these bytes, without its path.
     fn told(name: &str, bytes: &[u8]) -> Vec<String> {
         let path = std::env::temp_dir().join(format!("fairlane-file-{}-{name}.toml", std::process::id()));
         std::fs::write(&path, bytes).unwrap();

@@ -1,4 +1,4 @@
-//! Every key of a configuration, for the manual: from the declarations that read it.
+//! Every key of a configuration, for the manual, taken from the declarations that read it.
 
 use super::port::INTERFACE_DOC;
 use super::user::{PREFIX_DOC, UserKeys};
@@ -8,18 +8,18 @@ use fairlane_schemes::label::abc::{AbcMarkerParams, AbcParams};
 use fairlane_schemes::label::csfq::{CsfqMarkerParams, CsfqParams};
 use serde_json::Value as Json;
 
-/// A table of the configuration, or the keys that it has with one scheme.
+/// A table of the configuration, or its keys for one scheme.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// As it is written, and with which scheme.
+    /// Name of the table as written in the file, with its scheme.
     pub title: &'static str,
-    /// What it is about.
+    /// Subject of the table.
     pub doc: &'static str,
-    /// Its keys.
+    /// Keys of the table.
     pub keys: Vec<ParamSpec>,
 }
 
-/// All of them, in the order of `examples/node/every-key.toml`.
+/// All tables, in the order of `examples/node/every-key.toml`.
 #[must_use]
 pub fn sections() -> Vec<Section> {
     let mut users = [vec![by_hand::<Prefix>("prefix", PREFIX_DOC)], UserKeys::specs(), UserParams::specs()].concat();
@@ -59,7 +59,7 @@ pub fn sections() -> Vec<Section> {
     all.into_iter().map(|(title, doc, keys)| Section { title, doc, keys }).collect()
 }
 
-/// A key that is read by hand.
+/// A key without a declaration, read by hand.
 fn by_hand<T: ConfigValue>(name: &'static str, doc: &str) -> ParamSpec {
     ParamSpec {
         name,

@@ -1,22 +1,22 @@
-//! Marks of packets: a value under a mask.
+//! Packet marks: a value and a mask.
 
 use super::text_value::text_value;
 use std::fmt;
 use std::str::FromStr;
 
-/// A mark fits if it has `value` where `mask` has ones.
+/// A packet matches if its mark equals `value` where `mask` has ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MarkMatch {
-    /// What the bits under the mask are; zero elsewhere.
+    /// Bits under the mask; zero elsewhere.
     pub value: u32,
-    /// Which bits count; not zero.
+    /// Significant bits; not zero.
     pub mask: u32,
 }
 
 impl FromStr for MarkMatch {
     type Err = ();
 
-    /// `0x10/0xff`; without a mask all bits count.
+    /// `0x10/0xff`; without a mask all bits are significant.
     fn from_str(text: &str) -> Result<Self, ()> {
         let number = |text: &str| match text.trim().strip_prefix("0x") {
             Some(digits) => u32::from_str_radix(digits, 16).map_err(|_| ()),
@@ -26,7 +26,7 @@ impl FromStr for MarkMatch {
             Some((value, mask)) => (number(value)?, number(mask)?),
             None => (number(text)?, u32::MAX),
         };
-        // A bit outside of the mask is more often a slip than meant, and no mask fits everything.
+        // A value bit outside of the mask is probably a mistake, and an empty mask would match everything.
         if mask == 0 || value & !mask != 0 { Err(()) } else { Ok(Self { value, mask }) }
     }
 }
@@ -37,12 +37,13 @@ impl fmt::Display for MarkMatch {
     }
 }
 
-/// The bits of a mark that labels use: adjacent, as many as a label needs.
+/// Bits of a packet mark that carry labels: adjacent, as many as a label needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarkMask(pub u32);
 
 impl MarkMask {
-    /// One for the class, 15 for the activity as in a tag, to all 22 of it and one that says that there is a label.
+    /// From 16 bits (one for the class, 15 for the activity, as in a tag) up to 24 (all 22 bits of the activity, and
+    /// one that says whether there is a label).
     const BITS: std::ops::RangeInclusive<u32> = 16..=24;
 }
 

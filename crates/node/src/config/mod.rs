@@ -1,4 +1,4 @@
-//! The one TOML file of a node: every key with its range, one-line errors that name key, value and what is allowed.
+//! The TOML file of a node: every key with its range; each error is one line with key, value and allowed values.
 //!
 //! `examples/node/every-key.toml` lists every key. Sections: `[node]`, `[marker]`, `[users_table]`, `[default_user]`,
 //! `[[users]]`, `[[ports]]` with `[ports.queue]`.
@@ -75,7 +75,7 @@ params! {
 }
 
 impl NodeParams {
-    /// Folders are the same from wherever the tool is run.
+    /// Makes folders independent of the working directory.
     fn check(&self) -> Result<(), ConfigError> {
         let usual = Self::default();
         let paths = [
@@ -98,21 +98,21 @@ pub struct NodeConfig {
     pub node: NodeParams,
     /// `scheme` of `[marker]`.
     pub scheme: NodeScheme,
-    /// The other keys of `[marker]` with ABC, the same on all nodes of a domain.
+    /// Other keys of `[marker]` with ABC, the same on all nodes of a domain.
     pub abc_marker: AbcMarkerParams,
     /// The same with CSFQ.
     pub csfq_marker: CsfqMarkerParams,
-    /// `[users_table]`: how many users, and for how long.
+    /// `[users_table]`: number of meters and their timeout.
     pub users_table: UserTableParams,
-    /// `[default_user]`: who sends from an address of no user.
+    /// `[default_user]`: senders with addresses of no user.
     pub default_user: UserParams,
-    /// `[[users]]`, their prefixes all different.
+    /// `[[users]]`; their prefixes are distinct.
     pub users: Vec<User>,
-    /// `[[ports]]`, at least one, their interfaces all different.
+    /// `[[ports]]`, at least one; their interfaces are distinct.
     pub ports: Vec<Port>,
 }
 
-/// Keys of earlier versions, and their names now.
+/// Keys of earlier versions, with their current names.
 const RENAMED: [(&str, &str); 21] = [
     ("node.scheme", "marker.scheme"),
     ("meter", "marker"),
@@ -138,7 +138,7 @@ const RENAMED: [(&str, &str); 21] = [
 ];
 
 impl NodeConfig {
-    /// Folder where subscribers are kept.
+    /// Folder of the subscribers.
     #[must_use]
     pub fn state_folder(&self) -> PathBuf {
         self.node.state_path.clone().into()
@@ -156,15 +156,15 @@ impl NodeConfig {
     /// Reads the tables of a configuration.
     ///
     /// # Errors
-    /// A key is unknown, missing, of the wrong kind or out of range; the first mistake counts.
+    /// A key is unknown, missing, of the wrong kind or out of range. Returns the first error.
     pub fn read(json: &Json) -> Result<Self, ConfigError> {
         Self::read_all(json).map_err(|mut errors| errors.swap_remove(0))
     }
 
-    /// The same with the first mistake of every table.
+    /// The same, but returns the first error of every table.
     ///
     /// # Errors
-    /// As for [`Self::read`]; at least one.
+    /// As for [`Self::read`]; at least one error.
     pub fn read_all(json: &Json) -> Result<Self, Vec<ConfigError>> {
         let mut errors = Vec::new();
         match Self::read_tables(json, &mut errors) {
@@ -175,7 +175,7 @@ impl NodeConfig {
         Err(errors)
     }
 
-    /// Nothing if there were `errors`.
+    /// `None` if there were `errors`.
     fn read_tables(json: &Json, errors: &mut Vec<ConfigError>) -> Result<Option<Self>, ConfigError> {
         refuse_renamed(json, &RENAMED)?;
         let mut root = Table::new("", json)?;
@@ -199,7 +199,7 @@ impl NodeConfig {
         }
     }
 
-    /// What no single table can say.
+    /// Checks across tables.
     fn check(&self) -> Result<(), ConfigError> {
         let Self { scheme, users_table, users, ports, .. } = self;
         let scheme = *scheme;
@@ -230,22 +230,22 @@ impl NodeConfig {
         check_users(users, users_table)
     }
 
-    /// Adds users behind those that are there.
+    /// Adds users after the existing ones.
     ///
     /// # Errors
-    /// One has what another user has, or there is no room for them.
+    /// A user has an identifier of another user, or there is no room.
     pub fn add_users(&mut self, users: impl Iterator<Item = User>) -> Result<(), ConfigError> {
         self.users.extend(users);
         check_users(&self.users, &self.users_table)
     }
 }
 
-/// What was read; a mistake goes to the others.
+/// Unwraps a result; moves an error to the others.
 fn kept<T>(read: Result<T, ConfigError>, errors: &mut Vec<ConfigError>) -> Option<T> {
     read.map_err(|error| errors.push(error)).ok()
 }
 
-/// Nobody has what another user has, its name included, and all have room.
+/// Checks that no two users share an identifier or a name, and that all have room.
 fn check_users(users: &[User], table: &UserTableParams) -> Result<(), ConfigError> {
     let (mut known, mut names) = (HashSet::new(), HashSet::new());
     for (i, user) in users.iter().enumerate() {
@@ -271,7 +271,7 @@ fn check_users(users: &[User], table: &UserTableParams) -> Result<(), ConfigErro
     }
 }
 
-/// `[marker]`: its scheme, and the parameters of both, of which those of the other one are the defaults.
+/// `[marker]`: its scheme, and the parameters of both schemes; those of the unused one are defaults.
 fn read_marker(root: &mut Table<'_>) -> Result<(NodeScheme, AbcMarkerParams, CsfqMarkerParams), ConfigError> {
     let (mut abc, mut csfq) = (AbcMarkerParams::default(), CsfqMarkerParams::default());
     let Some(mut table) = root.table("marker")? else { return Ok((NodeScheme::Abc, abc, csfq)) };
@@ -290,7 +290,7 @@ fn read_marker(root: &mut Table<'_>) -> Result<(NodeScheme, AbcMarkerParams, Csf
     Ok((scheme, abc, csfq))
 }
 
-/// The table `name`, which may be absent.
+/// The table `name`, if present.
 pub(crate) fn section<P: ParamSet>(root: &mut Table<'_>, name: &'static str) -> Result<P, ConfigError> {
     let Some(mut table) = root.table(name)? else { return Ok(P::default()) };
     let params = P::read(&mut table)?;
@@ -328,7 +328,7 @@ mod tests {
             for spec in specs {
                 let value = json.pointer(&format!("{table}/{}", spec.name));
                 assert!(value.is_some(), "{table}/{}", spec.name);
-                // What has no default is shown with some value.
+                // Keys without a default get an example value.
                 let same = same && !spec.default.is_null();
                 assert!(!same || value == Some(&spec.default), "{table}/{}: {value:?}", spec.name);
             }

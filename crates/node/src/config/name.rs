@@ -1,18 +1,18 @@
-//! Names of users, as reports print them.
+//! Names of users in reports.
 
 use fairlane_schemes::base::config::shortened;
 use std::borrow::Cow;
 
-/// Characters of the longest name.
+/// Maximum length of a name in characters.
 const MOST: usize = 128;
 
-/// What reports call meters that are no user's.
+/// Names in reports for meters that belong to no user.
 const RESERVED: [&str; 3] = ["default", "overflow", "unparsed"];
 
 /// Checks the name of a user.
 ///
 /// # Errors
-/// What is wrong with it, behind the key.
+/// Error text, to follow the key.
 pub fn check_name(name: &str) -> Result<(), String> {
     let shown = shown_name(name);
     if RESERVED.contains(&name) {
@@ -35,8 +35,8 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Control characters, ends of lines, and those of Unicode's category Cf that nobody sees: two names that look the same
-/// would be two meters, and some turn the direction of what follows.
+/// Control characters, line separators, and the invisible characters of Unicode's category Cf. Names that look the same
+/// would be two meters, and some of these characters reverse the text after them.
 fn is_unseen(character: char) -> bool {
     let is_format = matches!(character,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
@@ -44,14 +44,14 @@ fn is_unseen(character: char) -> bool {
     character.is_control() || is_format
 }
 
-/// A name that may be wrong, short and in one line that does nothing to a terminal.
+/// Shortens and escapes a possibly invalid name for printing on one line.
 #[must_use]
 pub fn shown_name(name: &str) -> String {
     let shown = |character: char| escaped(character).unwrap_or_else(|| character.into());
     shortened(&name.chars().map(shown).collect::<String>())
 }
 
-/// How a character that nobody sees is printed, as in JSON; nothing for all others, which are printed as they are.
+/// JSON escape of an invisible character; `None` for printable ones.
 #[must_use]
 pub fn escaped(character: char) -> Option<String> {
     let units =
@@ -59,7 +59,7 @@ pub fn escaped(character: char) -> Option<String> {
     is_unseen(character).then(|| units(character))
 }
 
-/// Lines that do nothing to a terminal, whatever names are in them; text of JSON stays JSON, and says the same.
+/// Escapes invisible characters in lines with names of users; JSON text stays equivalent.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     let is_printable = |character: char| matches!(character, '\n' | '\t') || !is_unseen(character);
@@ -103,7 +103,7 @@ mod tests {
         let later = check_name("Müller\u{9b}2J").unwrap_err();
         assert!(later.contains("U+009B at place 7"), "{later}");
         let long = check_name(&"a".repeat(5000)).unwrap_err();
-        // 39 characters, the mark of what is left out, 39 characters.
+        // 39 characters, an ellipsis, 39 characters.
         assert_eq!(long.find(" has 5000 characters"), Some(2 * 39 + '…'.len_utf8() + 2), "{long}");
     }
 
@@ -115,7 +115,7 @@ mod tests {
             "a\\u001b]0;b\\u0007\\u009b31m\\u202e\\udb40\\udc41\\u000d\tü\n"
         );
         assert!(matches!(printable("as it is\n"), Cow::Borrowed(_)));
-        // serde_json leaves what is above ASCII as it is.
+        // serde_json does not escape non-ASCII characters.
         let json = serde_json::json!({ name: name });
         let printed = printable(&json.to_string()).into_owned();
         assert!(!printed.contains(['\u{9b}', '\u{202e}']));

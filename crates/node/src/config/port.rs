@@ -1,4 +1,4 @@
-//! Ports: what happens to packets that come in and go out.
+//! Ports and their treatment of arriving and departing packets.
 
 use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
 use fairlane_schemes::base::units::{BitRate, QueueLimit, QueueMeasure, Threshold};
@@ -76,7 +76,7 @@ choices! {
     }
 }
 
-/// Comment of the key with the name of a port.
+/// Doc comment of the key that names a port.
 pub(super) const INTERFACE_DOC: &str = "Name of the network interface; required.";
 
 params! {
@@ -121,9 +121,9 @@ params! {
 pub struct Port {
     /// Name of the network interface.
     pub interface: String,
-    /// What it does.
+    /// Settings of the port.
     pub params: PortParams,
-    /// Its queue.
+    /// Queue of the port.
     pub queue: QueueParams,
     /// Parameters of the activity AQM.
     pub abc: AbcParams,
@@ -134,7 +134,7 @@ pub struct Port {
 impl Port {
     pub(super) fn read(table: &mut Table<'_>) -> Result<Self, ConfigError> {
         let interface: String = table.required("interface")?;
-        // IFNAMSIZ of Linux: 15 bytes and a zero.
+        // IFNAMSIZ of Linux: 15 bytes and a terminating zero.
         let is_name = (1..=15).contains(&interface.len()) && !interface.contains(['/', ' ', '\0']);
         if !is_name {
             let problem = format!("\"{interface}\" is not a name of a network interface, 1 to 15 characters");
@@ -163,14 +163,14 @@ impl Port {
         table.finish()
     }
 
-    /// Class of the qdisc (major and minor number) for each class, best effort first; 0 leaves the choice to the qdisc.
+    /// Qdisc class (major and minor number) of each traffic class, best effort first; 0 leaves the choice to the qdisc.
     #[must_use]
     pub fn qdisc_classes(&self) -> [u32; 2] {
         [&self.params.qdisc_class_be, &self.params.qdisc_class_ef]
             .map(|class| class.as_deref().and_then(class_id).unwrap_or(0))
     }
 
-    /// What no single range can say.
+    /// Checks across keys.
     fn check(&self, table: &Table<'_>) -> Result<(), ConfigError> {
         let PortParams { qdisc_class_be, qdisc_class_ef, .. } = &self.params;
         for (name, class) in [("qdisc_class_be", qdisc_class_be), ("qdisc_class_ef", qdisc_class_ef)] {
@@ -188,7 +188,7 @@ impl Port {
         Ok(())
     }
 
-    /// The same of its queue; `rate` is the key of the rate.
+    /// Checks across keys of the queue; `rate` is the key of the rate.
     fn check_queue(&self, table: &Table<'_>, rate: &str) -> Result<(), ConfigError> {
         let QueueParams { scheme, backlog, limit } = self.queue;
         let thresholds = self.thresholds();
@@ -239,7 +239,7 @@ impl Port {
         Ok(())
     }
 
-    /// The thresholds of the scheme, Q_min first.
+    /// Thresholds of the scheme, Q_min first.
     #[must_use]
     pub fn thresholds(&self) -> Vec<(&'static str, Threshold)> {
         if self.queue.scheme == QueueScheme::Csfq {
@@ -249,14 +249,14 @@ impl Port {
         }
     }
 
-    /// Whether Q_min is above 0: it then stays above 0 in whole units, so that an empty queue accepts. No decision
-    /// depends on the difference, since a queue that is not empty holds one unit at least.
+    /// Returns true if Q_min is above 0: it then stays above 0 in whole units, so that an empty queue accepts. The
+    /// rounding changes no decision, since a non-empty queue holds at least one unit.
     #[must_use]
     pub fn has_q_min(&self) -> bool {
         self.thresholds()[0].1.magnitude() > 0.0
     }
 
-    /// What of CSFQ the kernel has.
+    /// Limits of the kernel's CSFQ.
     fn check_csfq(&self, table: &Table<'_>, rate: &str) -> Result<(), ConfigError> {
         let only = |name, value: &str| {
             Err(ConfigError::new(table.key(name), format!("is not possible here, the only one is \"{value}\"")))
@@ -277,7 +277,7 @@ impl Port {
     }
 }
 
-/// The largest threshold of each measure: 2^40 units of the integer arithmetic, or less.
+/// Maximum threshold of each measure: 2^40 units of the integer arithmetic, or less.
 fn most(measure: QueueMeasure) -> Threshold {
     match measure {
         QueueMeasure::Packets => Threshold::Packets(16_777_216.0),

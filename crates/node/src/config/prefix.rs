@@ -6,8 +6,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// A prefix; the bits behind it are zero. An address alone is a prefix of all its bits. `::ffff:a.b.c.d` of a text is
-/// `a.b.c.d`: the kernel's maps have one key for both.
+/// A prefix, with zeros after its length. A single address is a prefix of full length. The text `::ffff:a.b.c.d` is
+/// parsed as `a.b.c.d`, since the kernel's maps have one key for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefix {
     address: IpAddr,
@@ -15,26 +15,26 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// An address alone.
+    /// A single address.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
         Self { address, length: if address.is_ipv4() { 32 } else { 128 } }
     }
 
-    /// The prefix of a length in which an address is; a length beyond that of the address is that of the address.
+    /// The prefix of a given length that contains an address; the length is limited to that of the address.
     #[must_use]
     pub fn within(address: IpAddr, length: u8) -> Self {
         let length = length.min(Self::of(address).length);
         Self { address, length }.without_host_bits()
     }
 
-    /// Its first address.
+    /// First address of the prefix.
     #[must_use]
     pub fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// Address as 128 bits, IPv4 mapped into IPv6 (`::ffff:0:0/96`).
+    /// Address as 128 bits; IPv4 is mapped into IPv6 (`::ffff:0:0/96`).
     #[must_use]
     pub fn octets(&self) -> [u8; 16] {
         match self.address {
@@ -43,7 +43,7 @@ impl Prefix {
         }
     }
 
-    /// Whether an address is in it.
+    /// Returns true if the prefix contains an address.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let all = Self::of(address.to_canonical());
@@ -52,14 +52,14 @@ impl Prefix {
         self.address.is_ipv4() == all.address.is_ipv4() && (ours ^ theirs) & !beyond == 0
     }
 
-    /// Whether it is one of IPv6 that has all IPv4 addresses in the kernel's maps, such as `::/0`.
+    /// Returns true for an IPv6 prefix that contains all IPv4 addresses in the kernel's maps, such as `::/0`.
     #[must_use]
     pub fn has_all_ipv4(&self) -> bool {
         let mapped = Ipv4Addr::UNSPECIFIED.to_ipv6_mapped().into();
         self.address.is_ipv6() && self.length < 96 && Self::within(mapped, self.length) == *self
     }
 
-    /// The prefix of IPv4 if it is one of mapped addresses.
+    /// The IPv4 prefix, if this is a prefix of mapped addresses.
     fn canonical(self) -> Self {
         match self.address.to_canonical() {
             address @ IpAddr::V4(_) if self.bits() >= 96 => Self { address, length: self.bits() - 96 },
@@ -81,7 +81,7 @@ impl Prefix {
         Self { address, ..self }
     }
 
-    /// Length of the prefix of [`Prefix::octets`], up to 128 bits.
+    /// Length in bits of [`Prefix::octets`], up to 128.
     #[must_use]
     pub fn bits(&self) -> u8 {
         match self.address {
@@ -91,24 +91,24 @@ impl Prefix {
     }
 }
 
-/// What is wrong with a text that should be a prefix.
+/// Error of a prefix's text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PrefixError {
-    /// What stands before the length is none.
+    /// The part before the length is not an address.
     #[error("has no address")]
     Address,
-    /// Of an IPv4 address.
+    /// Maximum length for IPv4.
     #[error("has the octet {0}, which must be from 0 to 255")]
     Octet(String),
-    /// What stands behind `/`.
+    /// The text after `/`.
     #[error("has the length \"{length}\", which must be from 0 to {most}")]
     Length {
-        /// It.
+        /// The address.
         length: String,
         /// Bits of the address.
         most: u8,
     },
-    /// More often a slip than meant.
+    /// Probably a mistake.
     #[error("has bits behind its length, {0} has none")]
     HostBits(Prefix),
 }
@@ -134,7 +134,7 @@ impl FromStr for Prefix {
     }
 }
 
-/// Why an address does not parse.
+/// Reason why an address does not parse.
 fn no_address(text: &str) -> PrefixError {
     let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let octets: Vec<&str> = text.split('.').filter(is_number).collect();

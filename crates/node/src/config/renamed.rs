@@ -1,9 +1,10 @@
-//! Keys that have other names now.
+//! Renamed keys.
 
 use fairlane_schemes::base::config::ConfigError;
 use serde_json::Value as Json;
 
-/// Refuses a configuration with a key of `renamed`, pairs of the old pattern, such as `users[].class`, and the new one.
+/// Rejects a configuration that uses a renamed key; `renamed` has pairs of the old pattern, such as `users[].class`,
+/// and the new name.
 pub(crate) fn refuse_renamed(json: &Json, renamed: &[(&str, &str)]) -> Result<(), ConfigError> {
     match renamed.iter().find_map(|(old, new)| Some((fitting(json, old)?, new))) {
         Some((key, new)) => Err(ConfigError::new(key, format!("is now {new}"))),
@@ -11,7 +12,7 @@ pub(crate) fn refuse_renamed(json: &Json, renamed: &[(&str, &str)]) -> Result<()
     }
 }
 
-/// The first key that fits a pattern.
+/// First key that matches a pattern.
 fn fitting(json: &Json, pattern: &str) -> Option<String> {
     let (head, rest) = pattern.split_once('.').unwrap_or((pattern, ""));
     let Some(tables) = head.strip_suffix("[]") else {

@@ -1,6 +1,6 @@
-//! Values of a configuration that are written as strings: whatever has `FromStr` and `Display`.
+//! Configuration values written as strings: types with `FromStr` and `Display`.
 
-/// Makes a type a value: the type, what a mistake calls it, an example.
+/// Implements the value trait for a type: the type, its name in errors, an example.
 macro_rules! text_value {
     ($type:ty, $kind:literal, $example:literal) => {
         impl fairlane_schemes::base::config::ConfigValue for $type {

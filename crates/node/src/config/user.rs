@@ -1,4 +1,4 @@
-//! Users: who is metered, against which reference rate, in which class.
+//! Users: identifiers, reference rates, classes.
 
 use super::{MarkMatch, Prefix, PrefixError, check_name, refuse_renamed};
 use fairlane_schemes::base::config::{ConfigError, ParamSet, Table, read_value, shortened};

@@ -25,7 +25,7 @@ choices! {
     }
 }
 
-/// Longest frame with AF_XDP: a page with what the kernel wants in front of the frame.
+/// Maximum frame with AF_XDP: a page less the kernel's headroom.
 const LONGEST_WITH_XDP: u64 = 3832;
 
 params! {
@@ -74,7 +74,7 @@ params! {
     }
 }
 
-/// Keys of earlier versions, and their names now.
+/// Keys of earlier versions, with their current names.
 const RENAMED: [(&str, &str); 2] =
     [("default_user.class", "default_user.traffic_class"), ("users[].class", "users[].traffic_class")];
 
@@ -89,18 +89,18 @@ pub struct User {
     pub params: ForwardUserParams,
 }
 
-/// What a port sends on.
+/// Outgoing side of a port.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Egress {
     /// Rate and delay.
     pub params: EgressParams,
-    /// The discipline, if there is a rate.
+    /// Discipline, if there is a rate.
     pub queue: Option<QueueConfig>,
-    /// The meters in front of it.
+    /// Meters before the discipline.
     pub marker: MarkerConfig,
 }
 
-/// The address of a port of a router, and the length of the prefix of the subnet that it is in.
+/// Address of a router's port, and the prefix length of its subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
     /// The address.
@@ -112,23 +112,23 @@ impl Address {
     /// The subnet.
     ///
     /// # Panics
-    /// Never: an address without the bits behind its prefix is a prefix.
+    /// Cannot fail: an address masked to the length of its prefix is a prefix.
     #[must_use]
     pub fn subnet(&self) -> Prefix {
         let network = Ipv4Addr::from_bits(self.ip.to_bits() & self.mask());
         format!("{network}/{}", self.length).parse().expect("no bits behind the prefix")
     }
 
-    /// Whether another host of the subnet may have the address.
+    /// Returns true if another host of the subnet may have the address.
     #[must_use]
     pub fn has_neighbour(&self, other: Ipv4Addr) -> bool {
         let is_in = (other.to_bits() ^ self.ip.to_bits()) & self.mask() == 0;
-        // A point-to-point subnet has no addresses of its own, RFC 3021.
+        // A point-to-point subnet has no reserved addresses (RFC 3021).
         let host = other.to_bits() & !self.mask();
         is_in && other != self.ip && (self.length >= 31 || (host != 0 && host != !self.mask()))
     }
 
-    /// The Ethernet address of the port: locally administered, it follows from the IP address.
+    /// Ethernet address of the port: locally administered, derived from the IP address.
     #[must_use]
     pub fn mac(&self) -> [u8; 6] {
         let [a, b, c, d] = self.ip.octets();
@@ -151,14 +151,14 @@ impl FromStr for Address {
     }
 }
 
-/// Where packets to a prefix go.
+/// A route to a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Destinations.
     pub prefix: Prefix,
-    /// Number of the port that they leave by.
+    /// Index of the outgoing port.
     pub port: usize,
-    /// The router there; without one they are neighbours.
+    /// Next-hop router; without one, the destinations are neighbours.
     pub next_hop: Option<Ipv4Addr>,
 }
 
@@ -167,13 +167,13 @@ pub struct Route {
 pub struct Port {
     /// Name of the network interface.
     pub interface: String,
-    /// Number of the port that takes all that comes in here; without it the port belongs to the bridge.
+    /// Index of the port to which all arriving frames go; without it the port belongs to the bridge.
     pub peer: Option<usize>,
-    /// Its address; if the ports have addresses, the forwarder is a router.
+    /// Address of the port; with addresses, the forwarder is a router.
     pub address: Option<Address>,
-    /// The link that packets come on.
+    /// Incoming link.
     pub ingress: IngressParams,
-    /// The link that packets leave on.
+    /// Outgoing link.
     pub egress: Egress,
 }
 
@@ -182,7 +182,7 @@ pub struct Port {
 pub struct ForwardConfig {
     /// `[forward]`.
     pub forward: ForwardParams,
-    /// `[default_user]`: whoever sends from an address of no user.
+    /// `[default_user]`: senders with addresses of no user.
     pub default_user: ForwardUserParams,
     /// `[[users]]`.
     pub users: Vec<User>,
@@ -230,7 +230,7 @@ impl ForwardConfig {
         Ok(Self { forward, default_user, users, ports, routes })
     }
 
-    /// The meter of every user, the default user's last.
+    /// Meters of all users, the default user's last.
     #[must_use]
     pub fn meters(&self) -> Vec<MeterSpec> {
         let users = self.users.iter().map(|user| &user.params).chain([&self.default_user]);
@@ -243,7 +243,7 @@ impl ForwardConfig {
     }
 }
 
-/// A frame has one chunk of memory, which with AF_XDP is a page at most.
+/// A frame has one chunk of memory, which with AF_XDP is at most a page.
 fn check_io(forward: &ForwardParams) -> Result<(), ConfigError> {
     if forward.io == PacketIo::Xdp && forward.frame_size.0 > LONGEST_WITH_XDP {
         let size = forward.frame_size;
@@ -339,7 +339,7 @@ fn unique(tables: &str, key: &str, values: impl Iterator<Item = String>) -> Resu
     Ok(())
 }
 
-/// A wire has two ends.
+/// A wire needs two ends.
 fn check_peers(ports: &[Port]) -> Result<(), ConfigError> {
     for (number, port) in ports.iter().enumerate() {
         let Some(peer) = port.peer else { continue };
@@ -356,7 +356,7 @@ fn check_peers(ports: &[Port]) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// All ports have addresses, or none; every next hop is a neighbour of its port.
+/// Either all ports have addresses or none; every next hop is a neighbour of its port.
 fn check_addresses(ports: &[Port], routes: &[Route]) -> Result<(), ConfigError> {
     let addressed = ports.iter().filter(|port| port.address.is_some()).count();
     if addressed == 0 {

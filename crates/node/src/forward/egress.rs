@@ -1,4 +1,4 @@
-//! The link that a port sends on: meters, and a port with a rate, or a wire without.
+//! Outgoing link of a port: meters, and a queue with a rate, or a wire without one.
 
 use super::config;
 use super::frame_pool::FramePool;
@@ -16,16 +16,16 @@ use fairlane_schemes::registry::markers::AnyMeterBank;
 use fairlane_schemes::registry::schemes::AnyDiscipline;
 use std::collections::VecDeque;
 
-/// How packets get to the other end.
+/// Kind of transmission to the other end.
 #[derive(Debug)]
 enum Way {
     /// Through a queue, at a rate.
     Port(Box<EgressPort<NodePacket, ControlFirst>>),
-    /// As fast as they come.
+    /// Immediately.
     Wire(Wire<NodePacket>),
 }
 
-/// The link and what waits for it or is on it.
+/// The link with its waiting and travelling packets.
 #[derive(Debug)]
 pub struct EgressLink {
     rate: Option<BitRate>,
@@ -33,12 +33,12 @@ pub struct EgressLink {
     markers: AnyMeterBank,
     marker_rng: Rng,
     control: ControlRate,
-    /// What is counted.
+    /// Counters.
     pub stats: EgressStats,
 }
 
 impl EgressLink {
-    /// The idle link of port number `port`.
+    /// Creates the idle link of port number `port`.
     #[must_use]
     pub fn new(config: &config::Egress, users: &[MeterSpec], seed: u64, port: usize) -> Self {
         let weights = Weights::new(users.iter().map(|user| user.weight).collect::<Vec<_>>());
@@ -61,13 +61,13 @@ impl EgressLink {
         }
     }
 
-    /// The rate.
+    /// Rate of the link.
     #[must_use]
     pub fn rate(&self) -> Option<BitRate> {
         self.rate
     }
 
-    /// What waits.
+    /// Backlog.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         match &self.way {
@@ -76,14 +76,14 @@ impl EgressLink {
         }
     }
 
-    /// What the scheme measures itself.
+    /// Measurements of the scheme.
     pub fn readings(&self, report: Report<'_>) {
         if let Way::Port(port) = &self.way {
             port.discipline().report(report);
         }
     }
 
-    /// Offers a packet that arrives at `now`.
+    /// Enqueues a packet that arrives at `now`.
     #[inline]
     pub fn offer(&mut self, mut packet: NodePacket, now: Time, pool: &mut FramePool) {
         self.serve_until(now, pool);
@@ -106,7 +106,7 @@ impl EgressLink {
         }
     }
 
-    /// Leaves a control packet what it is if its port has a queue, and its rate something left.
+    /// Keeps the control class of a packet if the port has a queue and its control rate allows it.
     #[cold]
     fn judge(&mut self, packet: &mut NodePacket, now: Time) {
         let is_queued = matches!(self.way, Way::Port(_));
@@ -118,7 +118,7 @@ impl EgressLink {
         }
     }
 
-    /// Starts every transmission that starts by `now`.
+    /// Starts every transmission due by `now`.
     #[inline]
     pub fn serve_until(&mut self, now: Time, pool: &mut FramePool) {
         if let Way::Port(port) = &mut self.way
@@ -127,13 +127,13 @@ impl EgressLink {
         {
             port.serve_until(now, &mut Recorder { pool, stats: &mut self.stats });
             if port.busy_until() <= now {
-                // What was dropped in place of a transmission left the queue when the link fell idle.
+                // Packets dropped at the head left the queue when the link became idle.
                 self.stats.queued(port.backlog(), port.busy_until());
             }
         }
     }
 
-    /// When the next packet is due at the other end, [`Time::NEVER`] if none is on its way.
+    /// Time at which the next packet is due at the other end; [`Time::NEVER`] if none is in flight.
     #[inline]
     pub fn next_due(&self) -> Time {
         match &self.way {
@@ -142,7 +142,7 @@ impl EgressLink {
         }
     }
 
-    /// The next packet that is due by `now`, with the time when it was, its frame as the scheme wants it.
+    /// The next packet due by `now`, with its due time and its frame as rewritten by the scheme.
     #[inline]
     pub fn take_due(&mut self, now: Time, pool: &mut FramePool) -> Option<(Time, NodePacket)> {
         let due = self.next_due();
@@ -160,8 +160,8 @@ impl EgressLink {
     }
 }
 
-/// A scheme, and a queue of control packets that is served first. The rate of control traffic bounds both its length
-/// and what it takes from others.
+/// A scheme, with a priority queue for control packets. The rate of control traffic bounds the length of that queue and
+/// its share of the link.
 #[derive(Debug)]
 struct ControlFirst {
     control: VecDeque<NodePacket>,
@@ -215,7 +215,7 @@ fn write_ecn(pool: &mut FramePool, packet: &NodePacket, ecn: Ecn) {
     crate::frame::set_ecn(frame, &parsed, ecn);
 }
 
-/// Counts what happens at a port, and gives the frames of dropped packets back.
+/// Counts events at a port, and frees the frames of dropped packets.
 struct Recorder<'a> {
     pool: &'a mut FramePool,
     stats: &'a mut EgressStats,

@@ -1,16 +1,16 @@
-//! Frames in memory: chunks of one size, allocated once.
+//! Memory for frames: chunks of one size, allocated once.
 //!
-//! With `AF_XDP` the kernel shares the memory: a chunk is either free, or holds a frame of the forwarder, or is with
-//! the kernel, which writes a frame that comes into it or sends the one that is in it.
+//! With `AF_XDP` the kernel shares the memory. A chunk is either free, or holds a frame of the forwarder, or belongs to
+//! the kernel, which writes an arriving frame into it or sends the frame in it.
 
 use crate::io::Memory;
 
-/// Number of a chunk.
+/// Index of a chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrameId(u32);
 
 impl FrameId {
-    /// The number.
+    /// The index.
     #[must_use]
     #[inline]
     pub fn number(self) -> usize {
@@ -18,23 +18,23 @@ impl FrameId {
     }
 }
 
-/// Where a frame is within its chunk.
+/// Position of a frame within its chunk.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     start: u32,
     bytes: u32,
 }
 
-/// How the memory is divided.
+/// Layout of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Frames that the forwarder holds at most.
+    /// Maximum number of frames that the forwarder holds.
     pub frames: u32,
-    /// Chunks for the kernel besides.
+    /// Additional chunks for the kernel.
     pub for_kernel: u32,
-    /// Bytes of a chunk.
+    /// Bytes per chunk.
     pub chunk_bytes: usize,
-    /// Where frames begin in theirs.
+    /// Offset of a frame in its chunk.
     pub headroom: usize,
 }
 
@@ -44,13 +44,13 @@ pub struct FramePool {
     memory: Memory,
     layout: Layout,
     places: Vec<Place>,
-    /// Last in, first out: the chunk that was used last is still in the cache.
+    /// Last in, first out: the chunk used last is still in the cache.
     free: Vec<u32>,
     held: u32,
 }
 
 impl FramePool {
-    /// A pool whose chunks are all free.
+    /// Creates a pool whose chunks are all free.
     #[must_use]
     pub fn new(layout: Layout) -> Self {
         let chunks = layout.frames + layout.for_kernel;
@@ -63,19 +63,19 @@ impl FramePool {
         }
     }
 
-    /// How the memory is divided.
+    /// Layout of the memory.
     #[must_use]
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// The memory, for the kernel.
+    /// The memory, for sharing with the kernel.
     #[must_use]
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// A place for a frame that the forwarder holds from now on.
+    /// Allocates a chunk for a frame of the forwarder.
     #[inline]
     fn claim(&mut self, bytes: usize) -> Option<u32> {
         if self.held == self.layout.frames || bytes > self.layout.chunk_bytes - self.layout.headroom {
@@ -97,7 +97,7 @@ impl FramePool {
         Some(id)
     }
 
-    /// A copy of a frame in a chunk of its own, if one is free.
+    /// Copies a frame into another chunk, if one is free.
     pub fn duplicate(&mut self, id: FrameId) -> Option<FrameId> {
         let Place { start, bytes } = self.places[id.0 as usize];
         let copy = FrameId(self.claim(bytes as usize)?);
@@ -107,7 +107,7 @@ impl FramePool {
         Some(copy)
     }
 
-    /// The frame in a chunk.
+    /// Frame in a chunk.
     #[must_use]
     #[inline]
     pub fn frame(&self, id: FrameId) -> &[u8] {
@@ -116,7 +116,7 @@ impl FramePool {
         self.memory.slice(at..at + bytes as usize)
     }
 
-    /// The frame in a chunk, to change.
+    /// Mutable frame in a chunk.
     #[inline]
     pub fn frame_mut(&mut self, id: FrameId) -> &mut [u8] {
         let Place { start, bytes } = self.places[id.0 as usize];
@@ -124,26 +124,26 @@ impl FramePool {
         self.memory.slice_mut(at..at + bytes as usize)
     }
 
-    /// Leaves the first bytes of the frame in a chunk only.
+    /// Truncates the frame in a chunk.
     pub fn shorten(&mut self, id: FrameId, bytes: u32) {
         let place = &mut self.places[id.0 as usize];
         place.bytes = bytes.min(place.bytes);
     }
 
-    /// Gives a chunk back.
+    /// Frees a chunk.
     #[inline]
     pub fn release(&mut self, id: FrameId) {
         self.held -= 1;
         self.free.push(id.0);
     }
 
-    /// Frames that the forwarder holds.
+    /// Number of frames that the forwarder holds.
     #[must_use]
     pub fn used(&self) -> usize {
         self.held as usize
     }
 
-    /// Where a chunk starts in the memory.
+    /// Offset of a chunk in the memory.
     #[must_use]
     #[inline]
     pub fn start_of(&self, id: FrameId) -> usize {
@@ -151,23 +151,23 @@ impl FramePool {
     }
 }
 
-/// What the kernel shares.
+/// Operations on memory shared with the kernel.
 #[cfg(feature = "ebpf")]
 impl FramePool {
-    /// A free chunk, which the kernel has from now on.
+    /// Takes a free chunk, which belongs to the kernel from now on.
     #[inline]
     pub fn lend(&mut self) -> Option<FrameId> {
         self.free.pop().map(FrameId)
     }
 
-    /// The chunk that an address of the kernel is in.
+    /// Chunk that contains an address of the kernel.
     #[must_use]
     #[inline]
     pub fn chunk_at(&self, at: usize) -> FrameId {
         FrameId((at / self.layout.chunk_bytes) as u32)
     }
 
-    /// Where a frame is in the memory, and its length.
+    /// Offset of a frame in the memory, and its length.
     #[must_use]
     #[inline]
     pub fn place(&self, id: FrameId) -> (usize, u32) {
@@ -175,8 +175,8 @@ impl FramePool {
         (self.start_of(id) + start as usize, bytes)
     }
 
-    /// Takes a chunk over from the kernel with a frame of `bytes` that begins at `at` of the memory; `false` if the
-    /// forwarder holds as many as it may, and the chunk is free.
+    /// Takes a chunk back from the kernel with a frame of `bytes` at offset `at`. Returns `false` and frees the chunk
+    /// if the forwarder already holds its maximum.
     #[inline]
     pub fn take_over(&mut self, id: FrameId, at: usize, bytes: u32) -> bool {
         if self.held == self.layout.frames {
@@ -189,30 +189,30 @@ impl FramePool {
         true
     }
 
-    /// Hands a frame to the kernel, to send.
+    /// Hands a frame to the kernel for sending.
     #[inline]
     pub fn hand_over(&mut self, _: FrameId) {
         self.held -= 1;
     }
 
-    /// Takes a chunk back from the kernel, empty.
+    /// Takes an empty chunk back from the kernel.
     #[inline]
     pub fn take_back(&mut self, id: FrameId) {
         self.free.push(id.0);
     }
 
-    /// Takes all chunks back that are marked.
+    /// Takes all chunks back that belong to the kernel.
     pub fn take_all_back(&mut self, lent: &[bool]) {
         self.free.extend((0..).zip(lent).filter(|(_, lent)| **lent).map(|(chunk, _)| chunk));
     }
 
-    /// How many chunks there are, free or not.
+    /// Total number of chunks.
     #[must_use]
     pub fn chunks(&self) -> usize {
         self.places.len()
     }
 
-    /// Bytes of the memory in front of a frame, which the kernel's program wrote with it.
+    /// Bytes before a frame, which the kernel's program wrote.
     #[inline]
     pub fn in_front_of<const N: usize>(&mut self, at: usize) -> &mut [u8; N] {
         self.memory.slice_mut(at - N..at).try_into().expect("a slice of this length")
@@ -248,7 +248,7 @@ mod tests {
         let chunk = pool.lend().unwrap();
         let held = pool.store(b"a", b"").unwrap();
         assert_eq!(pool.store(b"b", b""), None);
-        // One that came finds no room, and its chunk is free again.
+        // An arriving frame finds no room, and its chunk is free again.
         assert!(!pool.take_over(chunk, 0, 3));
         assert_eq!((pool.used(), pool.free.len()), (1, 2));
         pool.hand_over(held);

@@ -1,18 +1,18 @@
-//! ICMP of the router (RFC 792, RFC 1812 sections 4.3 and 5.2.7): what it answers, and what it tells senders.
+//! ICMP of the router (RFC 792, RFC 1812 sections 4.3 and 5.2.7): replies and errors.
 //!
-//! Deviations: 1. A packet that is too large is never fragmented: its sender is told the MTU of the next link whether
-//! it asked for that or not (RFC 1191 section 4 tells only senders that forbid fragments). 2. Redirects, timestamps,
-//! source quench: none (RFC 1812 does not ask for the latter two).
+//! Deviations: 1. A packet that is too large is never fragmented: its sender always gets the MTU of the next link (RFC
+//! 1191 section 4: only if it forbids fragments). 2. No redirects, timestamps or source quench (RFC 1812 does not
+//! require the latter two).
 
 use std::net::Ipv4Addr;
 
 /// Bytes of an IPv4 header without options.
 const IPV4_BYTES: usize = 20;
-/// Of an ICMP header.
+/// Bytes of an ICMP header.
 const ICMP_BYTES: usize = 8;
-/// Longest error message, its IP header included (RFC 1812, 4.3.2.3).
+/// Maximum length of an error message, including its IP header (RFC 1812, 4.3.2.3).
 const MOST_ERROR_BYTES: usize = 576;
-/// TTL of what the router sends (RFC 1812, 4.2.2.9).
+/// TTL of packets that the router sends (RFC 1812, 4.2.2.9).
 const TTL: u8 = 64;
 /// Internetwork control (RFC 1812, 4.3.2.5).
 const ERROR_TOS: u8 = 6 << 5;
@@ -20,14 +20,14 @@ const PROTOCOL: u8 = 1;
 const ECHO_REPLY: u8 = 0;
 const ECHO_REQUEST: u8 = 8;
 
-/// What a sender is told.
+/// Kinds of ICMP errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Its TTL ended here.
+    /// TTL expired.
     TimeExceeded,
-    /// No route fits.
+    /// No matching route.
     NoRoute,
-    /// The next link takes packets of so many bytes only.
+    /// MTU of the next link exceeded.
     TooBig(u16),
 }
 
@@ -43,7 +43,7 @@ impl Message {
     }
 }
 
-/// The message about `packet`, a sound IPv4 packet, from the router's address `from`; none if there must be none.
+/// Error message about `packet`, a valid IPv4 packet, from the router's address `from`; `None` if no error may be sent.
 pub fn error(packet: &[u8], message: Message, from: Ipv4Addr) -> Option<Vec<u8>> {
     if !may_be_told(packet) {
         return None;
@@ -57,11 +57,12 @@ pub fn error(packet: &[u8], message: Message, from: Ipv4Addr) -> Option<Vec<u8>>
     Some(ipv4(&mut icmp, from, to, ERROR_TOS))
 }
 
-/// RFC 1812, 4.3.2.7: no errors about errors, nor about fragments but the first, nor to addresses of none or many.
+/// RFC 1812, 4.3.2.7: no errors about errors or fragments other than the first, and none to addresses that do not
+/// identify one host.
 fn may_be_told(packet: &[u8]) -> bool {
     let header_bytes = usize::from(packet[0] & 15) * 4;
     let is_first = u16::from_be_bytes([packet[6], packet[7]]) & 0x1fff == 0;
-    // Echo request and reply are questions; all other types may be errors.
+    // Echo request and reply are queries; all other types may be errors.
     let kind = packet.get(header_bytes);
     let is_icmp_error = packet[9] == PROTOCOL && !matches!(kind, Some(&(ECHO_REPLY | ECHO_REQUEST)));
     let to_one = address(packet, 16).is_some_and(|to| !to.is_multicast() && !to.is_broadcast());
@@ -72,7 +73,7 @@ fn may_be_told(packet: &[u8]) -> bool {
     is_first && !is_icmp_error && to_one && from_one
 }
 
-/// The reply to an echo request, a sound IPv4 packet; none if it is something else. Options are left out.
+/// The reply to an echo request, a valid IPv4 packet; `None` for anything else. Options are dropped.
 pub fn echo_reply(packet: &[u8]) -> Option<Vec<u8>> {
     let header_bytes = usize::from(packet[0] & 15) * 4;
     let is_whole = u16::from_be_bytes([packet[6], packet[7]]) & 0x3fff == 0;
@@ -95,7 +96,7 @@ fn address(packet: &[u8], at: usize) -> Option<Ipv4Addr> {
     packet.get(at..at + 4).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok()).map(Ipv4Addr::from)
 }
 
-/// A packet around `icmp`, whose checksum is made.
+/// An IP packet around `icmp`, with its checksum.
 fn ipv4(icmp: &mut [u8], from: Ipv4Addr, to: Ipv4Addr, tos: u8) -> Vec<u8> {
     icmp[2..4].fill(0);
     let sum = checksum(icmp).to_be_bytes();
@@ -110,7 +111,7 @@ fn ipv4(icmp: &mut [u8], from: Ipv4Addr, to: Ipv4Addr, tos: u8) -> Vec<u8> {
     packet
 }
 
-/// RFC 1071; zero over what has its checksum in it.
+/// Internet checksum (RFC 1071); zero over data that include their checksum.
 fn checksum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word.get(1).copied().unwrap_or(0)])));
     let mut sum: u32 = words.sum();

@@ -1,7 +1,7 @@
 //! An emulated link without a scheme: a drop-tail queue, a rate, a delay.
 //!
-//! Nothing can be dropped once it has joined, so that a packet's times follow on its arrival: its transmission starts
-//! when the ones before it have ended, and it comes out the delay after its own end.
+//! Nothing is dropped once it has been queued, so a packet's times follow from its arrival: its transmission starts
+//! when the previous ones have ended, and it leaves one delay after its end.
 
 use super::packet::NodePacket;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
@@ -22,32 +22,32 @@ params! {
     }
 }
 
-/// The link and what is on it.
+/// The link with its waiting and travelling packets.
 #[derive(Debug)]
 pub struct IngressLink {
     params: IngressParams,
     free_at: Time,
-    /// Start of transmission and bytes of those that wait, as far as was looked.
+    /// Start times and bytes of waiting packets, as of the last look.
     waiting: VecDeque<(Time, u32)>,
     backlog: Backlog,
     wire: Wire<NodePacket>,
 }
 
 impl IngressLink {
-    /// An idle link.
+    /// Creates an idle link.
     #[must_use]
     pub fn new(params: IngressParams) -> Self {
         let wire = Wire::new(params.delay);
         Self { params, free_at: Time::ZERO, waiting: VecDeque::new(), backlog: Backlog::default(), wire }
     }
 
-    /// Propagation delay: no packet comes out earlier than this after its arrival.
+    /// Propagation delay: no packet leaves earlier than this after its arrival.
     #[must_use]
     pub fn delay(&self) -> Time {
         self.params.delay
     }
 
-    /// Offers a packet at `now`, which does not decrease; gives it back if the queue is full.
+    /// Enqueues a packet at `now`, which must not decrease; returns it if the queue is full.
     #[inline]
     pub fn offer(&mut self, packet: NodePacket, now: Time) -> Result<(), NodePacket> {
         let Some(rate) = self.params.rate else {
@@ -73,7 +73,7 @@ impl IngressLink {
         Ok(())
     }
 
-    /// When the next packet comes out, [`Time::NEVER`] if none is on its way.
+    /// Time at which the next packet leaves; [`Time::NEVER`] if none is in flight.
     #[inline]
     pub fn next(&self) -> Time {
         self.wire.next_arrival()

@@ -1,4 +1,4 @@
-//! The forwarder on network interfaces, one thread.
+//! The forwarder on network interfaces, in one thread.
 
 use super::config::{ForwardConfig, PacketIo};
 use super::core::{Burst, Core};
@@ -14,14 +14,15 @@ use serde_json::{Value as Json, json};
 
 pub use super::ports::OpenError;
 
-/// How often it looks for signals while nothing happens: one may come just before the wait.
+/// Interval between checks for signals while idle: one may arrive just before the wait.
 const LOOK: Time = Time::from_millis(50);
-/// How often it reads the rings at least while frames are on their way: at a million frames a second a thousand wait.
+/// Maximum interval between reads of the rings while frames are in flight: at a million frames per second, a thousand
+/// wait.
 const MOST_UNREAD: Time = Time::from_millis(1);
 
-/// Forwards until a signal ends it (SIGINT, SIGTERM) or `duration` is over. `report` gets `{"ready": true}` and how
-/// frames get in and out of each port once all are open, then, at every SIGUSR1 and at the end, what was counted since
-/// the last time.
+/// Forwards until a signal (SIGINT, SIGTERM) or until `duration` has passed. `report` gets `{"ready": true}` and the
+/// I/O mode of each port once all are open. Then it gets the counters since the last report at every SIGUSR1 and at the
+/// end.
 ///
 /// # Errors
 /// An interface cannot be opened.
@@ -39,7 +40,7 @@ pub fn run(config: &ForwardConfig, duration: Option<Time>, report: impl FnMut(&J
     }
 }
 
-/// The same on one kind of sockets: what happens to each frame is compiled for each kind.
+/// The same for one kind of sockets; generic, so that the per-frame code is compiled for each kind.
 fn run_on<P: Ports>(
     config: &ForwardConfig,
     duration: Option<Time>,
@@ -70,7 +71,7 @@ fn run_on<P: Ports>(
         if next <= now {
             continue;
         }
-        // Waking for an arrival costs more than forwarding it, for us and for who sent it.
+        // Waking up for an arrival costs more than forwarding it, for the forwarder and for the sender.
         match unread.filter(|_| host.core.held() > 0) {
             Some(unread) => io::sleep_until(host.clock.monotonic(next.min(now + unread))),
             None => {
@@ -82,10 +83,10 @@ fn run_on<P: Ports>(
     }
 }
 
-/// How long frames may stay in the rings if all lines have at least this delay; `None` if they must be read at once.
+/// Time for which frames may stay in the rings if all links have at least this delay; `None` if they must be read
+/// immediately.
 ///
-/// Time stamps tell when frames came, and none has anything to do before the end of its line: half of the delay is left
-/// for being late.
+/// Timestamps give the arrival times, and no frame has an event before the end of its link: half of the delay is slack.
 fn may_stay_unread(shortest_line: Time) -> Option<Time> {
     (shortest_line > Time::ZERO).then_some(Time(shortest_line.0 / 2).min(MOST_UNREAD))
 }
@@ -105,7 +106,7 @@ impl<P: Ports> Host<P> {
         }
     }
 
-    /// A port whose socket has an error is down; the error is taken.
+    /// A port whose socket has an error is down; reading the error clears it.
     #[cold]
     fn note_errors(&mut self) {
         for port in 0..self.core.ports() {
@@ -152,7 +153,7 @@ impl<P: Ports> Host<P> {
         stats.send_errors += (count - sent) as u64;
     }
 
-    /// How frames get in and out of each port.
+    /// I/O mode of each port.
     fn io(&self) -> Vec<&'static str> {
         (0..self.core.ports()).map(|port| self.ports.describe(port)).collect()
     }

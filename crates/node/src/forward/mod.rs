@@ -1,8 +1,7 @@
-//! The user-space forwarder: a bridge or a router whose links have the rate, delay, buffer and scheme of choice.
+//! The user-space forwarder: a bridge or router whose links have configurable rate, delay, buffer and scheme.
 //!
-//! [`core::Core`] is the whole of it without clock and sockets; [`live`] runs it on network interfaces (`AF_PACKET` or
-//! `AF_XDP`),
-//! [`offline`] on a capture file.
+//! [`core::Core`] is the forwarder without clock and sockets. [`live`] runs it on network interfaces (`AF_PACKET` or
+//! `AF_XDP`), [`offline`] on a capture file.
 
 mod bridge;
 pub mod config;

@@ -1,18 +1,17 @@
-//! Ports whose interface is down or gone: watched until it is back.
+//! Ports whose interface is down or missing, watched until it is back.
 //!
-//! A socket of `AF_PACKET` holds `ENETDOWN` from the moment when its interface goes down (packet(7)): until somebody
-//! takes the error, every wait ends at once. One of `AF_XDP` says nothing until something is sent: its interface is
-//! looked at now and then.
+//! An `AF_PACKET` socket reports `ENETDOWN` once its interface goes down (packet(7)). Until the error is read, every
+//! wait returns immediately. An `AF_XDP` socket reports nothing before a send, so its interface is polled.
 
 use super::core::Core;
 use super::ports::Ports;
 use crate::io;
 use fairlane_schemes::base::units::Time;
 
-/// Between two looks at interfaces: the most that a port stays closed after it is back.
+/// Polling interval of interfaces: the maximum time that a port stays closed after its interface is back.
 const LOOK: Time = Time::from_millis(100);
 
-/// Which ports are down.
+/// State of the ports.
 #[derive(Debug)]
 pub struct Outages {
     is_down: Vec<bool>,
@@ -21,17 +20,17 @@ pub struct Outages {
 }
 
 impl Outages {
-    /// All of `ports` ports are up.
+    /// Creates the state with all `ports` ports up.
     pub fn new(ports: usize) -> Self {
         Self { is_down: vec![false; ports], any: false, look_at: Time::ZERO }
     }
 
-    /// Whether a port is down.
+    /// Returns true if a port is down.
     pub fn has(&self, port: usize) -> bool {
         self.is_down[port]
     }
 
-    /// The interface of a port is down or gone.
+    /// The interface of a port is down or missing.
     #[cold]
     pub fn begin<P: Ports>(&mut self, port: usize, ports: &mut P, core: &mut Core) {
         if !self.is_down[port] {
@@ -41,7 +40,7 @@ impl Outages {
         }
     }
 
-    /// Looks, now and then, whether interfaces are back, and whether they are still there if nobody else says so.
+    /// Polls whether interfaces are back; also whether they still exist, if nothing else reports that.
     #[inline]
     pub fn watch<P: Ports>(&mut self, ports: &mut P, core: &mut Core, names: &[&str], now: Time) {
         if (self.any || P::IS_SILENT) && now >= self.look_at {
@@ -57,7 +56,7 @@ impl Outages {
             if P::IS_SILENT && up != Some(ports.index(port)) {
                 self.begin(port, ports, core);
             }
-            // It may have gone again since; the next wait or look says so.
+            // It may be gone again; the next wait or poll finds out.
             if self.is_down[port]
                 && let Some(index) = up
                 && ports.reopen(port, name, index, core).is_ok()

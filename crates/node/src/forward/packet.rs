@@ -1,4 +1,4 @@
-//! A packet as the schemes see it: what was read of its frame, and the slot of the pool that it is in.
+//! A packet as schemes see it: fields parsed from its frame, and its slot in the pool.
 
 use super::frame_pool::FrameId;
 use crate::control::Control;
@@ -10,15 +10,15 @@ use fairlane_schemes::contract::packet::{Ecn, Packet, TrafficClass};
 pub struct NodePacket {
     /// The marker's label.
     pub label: f64,
-    /// When it entered the queue that it waits in.
+    /// Time at which it entered its current queue.
     pub enqueued_at: Time,
-    /// Where its frame is.
+    /// Slot of its frame.
     pub frame: FrameId,
-    /// The flow, see [`crate::frame::Frame::flow`].
+    /// Flow, see [`crate::frame::Frame::flow`].
     pub flow: u32,
-    /// Number of the user.
+    /// Index of the user.
     pub user: u32,
-    /// Bytes that it occupies of a link.
+    /// Bytes that it occupies on a link.
     pub bytes: u32,
     /// Traffic class.
     pub class: TrafficClass,
@@ -26,7 +26,7 @@ pub struct NodePacket {
     pub control: Control,
     /// ECN field.
     pub ecn: Ecn,
-    /// ECN field of the frame as it came.
+    /// ECN field of the arriving frame.
     pub ecn_before: Ecn,
 }
 

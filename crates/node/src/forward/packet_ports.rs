@@ -1,4 +1,4 @@
-//! Ports on `AF_PACKET`: frames are copied out of the rings of the kernel, and into the kernel when they are sent.
+//! Ports on `AF_PACKET`: frames are copied from the kernel's rings, and back to the kernel when they are sent.
 
 use super::config::ForwardConfig;
 use super::core::Core;
@@ -83,7 +83,7 @@ impl Ports for PacketPorts {
     /// The socket works again when the interface is up.
     fn close(&mut self, _: usize, _: &mut Core) {}
 
-    /// One that was made anew needs a new socket.
+    /// A recreated interface needs a new socket.
     fn reopen(&mut self, port: usize, name: &str, index: u32, _: &mut Core) -> Result<(), OpenError> {
         if index != self.interfaces[port].index() {
             self.interfaces[port] = Self::interface(name, self.frame_bytes, self.ring)?;
@@ -100,7 +100,7 @@ impl Ports for PacketPorts {
     }
 }
 
-/// Hands a frame to the core, unless it cannot be passed on.
+/// Hands a frame to the core unless it cannot be forwarded.
 #[inline]
 fn arrive(core: &mut Core, port: usize, frame: &Received<'_>, at: Time, frame_bytes: usize) {
     let tag_bytes = frame.tag.map_or(0, |tag| tag.len());

@@ -1,4 +1,4 @@
-//! What frames come in by and leave by.
+//! Input and output of frames.
 
 use super::config::ForwardConfig;
 use super::core::Core;
@@ -7,10 +7,10 @@ use crate::io;
 use fairlane_schemes::base::units::Time;
 use std::io::{Error, ErrorKind};
 
-/// A frame that is read later than this after it arrived counts as arrived this long ago: clocks may step.
+/// Maximum age of a frame when it is read; an older timestamp is limited to it, since clocks may step.
 const OLDEST: Time = Time::from_millis(100);
 
-/// Why the forwarder cannot run.
+/// Reason why the forwarder cannot run.
 #[derive(Debug, thiserror::Error)]
 #[error("{interface}: {problem}")]
 pub struct OpenError {
@@ -19,12 +19,12 @@ pub struct OpenError {
 }
 
 impl OpenError {
-    /// Something is wrong with an interface.
+    /// Problem with an interface.
     pub fn new(interface: &str, problem: impl Into<String>) -> Self {
         Self { interface: interface.into(), problem: problem.into() }
     }
 
-    /// What the system says of an interface.
+    /// System error of an interface.
     pub fn of(interface: &str, error: &Error) -> Self {
         let problem = match error.raw_os_error() {
             Some(libc::ENODEV) => "no such network interface".into(),
@@ -35,14 +35,14 @@ impl OpenError {
     }
 }
 
-/// The time of the forwarder, which begins at zero.
+/// Clock of the forwarder, which starts at zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Time,
 }
 
 impl Clock {
-    /// Zero is now.
+    /// Starts the clock.
     pub fn start() -> Self {
         Self { start: io::monotonic() }
     }
@@ -53,14 +53,13 @@ impl Clock {
         io::monotonic().saturating_sub(self.start)
     }
 
-    /// A time of the forwarder as [`io::monotonic`] tells it.
+    /// Converts a time of [`io::monotonic`].
     #[inline]
     pub fn monotonic(self, at: Time) -> Time {
         self.start + at
     }
 
-    /// When a frame came that is `age` old at `now`. A stamp that is later than the reading of the clock wraps to a
-    /// huge age.
+    /// Arrival time of a frame with age `age` at `now`. A timestamp later than the clock wraps to a huge age.
     #[inline]
     pub fn arrival(now: Time, age: u64) -> Time {
         let age = if age > u64::MAX / 2 { Time::ZERO } else { Time(age).min(OLDEST) };
@@ -68,51 +67,51 @@ impl Clock {
     }
 }
 
-/// The ports' sockets, of one kind.
+/// Sockets of all ports, of one kind.
 pub trait Ports: Sized {
-    /// Whether no socket tells that its interface has gone down: somebody must look.
+    /// True if sockets do not report that their interface went down, so that it must be polled.
     const IS_SILENT: bool;
 
-    /// Opens all ports, and what decides about their frames, with memory as the sockets need it.
+    /// Opens all ports and the filters of their frames, with memory as the sockets require.
     ///
     /// # Errors
-    /// An interface is not there, or cannot be opened.
+    /// An interface is missing or cannot be opened.
     fn open(config: &ForwardConfig) -> Result<(Self, Core), OpenError>;
 
-    /// Hands what has arrived at `port` to `core`, a batch at most.
+    /// Hands a batch of frames that arrived at `port` to `core`.
     fn receive(&mut self, port: usize, core: &mut Core, clock: Clock, now: Time);
 
-    /// Sends frames in order, [`io::BATCH`] at most, after which they are no longer `core`'s. Says how many were taken,
-    /// and why not more.
+    /// Sends frames in order, at most [`io::BATCH`], which `core` then no longer holds. Returns the number accepted,
+    /// and the reason if it is smaller.
     fn send(&mut self, port: usize, core: &mut Core, frames: &[FrameId]) -> (usize, Option<Error>);
 
-    /// Waits until a frame comes at a port that is up, a signal, or the end of `timeout`; whether a socket has an
+    /// Waits for a frame at a port that is up, a signal, or the end of `timeout`. Returns true if a socket has an
     /// error.
     fn wait(&mut self, timeout: Time) -> bool;
 
-    /// Takes the error of a port's socket.
+    /// Reads and clears the error of a port's socket.
     fn take_error(&self, port: usize) -> Option<Error>;
 
-    /// The index of the interface of a port.
+    /// Index of a port's interface.
     fn index(&self, port: usize) -> u32;
 
-    /// The interface of a port is down or gone.
+    /// The interface of a port is down or missing.
     fn close(&mut self, port: usize, core: &mut Core);
 
     /// The interface called `name` is up again, with this index.
     ///
     /// # Errors
-    /// It has gone again.
+    /// It is gone again.
     fn reopen(&mut self, port: usize, name: &str, index: u32, core: &mut Core) -> Result<(), OpenError>;
 
-    /// Counts what the kernel dropped of a port's frames since the last time.
+    /// Counts frames of a port that the kernel dropped since the last call.
     fn count_drops(&mut self, port: usize, core: &mut Core);
 
-    /// How frames get in and out of a port.
+    /// I/O mode of a port.
     fn describe(&self, port: usize) -> &'static str;
 }
 
-/// Whether an error of a socket says that its interface is down or gone.
+/// Returns true if a socket error means that its interface is down or missing.
 pub fn is_outage(error: &Error) -> bool {
     error.kind() == ErrorKind::NetworkDown || matches!(error.raw_os_error(), Some(libc::ENXIO | libc::ENODEV))
 }

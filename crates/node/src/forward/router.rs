@@ -1,9 +1,9 @@
-//! Where a packet goes in a router: IPv4 by the longest prefix, with ARP on every port.
+//! IPv4 router: longest-prefix match, with ARP on every port.
 //!
-//! What it does to a packet: RFC 1812 section 5.2 (header check, TTL, checksum by RFC 1624), RFC 826 (ARP). A packet
-//! whose next hop has no known Ethernet address yet is dropped; a request for that address takes its place. Senders are
-//! told by ICMP of an expired TTL, a missing route, a link too small, and echo requests are answered ([`icmp`]). Not
-//! there: IPv6, fragmentation, options that concern routers, ageing of neighbours.
+//! Packets are processed by RFC 1812 section 5.2 (header check, TTL, checksum by RFC 1624) and RFC 826 (ARP). A packet
+//! whose next hop is unresolved is dropped and replaced by an ARP request. ICMP reports expired TTLs, missing routes
+//! and exceeded MTUs; echo requests are answered ([`icmp`]). Not implemented: IPv6, fragmentation, router options,
+//! ageing of neighbours.
 
 use super::config::{Address, Route};
 use super::icmp::{self, Message};
@@ -12,19 +12,19 @@ use fairlane_schemes::base::units::Time;
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
-/// Neighbours that are remembered, and as many that were asked for.
+/// Maximum number of resolved neighbours, and of pending requests.
 const MOST_NEIGHBOURS: usize = 4096;
-/// Between two requests for the same neighbour, RFC 1122 section 2.3.2.1.
+/// Minimum interval between requests for the same neighbour, RFC 1122 section 2.3.2.1.
 const ASK_EVERY: Time = Time::from_secs(1);
 
-/// One ICMP message in this time, 1000 a second, ...
+/// Average interval of ICMP messages, 1000 a second, ...
 const ICMP_EVERY: Time = Time::from_millis(1);
-/// ... but as many as fit into this time at once.
+/// ... with bursts of this duration's worth of messages.
 const ICMP_BURST: Time = Time::from_millis(100);
 
 const ETHERNET_BYTES: usize = 14;
 const ARP_BYTES: usize = 28;
-/// Of an ARP frame without padding.
+/// Bytes of an ARP frame without padding.
 pub const ARP_FRAME_BYTES: usize = ETHERNET_BYTES + ARP_BYTES;
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const ETHERTYPE_ARP: [u8; 2] = [0x08, 0x06];
@@ -36,70 +36,70 @@ const REPLY: u8 = 2;
 type Mac = [u8; 6];
 const BROADCAST: Mac = [0xff; 6];
 
-/// What happens to a frame; it has been rewritten for it.
+/// Fate of a frame, after it was rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It leaves by this port.
+    /// Leave by this port.
     Forward(usize),
-    /// It has become an ARP frame of [`ARP_FRAME_BYTES`] that leaves by this port.
+    /// Leave by this port as an ARP frame of [`ARP_FRAME_BYTES`].
     Arp(usize, Instead),
-    /// It is dropped.
+    /// Drop.
     Drop(Reason),
 }
 
-/// What an ARP frame has taken the place of.
+/// Frame that an ARP frame replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instead {
-    /// The request that it answers.
+    /// The ARP request that it answers.
     Request,
-    /// A packet whose next hop is not known yet, which is lost.
+    /// A packet with an unresolved next hop, which is lost.
     Packet,
 }
 
-/// Why a frame is dropped.
+/// Reason for dropping a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It was for the router itself, an ARP frame for example.
+    /// Addressed to the router itself, such as ARP.
     Own,
-    /// Not for the router's Ethernet address, or no sound IPv4 header.
+    /// Not for the router's Ethernet address, or an invalid IPv4 header.
     Refused,
     /// TTL 0 or 1.
     TtlExpired,
-    /// No route fits.
+    /// No matching route.
     NoRoute,
-    /// Its next hop is not known yet and was asked for less than a second ago.
+    /// Next hop unresolved, and requested less than a second ago.
     Unresolved,
-    /// Larger than the next link takes.
+    /// MTU of the next link exceeded.
     TooBig,
 }
 
-/// Forwards by IPv4 addresses.
+/// IPv4 forwarding.
 #[derive(Clone, Debug)]
 pub struct Router {
     addresses: Vec<Address>,
-    /// Number of the hop of a destination; the one after the last: none.
+    /// Index of a destination's hop; the index after the last means none.
     index: UserIndex,
-    /// Port and next hop; without one the destination is a neighbour.
+    /// Port and next hop; without a next hop the destination is a neighbour.
     hops: Vec<(usize, Option<Ipv4Addr>)>,
     neighbours: HashMap<(usize, Ipv4Addr), Mac>,
     asked: HashMap<(usize, Ipv4Addr), Time>,
-    /// Largest packet that leaves by a port.
+    /// Maximum packet size of each port.
     mtus: Vec<Option<u16>>,
-    /// When the next ICMP messages may be sent, as if each took [`ICMP_EVERY`].
+    /// Earliest time of the next ICMP message, as if each took [`ICMP_EVERY`].
     icmp_at: Time,
 }
 
-/// A frame that the router sends itself.
+/// A frame originated by the router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The port that it leaves by.
+    /// Outgoing port.
     pub port: usize,
     /// The frame.
     pub frame: Vec<u8>,
 }
 
 impl Router {
-    /// A router with these addresses, port by port, and routes beyond the subnets that they are in.
+    /// Creates a router with these addresses, by port, and routes beyond their subnets.
     #[must_use]
     pub fn new(addresses: Vec<Address>, routes: &[Route], mtus: Vec<Option<u16>>) -> Self {
         let far = routes.iter().map(|route| (route.prefix, (route.port, route.next_hop)));
@@ -109,7 +109,7 @@ impl Router {
         Self { addresses, index, hops, neighbours, asked, mtus, icmp_at: Time::ZERO }
     }
 
-    /// Decides on a frame that came in at `port`, at `now`, and rewrites it.
+    /// Decides on a frame that arrived at `port` at `now`, and rewrites it.
     #[inline]
     pub fn route(&mut self, frame: &mut [u8], port: usize, now: Time) -> Action {
         match frame.get(12..14) {
@@ -150,22 +150,22 @@ impl Router {
         Action::Forward(out)
     }
 
-    /// What the sender of a frame that came in at `port` is told after it was dropped, if anything.
+    /// ICMP message to the sender of a frame that arrived at `port` and was dropped, if one is due.
     #[cold]
     pub fn answer(&mut self, frame: &[u8], port: usize, reason: Reason, now: Time) -> Option<Answer> {
         if frame.get(12..14) != Some(&ETHERTYPE_IPV4[..]) {
             return None;
         }
-        // The frame may be padded: the packet has the length that it states. It is sound, or `reason` would be another
-        // one.
+        // The frame may be padded, so the packet's length is that in its header. The packet is valid, otherwise
+        // `reason` would differ.
         let stated = usize::from(u16::from_be_bytes([*frame.get(16)?, *frame.get(17)?]));
         let packet = frame.get(ETHERNET_BYTES..ETHERNET_BYTES + stated)?;
         let source = Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(12..16)?).ok()?);
         let &(out, hop) = self.hops.get(self.index.of(source.to_ipv6_mapped().octets()) as usize)?;
-        // Who sent the frame is the next hop on the way back, if that way is the same.
+        // The frame's sender is the next hop of the reply, if routes are symmetric.
         let sender = (out == port).then(|| Mac::try_from(&frame[6..12]).ok()).flatten();
         let mac = self.neighbours.get(&(out, hop.unwrap_or(source))).copied().or(sender)?;
-        // From an address of the interface that it leaves by (RFC 1812, 4.3.2.4).
+        // From the address of the outgoing interface (RFC 1812, 4.3.2.4).
         let from = self.addresses[out].ip;
         let message = match reason {
             Reason::TtlExpired => icmp::error(packet, Message::TimeExceeded, from),
@@ -185,7 +185,7 @@ impl Router {
         Some(Answer { port: out, frame: [head, message].concat() })
     }
 
-    /// RFC 1812, 4.3.2.8: a token bucket for all messages.
+    /// RFC 1812, 4.3.2.8: one token bucket for all messages.
     fn may_send_icmp(&mut self, now: Time) -> bool {
         let start = self.icmp_at.max(now.saturating_sub(ICMP_BURST));
         let is_allowed = start <= now;
@@ -195,7 +195,7 @@ impl Router {
         is_allowed
     }
 
-    /// Learns from ARP frames that concern the router, and answers requests for its address.
+    /// Learns from ARP frames for the router, and answers requests for its address.
     #[cold]
     fn arp(&mut self, frame: &mut [u8], port: usize) -> Action {
         let own = self.addresses[port];
@@ -228,7 +228,7 @@ impl Router {
             return Action::Drop(Reason::Unresolved);
         }
         if !is_known && self.asked.len() >= MOST_NEIGHBOURS {
-            // Whoever was not there in time may be asked for again.
+            // A neighbour that did not answer in time may be requested again.
             self.asked.retain(|_, at| now.saturating_sub(*at) < ASK_EVERY);
             if self.asked.len() >= MOST_NEIGHBOURS {
                 return Action::Drop(Reason::Unresolved);
@@ -241,7 +241,7 @@ impl Router {
     }
 }
 
-/// The fixed header of a sound IPv4 packet (RFC 1812, 5.2.2).
+/// The fixed header of a valid IPv4 packet (RFC 1812, 5.2.2).
 #[inline]
 fn header_of(packet: &mut [u8]) -> Option<&mut [u8; 20]> {
     let length = usize::from(packet.first()? & 15) * 4;
@@ -253,7 +253,7 @@ fn header_of(packet: &mut [u8]) -> Option<&mut [u8; 20]> {
     packet.first_chunk_mut()
 }
 
-/// The sum of all words in ones' complement: 0xffff over a header with its checksum.
+/// Ones' complement sum of all words: 0xffff for a header with its checksum.
 #[inline]
 fn sum(header: &[u8]) -> u16 {
     let sum: u32 = header.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
@@ -261,7 +261,7 @@ fn sum(header: &[u8]) -> u16 {
     ((folded & 0xffff) + (folded >> 16)) as u16
 }
 
-/// One less, and the checksum with it: HC' = ~(~HC + ~m + m'), RFC 1624 eq. (3).
+/// Decrements the TTL and updates the checksum: HC' = ~(~HC + ~m + m'), RFC 1624 eq. (3).
 #[inline]
 fn decrement_ttl(header: &mut [u8; 20]) {
     let old = u16::from_be_bytes([header[8], header[9]]);
@@ -298,7 +298,7 @@ mod tests {
     /// Late enough for a burst of ICMP.
     const NOW: Time = Time::from_secs(1);
 
-    /// Port 0 is in 10.0.1.0/24, port 1 in 10.0.2.0/24, behind which 10.9.0.0/16 is.
+    /// Port 0 is in 10.0.1.0/24, port 1 in 10.0.2.0/24 with 10.9.0.0/16 behind it.
     fn router() -> Router {
         let addresses = ["10.0.1.1/24", "10.0.2.1/24"].map(|text| text.parse().unwrap());
         let route =
@@ -324,7 +324,7 @@ mod tests {
         let mut router = router();
         let mut frame = packet(&router, [10, 9, 3, 4], 64);
         assert_eq!(router.route(&mut frame, 0, Time::ZERO), Action::Arp(1, Instead::Packet));
-        // Who has 10.0.2.9, tell 10.0.2.1.
+        // ARP: who has 10.0.2.9, tell 10.0.2.1.
         assert_eq!((&frame[..6], &frame[12..14], frame[21]), (&BROADCAST[..], &[8, 6][..], REQUEST));
         assert_eq!((&frame[28..32], &frame[38..42]), (&[10, 0, 2, 1][..], &[10, 0, 2, 9][..]));
         let mut again = packet(&router, [10, 9, 3, 4], 64);
@@ -402,7 +402,7 @@ mod tests {
         }
     }
 
-    /// The message that a packet from 10.0.1.7 to `to` causes, checked as the RFCs describe it, and the reason.
+    /// The ICMP message caused by a packet from 10.0.1.7 to `to`, checked against the RFCs, and its reason.
     fn told(router: &mut Router, frame: &mut [u8], now: Time) -> (Reason, Option<Vec<u8>>) {
         let Action::Drop(reason) = router.route(frame, 0, now) else { panic!("it is not dropped") };
         let answer = router.answer(frame, 0, reason, now);
@@ -413,7 +413,7 @@ mod tests {
             assert_eq!((ip.source, ip.destination, ip.protocol.0), ([10, 0, 1, 1], [10, 0, 1, 7], 1));
             assert_eq!(ip.header_checksum, ip.calc_header_checksum());
             assert_eq!(usize::from(ip.total_len), answer.frame.len() - 14);
-            // RFC 1071: the sum with its checksum is all ones.
+            // RFC 1071: the sum including the checksum is all ones.
             let words: Vec<u8> = icmp.iter().copied().chain((icmp.len() % 2 == 1).then_some(0)).collect();
             assert_eq!(sum_of(&words), 0xffff);
             icmp.to_vec()
@@ -421,7 +421,7 @@ mod tests {
         (reason, message)
     }
 
-    /// The sum in ones' complement, by 64 bits and in the end modulo 65535.
+    /// Ones' complement sum, by 64 bits, reduced modulo 65535.
     fn sum_of(bytes: &[u8]) -> u64 {
         let sum: u64 = bytes.chunks(2).map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum();
         if sum.is_multiple_of(0xffff) { 0xffff } else { sum % 0xffff }
@@ -437,7 +437,7 @@ mod tests {
         let mut lost = packet(&router, [192, 0, 2, 1], 64);
         let (reason, icmp) = told(&mut router, &mut lost, NOW);
         assert_eq!((reason, icmp.unwrap()[..2].to_vec()), (Reason::NoRoute, vec![3, 0]));
-        // 973 bytes of payload are 1001 of IP, one more than the link takes.
+        // 973 bytes of payload are 1001 bytes of IP, one more than the MTU.
         let big = |router: &Router, payload: usize| {
             let builder =
                 PacketBuilder::ethernet2(HOST, router.addresses[0].mac()).ipv4([10, 0, 1, 7], [10, 9, 0, 1], 64);
@@ -464,7 +464,7 @@ mod tests {
             assert_eq!(router.route(&mut frame, 0, NOW), Action::Drop(Reason::Own));
             let answer = router.answer(&frame, 0, Reason::Own, NOW).unwrap();
             let icmp = &answer.frame[34..];
-            // From the address that was asked; identifier, number and data come back.
+            // Reply from the requested address; identifier, number and data are returned.
             assert_eq!((&answer.frame[26..30], icmp[0], &icmp[4..]), (&to[..], 0, &frame[38..]));
             let mut broken = frame.clone();
             broken[40] ^= 1;
@@ -482,7 +482,7 @@ mod tests {
             let sum = (!sum(&frame[14..34])).to_be_bytes();
             frame[24..26].copy_from_slice(&sum);
         };
-        // A later fragment, an ICMP error, a sender without an address of its own (RFC 1812, 4.3.2.7).
+        // A later fragment, an ICMP error, a sender whose address does not identify one host (RFC 1812, 4.3.2.7).
         let changes: [fn(&mut Vec<u8>); 3] =
             [|frame| frame[21] = 1, |frame| (frame[23], frame[34]) = (1, 3), |frame| frame[26..30].fill(0)];
         for change in changes {
@@ -491,7 +491,7 @@ mod tests {
             fix(&mut frame);
             assert_eq!(told(&mut router, &mut frame, NOW), (Reason::TtlExpired, None));
         }
-        // A burst of 100 and one more, then 1000 a second.
+        // A burst of 100 and one more, then 1000 per second.
         let count = |router: &mut Router, now: Time| {
             (0..1000)
                 .filter(|_| {

@@ -1,4 +1,4 @@
-//! What is counted at a port since the last report.
+//! Counters of a port since the last report.
 
 use crate::histogram;
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -7,12 +7,12 @@ use fairlane_schemes::port::DelayHistogram;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-/// Packets and their bytes.
+/// Packets and bytes.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Count {
     /// Packets.
     pub packets: u64,
-    /// Bytes of these.
+    /// Bytes of these packets.
     pub bytes: u64,
 }
 
@@ -25,49 +25,50 @@ impl Count {
     }
 }
 
-/// What a port received; a report has it as it stands here.
+/// Receive counters of a port; a report serialises them as they are.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct IngressStats {
-    /// Frames that were read.
+    /// Frames read.
     pub received: Count,
-    /// When the last of them arrived.
+    /// Arrival time of the last frame.
     #[serde(skip)]
     last: Option<Time>,
     /// From the end of one frame to the end of the next.
     #[serde(serialize_with = "histogram::serialize")]
     gaps: DelayHistogram,
-    /// Dropped at the end of the queue of the emulated link.
+    /// Dropped at the tail of the emulated link's queue.
     pub line_drops: u64,
-    /// Longer than the longest frame: dropped.
+    /// Longer than the maximum frame: dropped.
     pub oversized: u64,
-    /// Checksum left to a network card that is not there: dropped. Switch `tx` offload off at the sender.
+    /// Checksum not filled in (offloaded to a network card that does not exist): dropped. Switch `tx` offload off at
+    /// the sender.
     pub without_checksum: u64,
-    /// No slot of the pool was free: dropped.
+    /// No free slot in the pool: dropped.
     pub no_frame: u64,
-    /// Dropped by the kernel since the ring was full.
+    /// Dropped by the kernel because the ring was full.
     pub kernel_drops: u64,
-    /// Times that the interface went down or away.
+    /// Times that the interface went down or disappeared.
     pub outages: u64,
-    /// What a router did not forward, or answered.
+    /// Counters of packets that a router dropped or answered.
     pub router: RouterStats,
 }
 
-/// What a router did not forward, or answered; none of it in a bridge.
+/// Counters of packets that a router dropped or answered; all zero in a bridge.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct RouterStats {
-    /// ARP frames for the router, and packets to its addresses.
+    /// ARP frames and packets addressed to the router.
     pub own: u64,
-    /// Not for its Ethernet address, or no sound IPv4 header.
+    /// Not for its Ethernet address, or an invalid IPv4 header.
     pub refused: u64,
     /// TTL 0 or 1.
     pub ttl_expired: u64,
-    /// No route fits.
+    /// No matching route.
     pub no_route: u64,
-    /// Lost since their next hop was not known yet.
+    /// Lost because the next hop was unresolved.
     pub unresolved: u64,
-    /// Larger than the MTU of the next link.
+    /// MTU of the next link exceeded.
     pub too_big: u64,
-    /// ICMP messages sent: errors, and replies to echo requests.
+    /// ICMP messages sent: errors and echo replies.
     pub icmp: u64,
 }
 
@@ -91,7 +92,7 @@ pub struct UserStats {
     marked: u64,
 }
 
-/// What happened in front of the link that a port sends on.
+/// Send counters of a port.
 #[derive(Clone, Debug)]
 pub struct EgressStats {
     since: Time,
@@ -100,18 +101,18 @@ pub struct EgressStats {
     delay: DelayHistogram,
     busy: Time,
     queue: QueueIntegral,
-    /// Control packets that went ahead of the queue within their rate.
+    /// Control packets that overtook the queue within their rate.
     pub control: u64,
-    /// Control packets beyond their rate, which the scheme judged like others.
+    /// Control packets beyond their rate, treated by the scheme like others.
     pub control_excess: u64,
-    /// Handed to the kernel later than they were due, by so much.
+    /// Delay between due time and sending.
     pub lateness: DelayHistogram,
     /// Refused by the kernel.
     pub send_errors: u64,
 }
 
 impl EgressStats {
-    /// Nothing yet; `queued` waits at `since`.
+    /// Zero counters; `queued` packets wait at `since`.
     #[must_use]
     pub fn new(users: usize, since: Time, queued: Backlog) -> Self {
         Self {
@@ -128,26 +129,26 @@ impl EgressStats {
         }
     }
 
-    /// A packet of `user` came.
+    /// Counts an arriving packet of `user`.
     #[inline]
     pub fn arrived(&mut self, user: u32, bytes: u32) {
         self.users[user as usize].arrived.add(bytes);
     }
 
-    /// A packet of `user` was dropped.
+    /// Counts a dropped packet of `user`.
     #[inline]
     pub fn dropped(&mut self, user: u32, bytes: u32, reason: DropReason) {
         self.users[user as usize].dropped += 1;
         self.drops[reason.index()].add(bytes);
     }
 
-    /// A packet of `user` was marked.
+    /// Counts a marked packet of `user`.
     #[inline]
     pub fn marked(&mut self, user: u32) {
         self.users[user as usize].marked += 1;
     }
 
-    /// A packet of `user` that waited for `delay` takes the link for `busy`.
+    /// Counts a packet of `user` that waited for `delay` and occupies the link for `busy`.
     #[inline]
     pub fn departed(&mut self, user: u32, bytes: u32, delay: Time, busy: Time) {
         self.users[user as usize].departed.add(bytes);
@@ -155,13 +156,13 @@ impl EgressStats {
         self.busy += busy;
     }
 
-    /// From `now` on `backlog` waits.
+    /// Records a backlog from `now` on.
     #[inline]
     pub fn queued(&mut self, backlog: Backlog, now: Time) {
         self.queue.change(backlog, now);
     }
 
-    /// As JSON, at `now`; users by `names`.
+    /// Converts the counters to JSON at `now`, with users by `names`.
     #[must_use]
     pub fn report(&self, rate: Option<BitRate>, names: &[String], now: Time) -> Json {
         let window_s = now.saturating_sub(self.since).as_secs_f64().max(1e-9);

@@ -1,15 +1,14 @@
-//! Ports on `AF_XDP`: a frame stays where it came in until it has left. A program at XDP hands everything that comes in
-//! at an interface to the port's socket, with the time of arrival in front of the frame; nobody else sees it.
+//! Ports on `AF_XDP`: a frame stays in its memory until it has left. An XDP program passes every arriving frame to the
+//! port's socket, with its arrival time before the frame. The kernel's stack does not see it.
 //!
-//! A forwarder with one thread reads one receive queue of an interface: interfaces with more are refused. What makes
-//! frames at XDP other than they are on the wire is refused at the start where it can be seen there, and undone or
-//! dropped and counted by the program where not:
-//! - *Tags that a card takes off* are gone at XDP: `rxvlan` must be off. At veth they are put back.
-//! - *Checksums left to a card*: veth says so of each frame; these are dropped and counted, as with `AF_PACKET`.
-//! - *Aggregated frames* (TSO, GSO): the kernel switches them off at the other end of a veth as long as the program is
-//!   there, and cards with large receive offload refuse the program. GRO comes after XDP.
-//! - *Frames longer than `frame_size`* are dropped and counted; an MTU that needs several pages is refused by the
-//!   kernel.
+//! A single-threaded forwarder reads one receive queue per interface, so interfaces with several are rejected. Some
+//! features make frames at XDP differ from frames on the wire. They are rejected at the start if they can be detected,
+//! and otherwise reversed, or dropped and counted, by the program:
+//! - *VLAN offload*: tags removed by a card are missing at XDP, so `rxvlan` must be off. At veth they are restored.
+//! - *Checksum offload*: veth flags each such frame; they are dropped and counted, as with `AF_PACKET`.
+//! - *Aggregated frames* (TSO, GSO): the kernel disables them at the other end of a veth while the program is attached,
+//!   and cards with large receive offload reject the program. GRO comes after XDP.
+//! - *Frames longer than `frame_size`* are dropped and counted; the kernel rejects an MTU of several pages.
 
 use super::config::ForwardConfig;
 use super::core::Core;
@@ -21,13 +20,13 @@ use fairlane_schemes::base::units::Time;
 use std::io::Error;
 use std::os::fd::AsFd;
 
-/// Frames that may be on their way out of a port.
+/// Maximum number of frames that a port has handed to the kernel for sending.
 const SEND_RING: u32 = 2048;
-/// Time for the kernel to find room again for frames that it has not taken.
+/// Time for the kernel to make room for frames that it has not accepted.
 const RETRY: Time = Time::from_micros(100);
-/// Bytes of a frame that are looked at: headers up to the ports.
+/// Bytes of a frame to prefetch: headers up to the ports.
 const PREFETCHED: usize = 56;
-/// Bytes of the time in front of a frame.
+/// Bytes of the arrival time before a frame.
 const STAMP: usize = 8;
 
 /// A port that is up.
@@ -36,9 +35,9 @@ struct Open {
     socket: XdpSocket,
     redirect: Redirect,
     _promiscuous: Promiscuous,
-    /// Which chunks its kernel side has.
+    /// Chunks that the kernel's side holds.
     lent: Vec<bool>,
-    /// Counts as of the last report.
+    /// Counters at the last report.
     drops: u64,
     oversized: u64,
     without_checksum: u64,
@@ -51,7 +50,7 @@ struct Port {
     open: Option<Open>,
 }
 
-/// What the sockets of all ports have in common.
+/// State shared by the sockets of all ports.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     chunk_bytes: u32,
@@ -76,7 +75,7 @@ impl Shape {
     }
 
     fn layout(self, config: &ForwardConfig) -> Layout {
-        // What was sent and not noted yet, besides what is to be sent.
+        // Frames sent but not yet accounted for, besides the pending ones.
         let rings = self.rings.receive + self.rings.send * 2;
         Layout {
             frames: config.forward.frames,
@@ -103,7 +102,7 @@ impl Open {
         Ok(open)
     }
 
-    /// Takes back the chunks of frames that were sent.
+    /// Frees the chunks of sent frames.
     #[inline]
     fn reap(&mut self, pool: &mut FramePool) {
         while let Some(at) = self.socket.next_sent() {
@@ -114,8 +113,7 @@ impl Open {
         self.socket.all_sent();
     }
 
-    /// Gives the kernel chunks for frames to come, as many as it has given back: it has a ring full of them at any
-    /// time, with frames or without.
+    /// Refills the kernel's ring with as many chunks as it returned, so that it is always full.
     #[inline]
     fn fill(&mut self, pool: &mut FramePool, count: u32) {
         let room = self.socket.room_to_fill().min(count);
@@ -127,7 +125,7 @@ impl Open {
         }));
     }
 
-    /// Has the kernel take what is to be sent. What it has no room for stays in the ring, and is offered again.
+    /// Makes the kernel send. Frames that it does not accept stay in the ring and are offered again.
     #[inline]
     fn flush(&mut self, pool: &mut FramePool) -> Result<(), Error> {
         loop {
@@ -138,8 +136,8 @@ impl Open {
             match self.socket.flush() {
                 Ok(()) => return Ok(()),
                 Err(error) if is_outage(&error) => return Err(error),
-                // It takes so many a call, or dropped one; or it has no room: chunks of frames that have left may make
-                // some.
+                // The kernel accepts a limited number per call, or dropped one; or it has no room, and freeing chunks
+                // of sent frames may make some.
                 Err(_) if self.socket.unsent() < before => self.reap(pool),
                 Err(_) => return Ok(()),
             }
@@ -149,7 +147,7 @@ impl Open {
 
 const VETH: &str = "veth";
 
-/// What is wrong with an interface that can be seen before it is opened.
+/// Problems of an interface that can be detected before it is opened.
 fn check(offloads: &Offloads) -> Result<(), String> {
     if offloads.receive_queues > 1 {
         let queues = offloads.receive_queues;
@@ -166,7 +164,7 @@ fn check(offloads: &Offloads) -> Result<(), String> {
     Ok(())
 }
 
-/// Why there can be no socket.
+/// Reason why a socket cannot be opened.
 fn refusal(error: &Error) -> String {
     let instead = "set forward.io to \"af-packet\"";
     match error.raw_os_error() {
@@ -181,7 +179,7 @@ fn refusal(error: &Error) -> String {
     }
 }
 
-/// Why the program cannot be at the interface.
+/// Reason why the program cannot be attached to the interface.
 fn refusal_of_program(error: &KernelError) -> String {
     let instead = "set forward.io to \"af-packet\"";
     match error.raw_os_error() {
@@ -224,7 +222,7 @@ impl Ports for XdpPorts {
         while count < BATCH
             && let Some(frame) = open.socket.next_received()
         {
-            // Another processor wrote it.
+            // Written by another processor.
             core.pool().memory().prefetch(frame.at - STAMP..frame.at + PREFETCHED);
             frames[count] = frame;
             count += 1;
@@ -233,7 +231,7 @@ impl Ports for XdpPorts {
             let pool = core.pool();
             let chunk = pool.chunk_at(*at);
             open.lent[chunk.number()] = false;
-            // The program's clock. The next frame in this chunk must not seem to be as old as this one.
+            // The program's clock. The next frame in this chunk must not seem as old as this one.
             let stamp: &mut [u8; STAMP] = pool.in_front_of(*at);
             let came_ns = match u64::from_ne_bytes(std::mem::take(stamp)) {
                 0 => now_ns,
@@ -276,7 +274,7 @@ impl Ports for XdpPorts {
 
     fn wait(&mut self, timeout: Time) -> bool {
         let sockets = || self.ports.iter().filter_map(|port| port.open.as_ref());
-        // A wait offers what is to be sent again, as the kernel has it.
+        // A wait also offers pending frames again, since the kernel keeps them.
         let timeout = if sockets().any(|open| open.socket.unsent() > 0) { timeout.min(RETRY) } else { timeout };
         io::wait(sockets().map(|open| open.socket.as_fd()), timeout, &mut self.descriptors)
     }
@@ -289,7 +287,7 @@ impl Ports for XdpPorts {
         self.ports[port].index
     }
 
-    /// What the kernel had of the memory comes back; frames that were to be sent are lost.
+    /// Memory held by the kernel is recovered; frames queued for sending are lost.
     fn close(&mut self, port: usize, core: &mut Core) {
         self.count_drops(port, core);
         let Some(open) = self.ports[port].open.take() else { return };
@@ -311,7 +309,7 @@ impl Ports for XdpPorts {
         let drops = open.socket.drops();
         received.kernel_drops += drops.saturating_sub(open.drops);
         open.drops = drops;
-        // A map of our own can always be read.
+        // A map of this process can always be read.
         if let Ok(stats) = open.redirect.stats() {
             received.oversized += stats.oversized - open.oversized;
             received.without_checksum += stats.without_checksum - open.without_checksum;

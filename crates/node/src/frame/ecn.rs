@@ -12,7 +12,8 @@ fn bits(ecn: Ecn) -> u8 {
     }
 }
 
-/// Writes the field into the frame that `parsed` was read from, the checksum of IPv4 with it. Other frames stay.
+/// Writes the field into the frame that `parsed` was read from, and updates the IPv4 checksum. Other frames are
+/// unchanged.
 pub fn set_ecn(frame: &mut [u8], parsed: &Frame, ecn: Ecn) {
     let at = parsed.network_at;
     match parsed.network {
@@ -32,7 +33,7 @@ pub fn set_ecn(frame: &mut [u8], parsed: &Frame, ecn: Ecn) {
     }
 }
 
-/// The checksum after one word has changed: HC' = ~(~HC + ~m + m'), RFC 1624 eq. (3).
+/// Checksum after a change of one word: HC' = ~(~HC + ~m + m'), RFC 1624 eq. (3).
 fn updated(checksum: u16, old: u16, new: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
     let folded = (sum & 0xffff) + (sum >> 16);

@@ -1,9 +1,9 @@
-//! Reads of an Ethernet frame what schemes want to know: flow, user's address, size, class, ECN field.
+//! Parses the fields of an Ethernet frame that schemes need: flow, user's address, size, class, ECN field.
 //!
-//! Understood are up to four VLAN tags, IPv4, IPv6 with extension headers, and the ports of TCP, UDP, DCCP, SCTP and
-//! UDP-Lite. Nothing here fails: a frame that is cut short or lies about its lengths is read as far as it goes, and
-//! what is missing is absent. A host cannot make a frame count for less than it occupies: the size is that of the
-//! frame, not that of the header's length field, but for the padding of short frames.
+//! Supports up to four VLAN tags, IPv4, IPv6 with extension headers, and the ports of TCP, UDP, DCCP, SCTP and
+//! UDP-Lite. Parsing never fails: a frame that is truncated or has wrong lengths is parsed as far as possible, and
+//! missing fields are absent. The size is that of the frame, not that of the header's length field, so that a host
+//! cannot understate it; only the padding of short frames is excluded.
 
 mod ecn;
 mod users;
@@ -19,7 +19,7 @@ use fairlane_schemes::flows::hash::hash;
 pub const ETHERNET_BYTES: usize = 14;
 /// Bytes of one VLAN tag.
 pub const VLAN_BYTES: usize = 4;
-/// Shorter frames are padded to it, the frame check sequence left out (IEEE 802.3, 3.2.8).
+/// Minimum frame without the frame check sequence (IEEE 802.3, 3.2.8); shorter ones are padded.
 const SHORTEST_FRAME: usize = 60;
 
 const MOST_TAGS: usize = 4;
@@ -32,23 +32,23 @@ const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// 802.1Q, 802.1ad, and what preceded the latter.
 const ETHERTYPES_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
-/// What is above Ethernet.
+/// Protocol above Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
-    /// IPv4, its fixed header complete.
+    /// IPv4 with a complete fixed header.
     Ipv4,
-    /// IPv6, its fixed header complete.
+    /// IPv6 with a complete fixed header.
     Ipv6,
-    /// Anything else, or a header that is cut short.
+    /// Anything else, or a truncated header.
     Other,
 }
 
-/// What was read of a frame.
+/// Parsed fields of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// What is above Ethernet.
+    /// Protocol above Ethernet.
     pub network: Network,
-    /// Where the network header starts.
+    /// Offset of the network header.
     pub network_at: usize,
     /// Source address, IPv4 mapped into IPv6; zeros if there is none.
     pub source: [u8; 16],
@@ -56,11 +56,11 @@ pub struct Frame {
     pub destination: [u8; 16],
     /// Transport protocol; 0 if unknown.
     pub protocol: u8,
-    /// Source and destination port; absent in fragments, so that all of a datagram are one flow.
+    /// Source and destination port; absent in fragments, so that all fragments of a datagram are one flow.
     pub ports: Option<(u16, u16)>,
-    /// Bytes of the packet from the network header on: what it occupies of a link.
+    /// Bytes of the packet including the network header: its size on a link.
     pub bytes: u32,
-    /// Whether the packet asks for expedited forwarding.
+    /// True if the packet's DSCP is expedited forwarding.
     pub is_expedited: bool,
     /// True for control traffic, see [`crate::control`].
     pub is_control: bool,
@@ -69,7 +69,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Reads a frame, from its destination address on.
+    /// Parses a frame that starts with its destination address.
     #[must_use]
     #[inline]
     pub fn parse(frame: &[u8]) -> Self {
@@ -93,12 +93,13 @@ impl Frame {
             _ => None,
         };
         let Some((parsed, stated)) = read else { return blank };
-        // Padding is not the sender's; beyond the shortest frame the length field could hide what is sent.
+        // Padding is not counted for the sender. Beyond the minimum frame, the length field is not trusted.
         let bytes = if frame.len() <= SHORTEST_FRAME { blank.bytes.min(stated) } else { blank.bytes };
         Self { bytes, ..parsed }
     }
 
-    /// The flow's number: a hash of addresses, protocol and ports, of the Ethernet addresses for other protocols.
+    /// Hash that identifies the flow: of addresses, protocol and ports, or of the Ethernet addresses for other
+    /// protocols.
     #[must_use]
     #[inline]
     pub fn flow(&self, frame: &[u8]) -> u32 {
@@ -113,7 +114,7 @@ impl Frame {
         let key = u32::from(from) << 16 | u32::from(to);
         let halves = |address: &[u8; 16]| (word(&address[..8]), word(&address[8..]));
         let ((a, b), (c, d)) = (halves(&self.source), halves(&self.destination));
-        // Chained, so that swapped addresses are another flow.
+        // Chained, so that swapped addresses give another flow.
         let mut state = u64::from(hash(key, u64::from(self.protocol)));
         for part in [a, b, c, d] {
             state = state << 32 | u64::from(hash(state as u32, part));
@@ -122,7 +123,7 @@ impl Frame {
     }
 }
 
-/// The ethertype above all tags, if it is there, and where the network header starts.
+/// Ethertype after all tags, if present, and offset of the network header.
 #[inline]
 fn link(frame: &[u8]) -> (Option<u16>, usize) {
     let mut at = ETHERNET_BYTES;
@@ -137,7 +138,7 @@ fn link(frame: &[u8]) -> (Option<u16>, usize) {
     (ethertype, at.min(frame.len()))
 }
 
-/// Reads an IPv4 header; with the length that it states.
+/// Parses an IPv4 header; also returns the length field.
 #[inline]
 fn ipv4(packet: &[u8], blank: Frame) -> Option<(Frame, u32)> {
     let header: &[u8; 20] = packet.first_chunk()?;
@@ -161,7 +162,7 @@ fn ipv4(packet: &[u8], blank: Frame) -> Option<(Frame, u32)> {
     Some((read, u32::from(u16::from_be_bytes([header[2], header[3]]))))
 }
 
-/// Reads an IPv6 header and the extensions in front of the transport; with the length that it states.
+/// Parses an IPv6 header and its extension headers; also returns the length field.
 #[inline]
 fn ipv6(packet: &[u8], blank: Frame) -> Option<(Frame, u32)> {
     let header: &[u8; 40] = packet.first_chunk()?;
@@ -171,7 +172,8 @@ fn ipv6(packet: &[u8], blank: Frame) -> Option<(Frame, u32)> {
     let traffic_class = header[0] << 4 | header[1] >> 4;
     let (mut protocol, mut at, mut is_fragment) = (header[6], 40, false);
     for _ in 0..MOST_EXTENSIONS {
-        // Hop-by-hop, routing, destination options count in 8 bytes without the first (RFC 8200 section 4).
+        // Hop-by-hop, routing and destination options: length in units of 8 bytes, without the first (RFC 8200 section
+        // 4).
         let length = match (protocol, packet.get(at..at + 8)) {
             (0 | 43 | 60, Some(extension)) => 8 + 8 * usize::from(extension[1]),
             (44, Some(extension)) => {
@@ -206,7 +208,7 @@ fn is_neighbour_discovery(packet: &[u8], header: &[u8; 40]) -> bool {
     header[7] == ND_HOP_LIMIT && packet.get(40).is_some_and(|kind| (first..=last).contains(kind))
 }
 
-/// The ports at `at`, if the protocol has them and they are there.
+/// Ports at offset `at`, if the protocol has them and they are present.
 #[inline]
 fn ports(protocol: u8, packet: &[u8], at: usize) -> Option<(u16, u16)> {
     // TCP, UDP, DCCP, SCTP, UDP-Lite.

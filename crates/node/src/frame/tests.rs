@@ -1,10 +1,10 @@
-//! The parser against an independent one, and against frames that lie or end early.
+//! Compares the parser with an independent one, and tests truncated and inconsistent frames.
 
 use super::*;
 use etherparse::PacketBuilder;
 use proptest::prelude::*;
 
-/// A frame with tags, addresses, ports, ECN and payload of choice.
+/// A frame with given tags, addresses, ports, ECN and payload.
 #[derive(Clone, Debug)]
 struct Made {
     tags: usize,
@@ -83,7 +83,7 @@ proptest! {
         prop_assert_eq!(frame.bytes as usize, bytes.len() - frame.network_at);
     }
 
-    /// Cut anywhere: what is there is read, what is not is absent, and the size is what arrived.
+    /// Truncated anywhere, present fields are read, missing ones are absent, and the size is that of the frame.
     #[test]
     fn a_frame_that_ends_early_is_read_as_far_as_it_goes(made in made(), cut in any::<prop::sample::Index>()) {
         let whole = made.bytes();
@@ -99,7 +99,7 @@ proptest! {
     #[test]
     fn any_bytes_can_be_read_and_marked(mut bytes in prop::collection::vec(any::<u8>(), 0..200), ip in any::<bool>()) {
         if ip && bytes.len() >= 15 {
-            // Most random bytes are not IP: make them so.
+            // Most random bytes are not IP: turn them into IP.
             (bytes[12], bytes[13]) = if bytes[14] & 1 == 0 { (8, 0) } else { (0x86, 0xdd) };
             bytes[14] = if bytes[14] & 1 == 0 { 0x40 } else { 0x60 } | bytes[14] & 15;
         }
@@ -166,7 +166,8 @@ fn fragments_of_a_datagram_are_one_flow() {
         let frame = Frame::parse(&bytes);
         (frame.ports, frame.flow(&bytes))
     };
-    // The first has the ports (more fragments follow), the others payload in their place; "don't fragment" is none.
+    // The first fragment has the ports ("more fragments" is set), later ones payload at their offset; "don't fragment"
+    // alone is no fragment.
     let (first, later) = (with_fragment_field(0x2000, 1000), with_fragment_field(0x00b9, 77));
     assert_eq!((first.0, later.0), (None, None));
     assert_eq!(first.1, later.1);
@@ -176,7 +177,7 @@ fn fragments_of_a_datagram_are_one_flow() {
 #[test]
 fn extension_headers_of_ipv6_are_skipped_and_fragments_have_no_ports() {
     let mut bytes = Made { is_ipv6: true, ..udp(100) }.bytes();
-    // Hop-by-hop with 8 bytes, destination options with 16, in front of UDP.
+    // 8 bytes of hop-by-hop and 16 bytes of destination options before UDP.
     bytes[20] = 0;
     bytes.splice(54..54, [60, 0, 1, 4, 0, 0, 0, 0]);
     bytes.splice(62..62, [17, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);

@@ -1,18 +1,18 @@
-//! From a source address to the number of its user.
+//! Maps a source address to the index of its user.
 
 use crate::config::Prefix;
 use std::collections::HashMap;
 
-/// Prefixes of users, the longest one that fits counts. At most 65 536 users.
+/// Longest-prefix match over users' prefixes, for at most 65 536 users.
 #[derive(Clone, Debug, Default)]
 pub struct UserIndex {
-    /// One table for each length that occurs, the longest first; addresses without the bits behind it.
+    /// One table per prefix length, the longest first; addresses are masked.
     tables: Vec<(u128, HashMap<u128, u32>)>,
     default: u32,
 }
 
 impl UserIndex {
-    /// Users numbered in the order of `prefixes`, which differ; everyone else has the number after the last.
+    /// Numbers users in the order of `prefixes`, which must differ; everyone else has the number after the last.
     #[must_use]
     pub fn new(prefixes: &[Prefix]) -> Self {
         let mut lengths: Vec<u8> = prefixes.iter().map(Prefix::bits).collect();
@@ -26,7 +26,7 @@ impl UserIndex {
         Self { tables: tables.collect(), default: prefixes.len() as u32 }
     }
 
-    /// The number of the user who has `address`.
+    /// Index of the user with `address`.
     #[must_use]
     #[inline]
     pub fn of(&self, address: [u8; 16]) -> u32 {

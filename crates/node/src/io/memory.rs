@@ -1,4 +1,4 @@
-//! Memory for frames that the kernel may write to: whole pages, which nothing but their owner knows.
+//! Memory for frames that the kernel may write to: whole pages, not known to the allocator.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::ops::Range;
@@ -7,19 +7,19 @@ use std::slice;
 
 /// Zeroed pages.
 ///
-/// Bytes are handed out by ranges, never as a whole: the kernel may be writing to others meanwhile, of which their user
-/// keeps an account ([`crate::forward`]'s pool of frames).
+/// Bytes are accessed by ranges, never as a whole: the kernel may write to other ranges meanwhile. The caller tracks
+/// who owns which ([`crate::forward`]'s pool of frames).
 #[derive(Debug)]
 pub struct Memory {
     start: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: the pages belong to this value alone, whichever thread it is in.
+// SAFETY: the pages belong to this value alone, on any thread.
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// `bytes` of zeros. As with any allocation, the process ends if there is not that much.
+    /// Allocates `bytes` of zeros. As with any allocation, the process aborts if there is not enough memory.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
         let bytes = bytes.max(1);
@@ -29,79 +29,79 @@ impl Memory {
         let Some(start) = NonNull::new(start.cast::<u8>()).filter(|_| start != libc::MAP_FAILED) else {
             handle_alloc_error(Layout::new::<u8>())
         };
-        // Fewer entries of the TLB for the same frames; a kernel that has no large pages goes without.
-        // SAFETY: the mapping that was just made.
+        // Large pages need fewer TLB entries; without them the kernel uses small ones. SAFETY: the mapping that was
+        // just made.
         unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
         Self { start, bytes }
     }
 
-    /// Where it starts, as the kernel is told.
+    /// Address of the memory, for the kernel.
     #[cfg(feature = "ebpf")]
     pub(super) fn address(&self) -> u64 {
         self.start.as_ptr() as u64
     }
 
-    /// How long it is.
+    /// Length in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Some of it, which the kernel must not be writing to.
+    /// A range, which the kernel must not be writing to.
     ///
     /// # Panics
-    /// If it goes beyond the end.
+    /// If the range exceeds the end.
     #[must_use]
     #[inline]
     pub fn slice(&self, range: Range<usize>) -> &[u8] {
         assert!(range.start <= range.end && range.end <= self.bytes);
-        // SAFETY: within the mapping, which is initialised and lives as long as `self`; nobody writes while it is
-        // borrowed.
+        // SAFETY: within the mapping, which is initialised and lives as long as `self`; the kernel does not write to a
+        // borrowed range.
         unsafe { slice::from_raw_parts(self.start.as_ptr().add(range.start), range.len()) }
     }
 
-    /// Some of it, to change.
+    /// A mutable range.
     ///
     /// # Panics
-    /// If it goes beyond the end.
+    /// If the range exceeds the end.
     #[inline]
     pub fn slice_mut(&mut self, range: Range<usize>) -> &mut [u8] {
         assert!(range.start <= range.end && range.end <= self.bytes);
-        // SAFETY: as above, and `self` is borrowed for it alone.
+        // SAFETY: as above, and `self` is borrowed mutably.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr().add(range.start), range.len()) }
     }
 }
 
 impl Memory {
-    /// Has bytes brought into the cache, which another processor wrote, while there is something else to do.
+    /// Prefetches bytes that another processor wrote.
     #[cfg(feature = "ebpf")]
     #[inline]
     pub fn prefetch(&self, range: Range<usize>) {
         #[cfg(target_arch = "x86_64")]
         for at in range.step_by(64) {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: a hint, which reads nothing, whatever the address.
+            // SAFETY: a prefetch is only a hint and reads nothing, whatever the address.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(self.start.as_ptr().wrapping_add(at).cast()) };
         }
         #[cfg(not(target_arch = "x86_64"))]
         drop(range);
     }
 
-    /// Copies bytes from one place to another.
+    /// Copies bytes within the memory.
     ///
     /// # Panics
-    /// If one of the places goes beyond the end.
+    /// If a range exceeds the end.
     pub fn copy(&mut self, from: usize, to: usize, bytes: usize) {
         let end = from.max(to).checked_add(bytes);
         assert!(end.is_some_and(|end| end <= self.bytes));
-        // SAFETY: both are within the mapping, and may overlap.
+        // SAFETY: both ranges are within the mapping, and may overlap.
         unsafe { ptr::copy(self.start.as_ptr().add(from), self.start.as_ptr().add(to), bytes) };
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `new` made, which nothing borrows any more. The kernel holds the pages that it uses.
+        // SAFETY: the mapping that `new` made, no longer borrowed. The kernel keeps the pages that it uses.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

@@ -1,7 +1,7 @@
-//! What forwarder and senders ask of Linux: frames of an interface ([`packet_socket`], `xdp_socket`), clocks, waiting,
-//! priority, signals.
+//! System interface of forwarder and senders: frames of an interface ([`packet_socket`], `xdp_socket`), clocks,
+//! waiting, priority, signals.
 //!
-//! The one room with `unsafe` but for the kernel data plane.
+//! Besides the kernel data plane, the only module with `unsafe`.
 #![allow(unsafe_code)]
 
 mod memory;
@@ -22,25 +22,25 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Frames in one call to the kernel.
+/// Maximum number of frames per system call.
 pub const BATCH: usize = 64;
-/// Room for frames that are on their way out.
+/// Socket buffer for frames to be sent.
 const SEND_BUFFER: c_int = 8 << 20;
 
 /// Index of the interface `name`.
 ///
 /// # Errors
-/// There is none.
+/// The interface does not exist.
 pub fn index_of(name: &str) -> Result<u32> {
     let name = CString::new(name).map_err(|_| Error::from_raw_os_error(libc::ENODEV))?;
-    // SAFETY: a text that ends with zero and outlives the call.
+    // SAFETY: a zero-terminated string that outlives the call.
     match unsafe { libc::if_nametoindex(name.as_ptr()) } {
         0 => Err(Error::last_os_error()),
         index => Ok(index),
     }
 }
 
-/// Index of the interface `name` if there is one and it is up.
+/// Index of the interface `name` if it exists and is up.
 #[must_use]
 pub fn index_if_up(name: &str) -> Option<u32> {
     let index = index_of(name).ok()?;
@@ -51,39 +51,39 @@ pub fn index_if_up(name: &str) -> Option<u32> {
     (flags & libc::IFF_UP != 0).then_some(index)
 }
 
-/// Offloads that make one packet of several and their `ETHTOOL_G...` of linux/ethtool.h.
+/// Offloads that aggregate packets, with their `ETHTOOL_G...` commands of linux/ethtool.h.
 const AGGREGATING: [(&str, u32); 3] = [("tso", 0x1e), ("gso", 0x23), ("gro", 0x2b)];
 /// `SIOCETHTOOL` of linux/sockios.h.
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
 
-/// Which of `tso`, `gso`, `gro` are on at the interface `name`; none if it cannot be asked.
+/// Enabled offloads among `tso`, `gso`, `gro` of the interface `name`; none if they cannot be queried.
 #[must_use]
 pub fn aggregating_offloads(name: &str) -> Vec<&'static str> {
-    // struct ethtool_value of linux/ethtool.h: the command, and the answer.
+    // struct ethtool_value of linux/ethtool.h: the command and its result.
     let is_on = |command: u32| ask_ethtool::<2>(name, command)[1] != 0;
     AGGREGATING.iter().filter(|(_, command)| is_on(*command)).map(|(name, _)| *name).collect()
 }
 
-/// What of an interface changes frames in front of XDP.
+/// Features of an interface that change frames before XDP.
 #[cfg(feature = "ebpf")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offloads {
-    /// Name of the driver; empty if it has none.
+    /// Name of the driver; empty if there is none.
     pub driver: String,
     /// Receive queues in use.
     pub receive_queues: u32,
-    /// `rxvlan`: whether tags are taken off.
+    /// `rxvlan`: true if the card removes tags.
     pub takes_tags_off: bool,
 }
 
 #[cfg(feature = "ebpf")]
 impl Offloads {
-    /// Of the interface `name`. Where it cannot be asked, one queue and nothing taken off.
+    /// Queries the interface `name`. If that is impossible, assumes one queue and no removed tags.
     #[must_use]
     pub fn of(name: &str) -> Self {
-        // linux/ethtool.h: ETHTOOL_GDRVINFO of struct ethtool_drvinfo, the driver's name after the command;
-        // ETHTOOL_GCHANNELS of struct ethtool_channels, the queues for receiving at 5, for both at 8;
-        // ETHTOOL_GFLAGS of struct ethtool_value, ETH_FLAG_RXVLAN.
+        // linux/ethtool.h. ETHTOOL_GDRVINFO, struct ethtool_drvinfo: the driver's name follows the command.
+        // ETHTOOL_GCHANNELS, struct ethtool_channels: word 5 has the receive queues, word 8 the combined ones.
+        // ETHTOOL_GFLAGS, struct ethtool_value: ETH_FLAG_RXVLAN.
         let info: [u32; 49] = ask_ethtool(name, 0x03);
         let driver: Vec<u8> =
             info[1..9].iter().flat_map(|word| word.to_ne_bytes()).take_while(|byte| *byte != 0).collect();
@@ -97,7 +97,7 @@ impl Offloads {
     }
 }
 
-/// The answer to a command of `SIOCETHTOOL`: zeros behind the command if there is none.
+/// Result of a `SIOCETHTOOL` command: zeros after the command if it fails.
 fn ask_ethtool<const N: usize>(name: &str, command: u32) -> [u32; N] {
     let mut words = [0; N];
     words[0] = command;
@@ -109,7 +109,7 @@ fn ask_ethtool<const N: usize>(name: &str, command: u32) -> [u32; N] {
     }
 }
 
-/// A request that ends its name with zero, whatever the name.
+/// A request with a zero-terminated interface name.
 fn request_about(name: &str) -> libc::ifreq {
     // SAFETY: all zeros is a valid value of this plain structure.
     let mut request: libc::ifreq = unsafe { zeroed() };
@@ -121,7 +121,7 @@ fn request_about(name: &str) -> libc::ifreq {
 
 fn ask_about_interface(what: libc::Ioctl, request: &mut libc::ifreq) -> Result<()> {
     let socket = open_socket(libc::AF_INET, libc::SOCK_DGRAM)?;
-    // SAFETY: the request, and what it points to, live through the call.
+    // SAFETY: the request and the data it points to outlive the call.
     match unsafe { libc::ioctl(socket.as_raw_fd(), what, ptr::from_mut(request)) } {
         0 => Ok(()),
         _ => Err(Error::last_os_error()),
@@ -137,14 +137,14 @@ fn set<T>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> Result<()
     Ok(())
 }
 
-/// Room for frames on their way out; less than asked for is no error.
+/// Sets the send buffer; it is no error if the system grants less.
 fn set_send_buffer(socket: &OwnedFd) -> Result<()> {
-    // Beyond net.core.wmem_max with CAP_NET_ADMIN only.
+    // Exceeding net.core.wmem_max requires CAP_NET_ADMIN.
     set(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER)
         .or_else(|_| set(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER))
 }
 
-/// Reads an option of a socket, which is as long as the kernel has it.
+/// Reads an option of a socket; `T` must have the kernel's layout.
 fn get<T>(socket: &OwnedFd, level: c_int, option: c_int, value: &mut T) -> Result<()> {
     let mut length = size_of::<T>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes into the value.
@@ -153,7 +153,7 @@ fn get<T>(socket: &OwnedFd, level: c_int, option: c_int, value: &mut T) -> Resul
     if result < 0 { Err(Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Everything that comes to the interface with `index`, whoever it is for, as long as the socket is open.
+/// Receives all frames that arrive at the interface with `index`, whatever their destination, while the socket is open.
 fn be_promiscuous(socket: &OwnedFd, index: u32) -> Result<()> {
     // SAFETY: all zeros is a valid value of this plain structure.
     let mut promiscuous: libc::packet_mreq = unsafe { zeroed() };
@@ -162,16 +162,15 @@ fn be_promiscuous(socket: &OwnedFd, index: u32) -> Result<()> {
     set(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous)
 }
 
-/// A socket of a kind.
+/// Opens a socket of a kind.
 fn open_socket(family: c_int, kind: c_int) -> Result<OwnedFd> {
     // SAFETY: no pointers; the result is checked before it is owned.
     let socket = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, 0) };
-    // SAFETY: a descriptor that was just opened and that nothing else owns.
+    // SAFETY: a descriptor that was just opened and has no other owner.
     if socket < 0 { Err(Error::last_os_error()) } else { Ok(unsafe { OwnedFd::from_raw_fd(socket) }) }
 }
 
-/// Waits until a frame arrives at one of the sockets, a signal comes, or `timeout` is over. Says whether one of the
-/// sockets has an error.
+/// Waits for a frame at one of the sockets, a signal, or the end of `timeout`. Returns true if a socket has an error.
 pub fn wait<'a>(
     sockets: impl Iterator<Item = BorrowedFd<'a>>,
     timeout: Time,
@@ -180,7 +179,7 @@ pub fn wait<'a>(
     descriptors.clear();
     descriptors.extend(sockets.map(|socket| libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 }));
     let limit = timespec(timeout);
-    // SAFETY: descriptors and limit outlive the call. An interrupt ends the wait, which is all that is asked of it.
+    // SAFETY: descriptors and limit outlive the call. An interrupt ends the wait, as intended.
     unsafe { libc::ppoll(descriptors.as_mut_ptr(), descriptors.len() as libc::nfds_t, &raw const limit, ptr::null()) };
     descriptors.iter().any(|descriptor| descriptor.revents & (libc::POLLERR | libc::POLLHUP) != 0)
 }
@@ -188,7 +187,7 @@ pub fn wait<'a>(
 /// Sleeps until `at` of the monotonic clock; a signal ends it early.
 pub fn sleep_until(at: Time) {
     let until = timespec(at);
-    // SAFETY: the time outlives the call; no rest is asked for.
+    // SAFETY: the time outlives the call; the remaining time is not requested.
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const until, ptr::null_mut()) };
 }
 
@@ -197,15 +196,15 @@ fn timespec(time: Time) -> libc::timespec {
     libc::timespec { tv_sec: (nanos / 1_000_000_000) as i64, tv_nsec: (nanos % 1_000_000_000) as i64 }
 }
 
-/// The clock that never steps, the same in all network namespaces.
+/// The monotonic clock, the same in all network namespaces.
 #[must_use]
 #[inline]
 pub fn monotonic() -> Time {
     clock(libc::CLOCK_MONOTONIC)
 }
 
-/// The clock of the kernel's time stamps, which may step. In the year 2026 it is beyond the range of [`Time`]: only
-/// differences mean something, modulo 2^64 ps.
+/// The clock of the kernel's timestamps, which may step. Today's time exceeds the range of [`Time`], so only
+/// differences are meaningful, modulo 2^64 ps.
 #[must_use]
 #[inline]
 pub fn realtime() -> Time {
@@ -226,7 +225,7 @@ fn wrapped(secs: u64, nanos: u64) -> Time {
     Time(secs.wrapping_mul(Time::PER_SECOND).wrapping_add(nanos * 1000))
 }
 
-/// Asks for SCHED_FIFO at `priority`, and for timers without slack in any case; says whether it got the former.
+/// Requests SCHED_FIFO at `priority`, and timers without slack. Returns true if SCHED_FIFO was granted.
 #[must_use]
 pub fn make_realtime(priority: u32) -> bool {
     // SAFETY: takes numbers only.
@@ -239,16 +238,16 @@ pub fn make_realtime(priority: u32) -> bool {
 static REPORT: AtomicBool = AtomicBool::new(false);
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// What a signal asked for since the last look.
+/// Signals received since the last call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// SIGUSR1: a report, and to count anew.
+    /// SIGUSR1: report and reset the counters.
     Report,
-    /// SIGINT or SIGTERM: a report, and to end.
+    /// SIGINT or SIGTERM: report and end.
     Stop,
 }
 
-/// From now on signals are noted for [`asked`] instead of ending the process.
+/// From now on signals are recorded for [`asked`] instead of ending the process.
 pub fn note_signals() {
     extern "C" fn note(signal: c_int) {
         let flag = if signal == libc::SIGUSR1 { &REPORT } else { &STOP };
@@ -265,8 +264,8 @@ pub fn note_signals() {
     }
 }
 
-/// From now on SIGHUP does not end the process: there is something to read where this leads. For processes of one
-/// thread.
+/// From now on SIGHUP does not end the process but makes the returned descriptor readable. For single-threaded
+/// processes.
 ///
 /// # Errors
 /// The system refuses.
@@ -285,7 +284,7 @@ pub fn hangups() -> Result<OwnedFd> {
     }
 }
 
-/// What a signal has asked for, an end first.
+/// Returns the pending request; an end takes precedence.
 #[must_use]
 #[inline]
 pub fn asked() -> Option<Asked> {

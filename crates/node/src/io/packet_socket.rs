@@ -1,8 +1,8 @@
-//! Frames of an interface by `AF_PACKET`.
+//! Frames of an interface through `AF_PACKET`.
 //!
-//! Frames come through a ring shared with the kernel (`PACKET_RX_RING`, TPACKET_V2, packet(7)) that also gives the time
-//! of arrival; they leave by `sendmmsg`, past the queue of the interface (`PACKET_QDISC_BYPASS`). Blocks of TPACKET_V3
-//! would hold frames back until a block is full or a timer of whole milliseconds ends.
+//! Frames are received through a ring shared with the kernel (`PACKET_RX_RING`, TPACKET_V2, packet(7)), with their
+//! arrival times. They are sent by `sendmmsg`, bypassing the interface's queue (`PACKET_QDISC_BYPASS`). Blocks of
+//! TPACKET_V3 would delay frames until a block is full or a timer of whole milliseconds expires.
 
 use super::{BATCH, be_promiscuous, get, index_of, open_socket, set, set_send_buffer, wrapped};
 use fairlane_schemes::base::units::Time;
@@ -13,26 +13,26 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-/// Room in a slot of the ring in front of the frame: the header and an address, 52 bytes, aligned; and behind it.
+/// Headroom and tailroom of a ring slot: header and address (52 bytes), aligned.
 const SLOT_EXTRA: usize = 96;
 const BLOCK_BYTES: usize = 1 << 18;
 
-/// A frame as the kernel has it.
+/// A received frame in the ring.
 #[derive(Debug)]
 pub struct Received<'a> {
-    /// Its beginning, without the outer VLAN tag.
+    /// Start of the frame, without the outer VLAN tag.
     pub bytes: &'a [u8],
-    /// The outer VLAN tag, which stands after both addresses.
+    /// Outer VLAN tag, which belongs after both addresses.
     pub tag: Option<[u8; 4]>,
-    /// Its length on the wire, without the outer tag; more than `bytes` if it was cut.
+    /// Length on the wire, without the outer tag; greater than `bytes` if it was truncated.
     pub length: usize,
-    /// When it arrived, as [`super::realtime`] tells it.
+    /// Arrival time, on the clock [`super::realtime`].
     pub at: Time,
-    /// Whether its checksum was left to a network card.
+    /// True if the checksum was left to a network card.
     pub lacks_checksum: bool,
 }
 
-/// A network interface: every frame that comes in, and sending.
+/// A network interface: receives all arriving frames, and sends.
 #[derive(Debug)]
 pub struct Interface {
     socket: OwnedFd,
@@ -44,14 +44,14 @@ pub struct Interface {
     next: usize,
 }
 
-// SAFETY: the ring is owned by the interface alone, whichever thread that is in.
+// SAFETY: the ring is owned by the interface alone, on any thread.
 unsafe impl Send for Interface {}
 
 impl Interface {
-    /// Opens interface `name` for frames of up to `frame_bytes`; the kernel holds at least `slots` until they are read.
+    /// Opens interface `name` for frames of up to `frame_bytes`; the kernel buffers at least `slots` of them.
     ///
     /// # Errors
-    /// There is no such interface, `CAP_NET_RAW` is missing, or the kernel refuses the ring.
+    /// The interface does not exist, `CAP_NET_RAW` is missing, or the kernel rejects the ring.
     pub fn open(name: &str, frame_bytes: usize, slots: u32) -> Result<Self> {
         let index = index_of(name)?;
         let socket = open_socket(libc::AF_PACKET, libc::SOCK_RAW)?;
@@ -82,7 +82,7 @@ impl Interface {
         Ok(interface)
     }
 
-    /// From here on frames of the interface arrive, whoever they are for.
+    /// From here on all frames of the interface arrive, whatever their destination.
     fn bind(&self) -> Result<()> {
         // SAFETY: all zeros is a valid value of this plain structure.
         let mut address: libc::sockaddr_ll = unsafe { zeroed() };
@@ -97,21 +97,21 @@ impl Interface {
         be_promiscuous(&self.socket, self.index)
     }
 
-    /// Hands up to `most` frames that have arrived to `take`.
+    /// Passes up to `most` arrived frames to `take`.
     #[inline]
     pub fn receive(&mut self, most: usize, mut take: impl FnMut(Received<'_>)) -> usize {
         for count in 0..most {
             // SAFETY: `next` is below `slots`, so that the slot is within the mapping, which lives as long as `self`.
             let slot = unsafe { self.ring.add(self.next * self.slot_bytes) };
-            // SAFETY: a slot starts with its header, of which the status is the first word, aligned to 16 bytes.
+            // SAFETY: a slot starts with its header, whose first word is the status, aligned to 16 bytes.
             let status = unsafe { AtomicU32::from_ptr(slot.cast()) };
             if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
                 return count;
             }
-            // SAFETY: the kernel has handed the slot over and leaves it alone until the status is given back.
+            // SAFETY: the kernel has handed the slot over and does not touch it until the status is reset.
             let header = unsafe { &*slot.cast::<libc::tpacket2_hdr>() };
             let kept = (header.tp_snaplen as usize).min(self.slot_bytes.saturating_sub(usize::from(header.tp_mac)));
-            // SAFETY: the frame starts `tp_mac` into the slot; its length is cut to the slot above.
+            // SAFETY: the frame starts at offset `tp_mac` of the slot; its length is limited to the slot above.
             let bytes = unsafe { std::slice::from_raw_parts(slot.add(usize::from(header.tp_mac)), kept) };
             take(Received {
                 bytes,
@@ -127,10 +127,10 @@ impl Interface {
         most
     }
 
-    /// Sends up to [`BATCH`] frames in order; returns how many the kernel took.
+    /// Sends up to [`BATCH`] frames in order; returns the number that the kernel accepted.
     ///
     /// # Errors
-    /// The kernel took none.
+    /// The kernel accepted none.
     #[inline]
     pub fn send(&self, frames: &[&[u8]]) -> Result<usize> {
         // SAFETY: all zeros is a valid value of these plain structures; only the first ones are used.
@@ -143,8 +143,7 @@ impl Interface {
             message.msg_hdr.msg_iovlen = 1;
         }
         let (socket, flags) = (self.socket.as_raw_fd(), libc::MSG_DONTWAIT);
-        // SAFETY: the first `count` messages point to vectors, and these to frames, that outlive the call, which reads
-        // them.
+        // SAFETY: the first `count` messages point to vectors, and these to frames, all of which outlive the call.
         let sent = unsafe { libc::sendmmsg(socket, messages.as_mut_ptr(), count as u32, flags) };
         if sent < 0 { Err(Error::last_os_error()) } else { Ok(sent as usize) }
     }
@@ -155,8 +154,8 @@ impl Interface {
         self.index
     }
 
-    /// The error that the socket holds, such as `ENETDOWN` of an interface that went down; taken, or else every wait
-    /// ends at once.
+    /// Pending error of the socket, such as `ENETDOWN`; reading clears it, otherwise every wait would return
+    /// immediately.
     #[must_use]
     pub fn take_error(&self) -> Option<Error> {
         let mut error: c_int = 0;
@@ -183,7 +182,7 @@ impl AsFd for Interface {
 
 impl Drop for Interface {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `open` made, which nothing borrows any more.
+        // SAFETY: the mapping that `open` made, no longer borrowed.
         unsafe { libc::munmap(self.ring.cast(), self.ring_bytes) };
     }
 }

@@ -1,12 +1,12 @@
-//! Frames of one receive queue of an interface by `AF_XDP` (Documentation/networking/af_xdp.rst of Linux).
+//! Frames of one receive queue of an interface through `AF_XDP` (Documentation/networking/af_xdp.rst of Linux).
 //!
-//! Four rings are shared with the kernel, each with one producer and one consumer: *fill* gives it chunks of memory for
-//! frames that come, *receive* gives them back with a frame, *transmit* gives it frames to send, *completion* gives
-//! back the chunks of those. All sockets of a forwarder have the same memory, registered with each of them, so that a
-//! frame that comes in at one leaves by another where it lies.
+//! Four rings are shared with the kernel, each with one producer and one consumer. *Fill* passes chunks of memory for
+//! arriving frames to the kernel, *receive* returns them with a frame. *Transmit* passes frames to send, *completion*
+//! returns their chunks. All sockets of a forwarder register the same memory, so that a frame received by one is sent
+//! by another without a copy.
 //!
-//! The rings are our own: of the crates for it one has no frames shared by several interfaces and hides whether the
-//! kernel wants to be woken, one has a licence that ours does not go with, one builds a C library of its own.
+//! The rings are implemented here. Of the existing crates, one cannot share frames between interfaces and hides the
+//! wake-up flag, one has an incompatible licence, one builds its own C library.
 
 use super::{Memory, be_promiscuous, get, open_socket, set, set_send_buffer};
 use std::ffi::c_int;
@@ -16,11 +16,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-/// Where a frame begins in its chunk: the kernel leaves 256 bytes in front (`XDP_PACKET_HEADROOM`), we ask for 8 more,
-/// so that what the program puts in front of a frame shares a line of the cache with its headers.
+/// Offset of a frame in its chunk. The kernel reserves 256 bytes (`XDP_PACKET_HEADROOM`); 8 more put the program's
+/// metadata into the same cache line as the headers.
 pub const HEADROOM: usize = 256 + OWN_HEADROOM as usize;
 const OWN_HEADROOM: u32 = 8;
-/// `XDP_MAX_TX_SKB_BUDGET` of linux/if_xdp.h: frames that a call to send takes, 32 at first (Linux 6.17).
+/// `XDP_MAX_TX_SKB_BUDGET` of linux/if_xdp.h: frames sent per call, 32 before Linux 6.17.
 const MOST_PER_CALL: c_int = 9;
 
 /// Sizes of the rings, each a power of two.
@@ -35,9 +35,9 @@ pub struct Rings {
 /// A frame in the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// Where it begins.
+    /// Offset of the frame.
     pub at: usize,
-    /// Its length.
+    /// Length of the frame.
     pub bytes: u32,
 }
 
@@ -53,11 +53,11 @@ pub struct XdpSocket {
 }
 
 impl XdpSocket {
-    /// Opens queue 0 of the interface with `index` for frames in chunks of `chunk_bytes` of `memory`: without copies
-    /// where the driver can, or else the kernel copies.
+    /// Opens queue 0 of the interface with `index`, for frames in chunks of `chunk_bytes` of `memory`: zero-copy if the
+    /// driver supports it, otherwise with copies.
     ///
     /// # Errors
-    /// The kernel, the interface or missing capabilities do not allow it, or its queue has a socket already.
+    /// The kernel, the interface or missing capabilities prevent it, or the queue already has a socket.
     pub fn open(index: u32, memory: &Memory, chunk_bytes: u32, rings: Rings) -> Result<Self> {
         let socket = open_socket(libc::AF_XDP, libc::SOCK_RAW)?;
         set_send_buffer(&socket)?;
@@ -76,7 +76,7 @@ impl XdpSocket {
         ] {
             set(&socket, libc::SOL_XDP, option, &count)?;
         }
-        // An older kernel takes 32 frames a call.
+        // An older kernel sends 32 frames per call.
         let _ = set(&socket, libc::SOL_XDP, MOST_PER_CALL, &rings.send);
         // SAFETY: all zeros is a valid value of this plain structure.
         let mut offsets: libc::xdp_mmap_offsets = unsafe { zeroed() };
@@ -112,19 +112,19 @@ impl XdpSocket {
         Ok(())
     }
 
-    /// Whether the driver writes into the memory itself.
+    /// True if the driver is in zero-copy mode.
     #[must_use]
     pub fn is_zero_copy(&self) -> bool {
         self.is_zero_copy
     }
 
-    /// How many more chunks the kernel takes for frames that come.
+    /// Number of free entries in the fill ring.
     #[inline]
     pub fn room_to_fill(&mut self) -> u32 {
         self.fill.room()
     }
 
-    /// Gives the kernel chunks for frames that come, as many as there is room for at most; they begin at `starts`.
+    /// Adds chunks at offsets `starts` to the fill ring, at most as many as fit.
     #[inline]
     pub fn fill(&mut self, starts: impl Iterator<Item = usize>) {
         for start in starts {
@@ -137,52 +137,52 @@ impl XdpSocket {
         }
     }
 
-    /// The next frame that came, if there is one; [`XdpSocket::received`] gives the ring's places back.
+    /// Returns the next received frame, if any; [`XdpSocket::received`] releases the ring's entries.
     #[inline]
     pub fn next_received(&mut self) -> Option<Chunk> {
         self.receive.take().map(|frame| Chunk { at: frame.addr as usize, bytes: frame.len })
     }
 
-    /// The frames that [`XdpSocket::next_received`] gave are noted.
+    /// Releases the entries of frames returned by [`XdpSocket::next_received`].
     #[inline]
     pub fn received(&mut self) {
         self.receive.give_back();
     }
 
-    /// The next chunk whose frame was sent, if there is one; [`XdpSocket::all_sent`] gives the ring's places back.
+    /// Returns the next chunk whose frame was sent, if any; [`XdpSocket::all_sent`] releases the ring's entries.
     #[inline]
     pub fn next_sent(&mut self) -> Option<usize> {
         self.completion.take().map(|at| at as usize)
     }
 
-    /// The chunks that [`XdpSocket::next_sent`] gave are noted.
+    /// Releases the entries of chunks returned by [`XdpSocket::next_sent`].
     #[inline]
     pub fn all_sent(&mut self) {
         self.completion.give_back();
     }
 
-    /// How many more frames it takes to send.
+    /// Number of free entries in the transmit ring.
     #[inline]
     pub fn room_to_send(&mut self) -> u32 {
         self.send.room()
     }
 
-    /// Puts a frame behind those that are to be sent; there must be room. [`XdpSocket::flush`] sends them.
+    /// Adds a frame to the transmit ring; there must be room. [`XdpSocket::flush`] sends the frames.
     #[inline]
     pub fn push(&mut self, frame: Chunk) {
         self.send.put(libc::xdp_desc { addr: frame.at as u64, len: frame.bytes, options: 0 });
     }
 
-    /// Frames that the kernel has not taken yet.
+    /// Number of frames that the kernel has not accepted yet.
     #[inline]
     pub fn unsent(&self) -> u32 {
         self.send.ahead()
     }
 
-    /// Has the kernel send what is there.
+    /// Makes the kernel send the transmit ring.
     ///
     /// # Errors
-    /// It does not: it has no room at the moment (`EAGAIN`, `EBUSY`, `ENOBUFS`), or the interface is down or gone.
+    /// The kernel has no room at the moment (`EAGAIN`, `EBUSY`, `ENOBUFS`), or the interface is down or missing.
     #[inline]
     pub fn flush(&mut self) -> Result<()> {
         self.send.publish();
@@ -195,7 +195,7 @@ impl XdpSocket {
         if result < 0 { Err(Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Frames that the kernel dropped since the socket was opened: the ring was full, or it had no chunk.
+    /// Number of frames dropped by the kernel since the socket was opened: the ring was full, or it had no chunk.
     #[must_use]
     pub fn drops(&self) -> u64 {
         // SAFETY: all zeros is a valid value of this plain structure.
@@ -213,24 +213,24 @@ impl AsFd for XdpSocket {
     }
 }
 
-/// As long as it lives, everything that comes to an interface is taken in, whoever it is for.
+/// Promiscuous mode of an interface while this value lives.
 #[derive(Debug)]
 pub struct Promiscuous(#[expect(dead_code, reason = "open is all that it is")] OwnedFd);
 
 impl Promiscuous {
-    /// From now on.
+    /// Enables promiscuous mode.
     ///
     /// # Errors
-    /// There is no such interface, or `CAP_NET_RAW` is missing.
+    /// The interface does not exist, or `CAP_NET_RAW` is missing.
     pub fn new(index: u32) -> Result<Self> {
-        // Bound to no protocol: it gets no frame.
+        // Bound to no protocol: the socket receives no frames.
         let socket = open_socket(libc::AF_PACKET, libc::SOCK_RAW)?;
         be_promiscuous(&socket, index)?;
         Ok(Self(socket))
     }
 }
 
-/// Our end of a ring; whether we put or take is up to the user.
+/// User-space end of a ring, as producer or consumer.
 #[derive(Debug)]
 struct Ring<T> {
     mapping: NonNull<u8>,
@@ -240,13 +240,13 @@ struct Ring<T> {
     flags: NonNull<AtomicU32>,
     entries: NonNull<T>,
     mask: u32,
-    /// Where we are: the next entry to put or to take. Counts wrap.
+    /// Index of our next entry. Counts wrap.
     own: u32,
-    /// Where the kernel was when we last looked.
+    /// Index of the kernel when it was last read.
     other: u32,
 }
 
-// SAFETY: the mapping belongs to the ring alone, whichever thread that is in.
+// SAFETY: the mapping belongs to the ring alone, on any thread.
 unsafe impl<T: Send> Send for Ring<T> {}
 
 impl<T: Copy> Ring<T> {
@@ -275,7 +275,8 @@ impl<T: Copy> Ring<T> {
     }
 
     fn producer(&self) -> &AtomicU32 {
-        // SAFETY: within the mapping and aligned by the kernel; lives as long as `self`; both sides use it atomically.
+        // SAFETY: within the mapping and aligned by the kernel; lives as long as `self`; both sides access it
+        // atomically.
         unsafe { self.producer.as_ref() }
     }
 
@@ -284,20 +285,20 @@ impl<T: Copy> Ring<T> {
         unsafe { self.consumer.as_ref() }
     }
 
-    /// Places for entries that we may put.
+    /// Number of entries that may be produced.
     #[inline]
     fn room(&mut self) -> u32 {
         self.other = self.consumer().load(Ordering::Acquire);
         self.mask + 1 - self.own.wrapping_sub(self.other)
     }
 
-    /// Entries that we put and the kernel has not taken.
+    /// Number of produced entries that the kernel has not consumed.
     #[inline]
     fn ahead(&self) -> u32 {
         self.own.wrapping_sub(self.consumer().load(Ordering::Acquire))
     }
 
-    /// Puts an entry where there is room.
+    /// Writes an entry; there must be room.
     #[inline]
     fn put(&mut self, entry: T) {
         debug_assert!(self.own.wrapping_sub(self.other) <= self.mask);
@@ -306,13 +307,13 @@ impl<T: Copy> Ring<T> {
         self.own = self.own.wrapping_add(1);
     }
 
-    /// Shows the kernel what we put.
+    /// Publishes produced entries to the kernel.
     #[inline]
     fn publish(&self) {
         self.producer().store(self.own, Ordering::Release);
     }
 
-    /// The next entry that the kernel put.
+    /// Returns the next entry produced by the kernel.
     #[inline]
     fn take(&mut self) -> Option<T> {
         if self.own == self.other {
@@ -328,16 +329,16 @@ impl<T: Copy> Ring<T> {
         Some(entry)
     }
 
-    /// Shows the kernel what we took.
+    /// Releases consumed entries to the kernel.
     #[inline]
     fn give_back(&self) {
         self.consumer().store(self.own, Ordering::Release);
     }
 
-    /// `XDP_RING_NEED_WAKEUP`: nobody looks at the ring until there is a system call.
+    /// `XDP_RING_NEED_WAKEUP`: the kernel does not poll the ring and needs a system call.
     #[inline]
     fn wants_wake_up(&self) -> bool {
-        // What we published must be seen before we look: the kernel asks first and looks then.
+        // Orders the publication before the read of the flag: the kernel sets the flag first and then reads the ring.
         fence(Ordering::SeqCst);
         // SAFETY: as above.
         unsafe { self.flags.as_ref() }.load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
@@ -346,7 +347,7 @@ impl<T: Copy> Ring<T> {
 
 impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `map` made, which nothing borrows any more.
+        // SAFETY: the mapping that `map` made, no longer borrowed.
         unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapping_bytes) };
     }
 }

@@ -1,9 +1,9 @@
-//! The forwarder without clock and sockets: ports, the bridge or router, and time as an argument.
+//! The forwarder without clock and sockets: ports, and a bridge or router. Time is an argument.
 //!
-//! Frames come with the time at which they arrived. Every step that follows, the end of an emulated link, a decision of
-//! a scheme, the end of a transmission, has a time of its own that follows from the times before it, not from when the
-//! host got round to it: a host that is late sends late, but decides as if it had been in time. The same frames at the
-//! same times give the same result, whoever the host is.
+//! Frames carry their arrival times. The time of every later step follows from earlier times, not from when the host
+//! executes it. Such steps are the end of an emulated link, a decision of a scheme, and the end of a transmission. A
+//! late host sends late, but decides as if it had been in time. The same frames at the same times give the same result
+//! on any host.
 
 use super::bridge::{Bridge, Target};
 use super::config::{ForwardConfig, Port};
@@ -20,17 +20,17 @@ use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::TrafficClass;
 use serde_json::{Map, Value as Json, json};
 
-/// Frames begin where a line of the cache does.
+/// Aligns frames to cache lines.
 const LINE_BYTES: usize = 64;
-/// A host that is later than this sends port by port.
+/// Lateness beyond which the host sends port by port.
 const FAR_BEHIND: Time = Time::from_millis(1);
 
-/// A port that sends what it has due, as long as no other port has something that was due before.
+/// A port that sends its due packets until another port has an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
-    /// The port.
+    /// Index of the port.
     pub port: usize,
-    /// It sends what is due by then.
+    /// Time up to which its packets are due.
     pub until: Time,
 }
 
@@ -42,7 +42,7 @@ struct PortState {
     egress: EgressLink,
 }
 
-/// What decides where frames go.
+/// Forwarding decision for frames.
 #[derive(Debug)]
 enum Paths {
     Bridge(Bridge),
@@ -62,7 +62,7 @@ impl Paths {
     }
 }
 
-/// All ports and the frames in between.
+/// All ports and the frames between them.
 #[derive(Debug)]
 pub struct Core {
     ports: Vec<PortState>,
@@ -71,13 +71,13 @@ pub struct Core {
     classes: Vec<ClassRule>,
     user_names: Vec<String>,
     pool: FramePool,
-    /// Time of the last step.
+    /// Time of the latest step.
     now: Time,
     since: Time,
 }
 
 impl Core {
-    /// Idle ports at time zero, with memory of their own.
+    /// Creates idle ports at time zero, with separate memory.
     #[must_use]
     pub fn new(config: &ForwardConfig) -> Self {
         let forward = &config.forward;
@@ -85,7 +85,7 @@ impl Core {
         Self::with_layout(config, Layout { frames: forward.frames, for_kernel: 0, chunk_bytes, headroom: 0 })
     }
 
-    /// Idle ports at time zero, with memory as a kind of socket needs it.
+    /// Creates idle ports at time zero, with memory as required by the socket type.
     #[must_use]
     pub fn with_layout(config: &ForwardConfig, layout: Layout) -> Self {
         let meters = config.meters();
@@ -113,29 +113,29 @@ impl Core {
         }
     }
 
-    /// How many ports there are.
+    /// Number of ports.
     #[must_use]
     pub fn ports(&self) -> usize {
         self.ports.len()
     }
 
-    /// The shortest delay of an emulated link to a port: as long a frame that has arrived has nothing to do.
+    /// Shortest delay of an emulated link to a port: no arrived frame has an earlier event.
     #[must_use]
     pub fn shortest_line(&self) -> Time {
         self.ports.iter().map(|port| port.ingress.delay()).min().unwrap_or(Time::ZERO)
     }
 
-    /// What port `port` received.
+    /// Receive counters of `port`.
     pub fn received(&mut self, port: usize) -> &mut IngressStats {
         &mut self.ports[port].received
     }
 
-    /// What port `port` sent.
+    /// Send counters of `port`.
     pub fn sent(&mut self, port: usize) -> &mut EgressStats {
         &mut self.ports[port].egress.stats
     }
 
-    /// Takes a frame, given in two parts, that arrived at `port` at `at`; times at one port do not decrease.
+    /// Accepts a frame, given in two parts, that arrived at `port` at time `at`. Times at one port must not decrease.
     #[inline]
     pub fn arrive(&mut self, port: usize, head: &[u8], tail: &[u8], at: Time) {
         let state = &mut self.ports[port];
@@ -146,14 +146,14 @@ impl Core {
         self.arrive_in_place(port, id, at);
     }
 
-    /// Takes a frame of the pool that arrived at `port` at `at`.
+    /// Accepts a frame of the pool that arrived at `port` at time `at`.
     #[inline]
     pub fn arrive_in_place(&mut self, port: usize, id: FrameId, at: Time) {
         let state = &mut self.ports[port];
         let bytes = self.pool.frame(id);
         let frame = Frame::parse(bytes);
         let user = self.users.of(frame.source);
-        // Users that the configuration names cannot send any, whatever their DSCP.
+        // Control traffic of configured users is not trusted, whatever its DSCP.
         let is_control = frame.is_control && user as usize + 1 == self.classes.len();
         let is_expedited = match self.classes[user as usize] {
             ClassRule::BestEffort => false,
@@ -164,7 +164,7 @@ impl Core {
             label: 0.0,
             enqueued_at: at,
             frame: id,
-            // Schemes with a record for each flow have at most 65 536 of them, whatever hosts make up.
+            // Limits per-flow schemes to 65 536 records, against hosts that invent flows.
             flow: frame.flow(bytes) & 0xffff,
             user,
             bytes: frame.bytes,
@@ -180,12 +180,12 @@ impl Core {
         }
     }
 
-    /// Makes all steps up to `now`, in the order of time.
+    /// Executes all steps up to `now`, in order of time.
     pub fn run_until(&mut self, now: Time) {
         while let Some((at, port)) = self.next_arrival()
             && at <= now
         {
-            // A frame that was read late comes out of its link at the latest step that was made.
+            // A frame that was read late leaves its link no earlier than the latest executed step.
             self.now = self.now.max(at);
             self.forward(port);
         }
@@ -195,17 +195,17 @@ impl Core {
         }
     }
 
-    /// The time of the next step or of the next packet that is due, [`Time::NEVER`] if there is none.
+    /// Time of the next step or due packet; [`Time::NEVER`] if there is none.
     #[must_use]
     pub fn next(&self) -> Time {
         let due = self.ports.iter().map(|port| port.egress.next_due()).min().unwrap_or(Time::NEVER);
         self.next_arrival().map_or(due, |(at, _)| at.min(due))
     }
 
-    /// The next burst of packets that are due by `now`; none if nothing is.
+    /// The next burst of packets due by `now`, if any.
     ///
-    /// Packets leave in the order in which they are due, whatever their ports: behind two ports may be one queue, which
-    /// would favour whoever always comes first. A host that is far behind sends port by port, in larger batches.
+    /// Packets of all ports leave in the order of their due times. Two ports may share a queue downstream, which would
+    /// favour the port that is always served first. A host that is far behind sends port by port, in larger batches.
     #[must_use]
     #[inline]
     pub fn next_burst(&self, now: Time) -> Option<Burst> {
@@ -222,38 +222,38 @@ impl Core {
         (due <= now).then_some(Burst { port, until })
     }
 
-    /// The next packet that port `port` has to send by `now`, and when it was due.
+    /// The next packet of `port` due by `now`, with its due time.
     #[inline]
     pub fn take_due(&mut self, port: usize, now: Time) -> Option<(Time, FrameId)> {
         let (due, packet) = self.ports[port].egress.take_due(now, &mut self.pool)?;
         Some((due, packet.frame))
     }
 
-    /// The frame of a packet that is due.
+    /// Frame of a due packet.
     #[must_use]
     #[inline]
     pub fn frame(&self, id: FrameId) -> &[u8] {
         self.pool.frame(id)
     }
 
-    /// The frames.
+    /// Frames of the burst.
     pub fn pool(&mut self) -> &mut FramePool {
         &mut self.pool
     }
 
-    /// The frame was sent.
+    /// Marks the frame as sent.
     #[inline]
     pub fn release(&mut self, id: FrameId) {
         self.pool.release(id);
     }
 
-    /// Frames that it holds.
+    /// Number of frames held.
     #[must_use]
     pub fn held(&self) -> usize {
         self.pool.used()
     }
 
-    /// What was counted since the last report; counting starts again.
+    /// Returns the counters since the last report and resets them.
     pub fn report(&mut self) -> Json {
         let now = self.now;
         let ports: Vec<Json> = self.ports.iter().map(|port| port.report(&self.user_names, now)).collect();
@@ -266,7 +266,7 @@ impl Core {
         report
     }
 
-    /// When the next packet comes out of the link to a port, and of which.
+    /// Time and port of the next packet that leaves an incoming link.
     #[inline]
     fn next_arrival(&self) -> Option<(Time, usize)> {
         let (mut first, mut port) = (Time::NEVER, 0);
@@ -279,7 +279,7 @@ impl Core {
         (first < Time::NEVER).then_some((first, port))
     }
 
-    /// Passes the packet at the end of the link to `port` on.
+    /// Forwards the packet that leaves the incoming link of `port`.
     #[inline]
     fn forward(&mut self, port: usize) {
         let Some(packet) = self.ports[port].ingress.take() else { return };
@@ -325,7 +325,7 @@ impl Core {
         }
     }
 
-    /// Tells the sender of a packet that is dropped why.
+    /// Sends an ICMP error about a dropped packet to its sender, if one is due.
     #[cold]
     fn tell(&mut self, packet: NodePacket, from: usize, reason: Reason) {
         let Paths::Router(router) = &mut self.paths else { return };

@@ -1,4 +1,4 @@
-//! The forwarder by hand: frames at given times, and when they come out.
+//! Tests of the forwarder without sockets: frames at given times, and the times at which they leave.
 
 use super::*;
 use etherparse::PacketBuilder;
@@ -17,8 +17,8 @@ fn core(json: Json) -> Core {
     Core::new(&ForwardConfig::read(&json).unwrap())
 }
 
-/// Runs until nothing is left, and says when each frame left port `port`, in microseconds, with the last byte of its
-/// source address.
+/// Runs until the forwarder is empty. Returns the time in microseconds at which each frame left `port`, with the last
+/// byte of its source address.
 fn departures(core: &mut Core, port: usize) -> Vec<(u64, u8)> {
     let mut departures = Vec::new();
     while core.next() < Time::NEVER {
@@ -71,11 +71,11 @@ fn a_host_that_is_late_changes_nothing_but_when_it_sends() {
         let report = core.report();
         (all, report["ports"][1]["egress"]["drops"].clone(), core.held())
     };
-    // 17 Mbit/s of which user 1 sends two thirds, into 10 Mbit/s.
+    // 17 Mbit/s, two thirds of it from user 1, into 10 Mbit/s.
     let exact = run(Time::from_micros(10));
     assert_eq!(exact.2, 0);
     assert!(exact.1[0]["packets"].as_u64().unwrap() > 500, "{}", exact.1);
-    // Less than the delay of the first link late: the decisions are the same.
+    // Late by less than the delay of the first link: the decisions are the same.
     assert_eq!(run(Time::from_micros(990)), exact);
 }
 
@@ -98,12 +98,12 @@ fn every_packet_is_accounted_for() {
     }
     core.run_until(Time::from_millis(2));
     let report = core.report();
-    // One is sent and five wait at 20 Mbit/s (0.6 ms each), of which three have arrived at 0.6, 1.2, 1.8 ms at the
-    // port, which sends the first from 0.6 to 1.8 ms, then the second.
+    // At 20 Mbit/s (0.6 ms per packet) one is sent and five wait. Three of them reach the port at 0.6, 1.2 and 1.8 ms.
+    // The port sends the first from 0.6 to 1.8 ms, then the second.
     let (ingress, egress) = (&report["ports"][0]["ingress"], &report["ports"][1]["egress"]);
     assert_eq!((&ingress["received"]["packets"], &ingress["line_drops"]), (&json!(20), &json!(14)));
     assert_eq!(egress["accounting"], json!({"arrived": 3, "departed": 2, "dropped": 0, "queued": 1}));
-    // The queue held one packet from 1.2 ms on.
+    // The queue holds one packet from 1.2 ms on.
     let mean = egress["queue"]["mean_packets"].as_f64().unwrap();
     assert!((mean - 0.8 / 2.0).abs() < 1e-9, "{mean}");
     assert_eq!(departures(&mut core, 1).len(), 6);
@@ -143,8 +143,8 @@ fn a_frame_for_an_unknown_host_goes_to_all_others_and_a_full_pool_drops() {
     assert_eq!(core.report()["ports"][0]["ingress"]["no_frame"], 8);
 }
 
-/// Fills a port of 1 Mbit/s with 50 packets of a user and sends 20 small packets after them. Returns how many of the 20
-/// left, and the counters of control traffic.
+/// Fills a port of 1 Mbit/s with 50 packets of a user, then sends 20 small packets. Returns how many of the 20 left,
+/// and the counters of control traffic.
 fn left_of(small: &[u8], users: &Json, queue: &str) -> (usize, [Json; 2]) {
     let mut core = core(json!({"users": users, "ports": [
         {"interface": "a"},
@@ -193,7 +193,7 @@ fn control_traffic_goes_ahead_of_a_full_queue_up_to_its_rate() {
     arp[12..14].copy_from_slice(&[8, 6]);
     for queue in ["droptail", "abc", "csfq"] {
         for small in [with_dscp(2, 48), with_dscp(2, 56), neighbour_solicitation(255), arp.clone()] {
-            // The burst is what comes in a second, 1000 bytes: ten packets of 100.
+            // The burst is one second's worth, 1000 bytes: ten packets of 100.
             let (left, counts) = left_of(&small, &user, queue);
             assert!(left >= 10, "{queue}: {left}");
             assert_eq!(counts, [10, 10].map(Json::from), "{queue}");
@@ -206,7 +206,7 @@ fn what_is_no_control_traffic_finds_the_queue_full() {
     let user = json!([{"prefix": "10.0.0.1"}]);
     let mut icmp_of_cs6 = with_dscp(2, 48);
     icmp_of_cs6[23] = 1;
-    // The last is CS6 of a user that the configuration names.
+    // The last is CS6 of a configured user.
     for small in [with_dscp(2, 0), with_dscp(2, 46), icmp_of_cs6, neighbour_solicitation(254), with_dscp(1, 48)] {
         assert_eq!(left_of(&small, &user, "droptail"), (0, [0, 0].map(Json::from)));
     }
@@ -231,13 +231,13 @@ fn what_a_router_sends_itself_is_control_traffic_unless_it_is_icmp() {
     core.run_until(Time::ZERO);
     let report = core.report();
     let of = |port: usize| ["control", "control_excess"].map(|key| report["ports"][port]["egress"][key].clone());
-    // It asks for two neighbours, and says that a TTL ended.
+    // Expects two ARP requests and an ICMP time-exceeded message.
     assert_eq!(report["ports"][0]["ingress"]["router"]["icmp"], 1);
     assert_eq!((of(0), of(1)), ([0, 0].map(Json::from), [2, 0].map(Json::from)));
 }
 
-/// Offers a port with this queue 50 packets at once, which can be marked or not. Returns how many left with a mark, and
-/// what was counted at the port.
+/// Sends 50 packets at once, ECN-capable or not, to a port with this queue. Returns how many left with a mark, and the
+/// counters of the port.
 fn marks(queue: &Json, is_capable: bool) -> (u64, Json) {
     let mut core = core(json!({"ports": [
         {"interface": "a"},
@@ -285,16 +285,17 @@ fn abc_marks_in_place_of_drops_where_asked_to_and_where_packets_can_be_marked() 
         let (marked, port) = marks(&abc(ecn), is_capable);
         (marked, port["accounting"]["departed"].as_u64().unwrap(), port["drops"][0]["packets"].as_u64().unwrap())
     };
-    // One user at one instant: the activity of its n-th packet is log2(n) above that of the first, by at least 0.875
-    // above the mean of those before it from the second on, so that T_drop is Q_min = 6. The n-th finds n - 2 waiting:
-    // 8 to 37 are marked, those after a queue of 20 + 16 are dropped.
+    // For one user at one instant, the activity of the n-th packet is log2(n) above that of the first. From the second
+    // packet on this exceeds the mean of earlier ones by at least 0.875, so that T_drop is Q_min = 6. The n-th packet
+    // finds n - 2 waiting: packets 8 to 37 are marked, those after a queue of 20 + 16 are dropped.
     assert_eq!(counts(true, true), (30, 37, 13));
     for (ecn, is_capable) in [(false, true), (true, false), (false, false)] {
         assert_eq!(counts(ecn, is_capable), (0, 7, 43), "{ecn} {is_capable}");
     }
 }
 
-/// Ports and sources of what is sent at `now`, of frames that came in at two wires in turn, at 0, 10, 20 and 30 us.
+/// Ports and sources of the packets due at `now`, for frames that arrived alternately on two wires at 0, 10, 20 and 30
+/// us.
 fn order_at(now: Time) -> Vec<(usize, u8)> {
     let mut core = core(json!({"ports": [
         {"interface": "a", "peer": "x"}, {"interface": "b", "peer": "y"},

@@ -1,4 +1,4 @@
-//! The forwarder over capture files: time comes from the packets, so that a run is the same every time.
+//! The forwarder on capture files: time comes from the packets, so that runs are reproducible.
 
 use super::config::ForwardConfig;
 use super::core::Core;
@@ -9,28 +9,28 @@ use serde_json::Value as Json;
 use std::io::{Read, Write};
 use std::time::Duration;
 
-/// What is wrong with captures.
+/// Errors of captures.
 #[derive(Debug, thiserror::Error)]
 pub enum OfflineError {
-    /// A file is no capture, or ends within a packet.
+    /// Not a capture file, or it ends within a packet.
     #[error(transparent)]
     Capture(#[from] PcapError),
-    /// It has no Ethernet frames.
+    /// The link type is not Ethernet.
     #[error("the capture is of link type {0:?}, it must be of ETHERNET")]
     LinkType(DataLink),
-    /// A packet is before the one before it.
+    /// A packet is older than the previous one.
     #[error("packet {0} is earlier than the one before it")]
     Order(u64),
 }
 
-/// Forwards the frames of `input`, all of which come in at port `from`, and writes what leaves port `to` with the times
-/// when it is due, in nanoseconds of the capture's clock. Returns what was counted.
+/// Forwards the frames of `input`, which arrive at port `from`. Writes the frames that leave port `to`, with their due
+/// times in nanoseconds of the capture's clock. Returns the counters.
 ///
 /// # Errors
 /// See [`OfflineError`].
 ///
 /// # Panics
-/// If `from` or `to` is no port of the configuration.
+/// If `from` or `to` is not a port of the configuration.
 pub fn forward(
     config: &ForwardConfig,
     (from, to): (usize, usize),
@@ -49,11 +49,11 @@ pub fn forward(
     while let Some(packet) = reader.next_packet() {
         let packet = packet?;
         number += 1;
-        // The forwarder's time begins with the second in which the capture begins.
+        // Time zero of the forwarder is the second in which the capture starts.
         let origin = *origin.get_or_insert(Duration::from_secs(packet.timestamp.as_secs()));
         let at = packet.timestamp.checked_sub(origin).map(time).filter(|at| *at >= now);
         let at = at.ok_or(OfflineError::Order(number))?;
-        // Everything before this instant; what happens at it, happens to this packet too.
+        // Executes everything before this instant; events at this instant also see this packet.
         advance(&mut core, Time(at.0.saturating_sub(1)), to, origin, &mut writer)?;
         now = at;
         if packet.orig_len as usize > packet.data.len() || packet.data.len() > config.forward.frame_size.0 as usize {

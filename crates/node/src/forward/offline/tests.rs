@@ -1,4 +1,4 @@
-//! The golden vectors of schemes as captures: the forwarder drops and delays what the reference does.
+//! Golden vectors of schemes as captures: the forwarder must drop and delay the same packets as the reference.
 
 use super::*;
 use etherparse::PacketBuilder;
@@ -10,14 +10,14 @@ use fairlane_schemes::registry::schemes::Scheme;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// Schemes that do otherwise for good reasons: they hash numbers of flows, which here are hashes of addresses
-/// themselves, or change something when the link falls idle, which the vectors never tell them and the forwarder does.
+/// Schemes with known differences. Some hash flow numbers, which here are hashes of addresses. Others change state when
+/// the link becomes idle, which the vectors do not contain but the forwarder does.
 const DIFFERING: [&str; 16] = [
     "afpft", "red", "blue", "sfb", "red_pd", "cobalt", "codel_af", "black", "afc", "stfq", "fq_codel", "fq_pie", "afq",
     "sp_pifo", "packs", "rifo",
 ];
 
-/// What a vector says: arrivals, and when packets depart, in picoseconds.
+/// Content of a vector: arrivals, and departure times in picoseconds.
 struct Vector {
     arrivals: Vec<Arrival>,
     departures: BTreeMap<u64, u64>,
@@ -57,7 +57,7 @@ impl Vector {
         Self { arrivals, departures }
     }
 
-    /// The arrivals as a capture. The packet's number is the beginning of its payload, the user's that of its port.
+    /// Arrivals as a capture. The payload starts with the packet's number; the user's number is in the port.
     fn capture(&self) -> Vec<u8> {
         let header = PcapHeader { ts_resolution: TsResolution::NanoSecond, ..PcapHeader::default() };
         let mut writer = PcapWriter::with_header(Vec::new(), header).unwrap();
@@ -89,7 +89,7 @@ fn config(scheme: Scheme) -> ForwardConfig {
     let users: Vec<_> =
         (0..12).map(|user| json!({"prefix": format!("10.0.0.{user}"), "traffic_class": "dscp"})).collect();
     let egress = json!({"rate": "10 Mbit/s", "queue": queue, "marker": marker});
-    // The number of the port names its stream of random numbers: that of the vectors is 0.
+    // The port number selects the random stream: the vectors use 0.
     let ports = json!([{"interface": "out", "egress": egress}, {"interface": "in"}]);
     ForwardConfig::read(&json!({"users": users, "ports": ports})).unwrap()
 }
@@ -115,7 +115,7 @@ fn golden_vectors_come_out_of_the_forwarder() {
         let found = replay(scheme, &vector);
         let is_same = found.len() == vector.departures.len()
             && vector.departures.iter().all(|(packet, start_ps)| {
-                // A departure of the vector is the start of a transmission, 0.8 us a byte; a capture has whole
+                // A departure in a vector is the start of a transmission, at 0.8 us per byte; captures have whole
                 // nanoseconds.
                 let due_ns = start_ps / 1000 + vector.arrivals[*packet as usize].bytes as u64 * 800;
                 found.get(packet).is_some_and(|found| found.abs_diff(due_ns) <= 2)
@@ -146,7 +146,7 @@ fn a_capture_that_is_none_is_an_error() {
     let mut capture = Vector::read("droptail").capture();
     capture.truncate(capture.len() - 1);
     assert!(!problem(&capture).is_empty());
-    // The second packet's time before the first's.
+    // The time of the second packet precedes that of the first.
     let mut capture = Vector::read("droptail").capture();
     capture[24..28].copy_from_slice(&9u32.to_le_bytes());
     capture[24..28].reverse();
