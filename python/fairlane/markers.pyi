@@ -12,9 +12,9 @@ def abc(*, memory: str | None = ..., meter: Literal['normal', 'fair'] | None = .
     """The marker of Activity-based congestion management.
 
     Args:
-        memory: Memory of the rate measurement; the same for all meters of a domain. Default: "3 s".
+        memory: Time constant of the rate measurement; the same for all meters of a domain. Default: "3 s".
         meter: Normal or fair meter. Default: "normal".
-        accounting_be: Accounting factor of BE: its packets count this many times their length. Default: 1.0.
+        accounting_be: Accounting factor of BE: its packets count this multiple of their length. Default: 1.0.
         accounting_ef: Accounting factor of EF: a surcharge on low delay. Default: 3.0.
     """
 
@@ -23,9 +23,9 @@ def abc2016(*, meter: Literal['token', 'rate'] | None = ..., inertia: str | None
     """The marker of Activity-based congestion management, first design.
 
     Args:
-        meter: How activity is measured. Default: "token".
-        inertia: Inertia: time scale of the measurement, the same for all meters of a domain. Default: "3 s".
-        burst_allowance: Bytes after silence that do not count. Default: "0 B".
+        meter: Measurement of activity. Default: "token".
+        inertia: Inertia: time constant of the measurement, the same for all meters of a domain. Default: "3 s".
+        burst_allowance: Bytes after a silence that do not count. Default: "0 B".
     """
 
 def csfq(*, rate_constant: str | None = ..., share_per: Literal['flow', 'user'] | None = ...) -> dict[str, Any]:
@@ -33,8 +33,8 @@ def csfq(*, rate_constant: str | None = ..., share_per: Literal['flow', 'user'] 
 
     Args:
         rate_constant: Time constant of the rate estimate. Default: "100 ms".
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. The papers
-            speak of flows; the throughput ratios of abc2018 Fig. 15(b) are possible for users only. Default: "user".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). The papers speak of
+            flows; the throughput ratios of abc2018 Fig. 15(b) are possible for users only. Default: "user".
     """
 
 def hcsfq(*, rate_constant: str | None = ...) -> dict[str, Any]:
@@ -50,14 +50,13 @@ def ppv(*, place: Literal['random', 'token_buckets'] | None = ..., share_per: Li
     """The marker of Per-packet value.
 
     Args:
-        place: How a packet's place in the rate is found. Default: "random".
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "user".
+        place: Determines a packet's position within the rate. Default: "random".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "user".
         rate_constant: Time constant of the rate estimate of the random marker. Default: "100 ms".
         lowest_rate: Rate of the lowest bucket. Default: "10 kbit/s".
-        buckets_per_decade: Buckets for a factor of ten in rate. Default: 30.0.
+        buckets_per_decade: Buckets per decade of rate. Default: 30.0.
         buckets: Number of buckets. Default: 150.
-        bucket_depth: Depth of a bucket: its rate for this time, but at least one full packet. Default: "100 ms".
+        bucket_depth: Depth of a bucket as a time at its rate, but at least one full packet. Default: "100 ms".
         full_packet: Length of a full packet, the least depth of a bucket. Default: "1500 B".
     """
 
@@ -67,14 +66,13 @@ def pvpie(*, place: Literal['random', 'token_buckets'] | None = ..., share_per: 
     """The marker of Per-packet value with PIE.
 
     Args:
-        place: How a packet's place in the rate is found. Default: "random".
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "user".
+        place: Determines a packet's position within the rate. Default: "random".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "user".
         rate_constant: Time constant of the rate estimate of the random marker. Default: "100 ms".
         lowest_rate: Rate of the lowest bucket. Default: "10 kbit/s".
-        buckets_per_decade: Buckets for a factor of ten in rate. Default: 30.0.
+        buckets_per_decade: Buckets per decade of rate. Default: 30.0.
         buckets: Number of buckets. Default: 150.
-        bucket_depth: Depth of a bucket: its rate for this time, but at least one full packet. Default: "100 ms".
+        bucket_depth: Depth of a bucket as a time at its rate, but at least one full packet. Default: "100 ms".
         full_packet: Length of a full packet, the least depth of a bucket. Default: "1500 B".
     """
 
@@ -85,9 +83,8 @@ def rfq(*, rate_constant: str | None = ..., share_per: Literal['flow', 'user'] |
 
     Args:
         rate_constant: Time constant of the rate estimate. Default: "100 ms".
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "user".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "user".
         lowest_rate: Upper bound of the lowest colour. Default: "10 kbit/s".
-        colours_per_octave: How many colours double the rate. Default: 4.0.
+        colours_per_octave: Number of colours per doubling of the rate. Default: 4.0.
         colours: Number of colours; the highest has no upper bound. Default: 45.
     """

@@ -18,17 +18,17 @@ def abc(*, q_min: str | None = ..., q_base: str | None = ..., gamma: str | None 
     """Activity-based congestion management.
 
     Args:
-        q_min: No packet is dropped while the queue is shorter. Default: "12 packets".
-        q_base: Threshold of a packet of average activity. Default: "20 packets".
-        gamma: By how much one unit of activity above the average shortens the queue. Default: "16 packets".
-        averager_memory: Memory of the average activity; to be smaller than that of the meters. Default: "0.3 s".
-        delay_estimate: Where the queueing delay comes from when the thresholds are times. Default: "link_rate".
-        ecn: Whether packets that can be marked are marked in place of dropped, below Q_base + gamma.
-        average_over: What the average activity is a mean of: without it packets.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        q_min: Queue below which no packet is dropped. Default: "12 packets".
+        q_base: Drop threshold of a packet of average activity. Default: "20 packets".
+        gamma: Decrease of the drop threshold per unit of activity above the average. Default: "16 packets".
+        averager_memory: Time constant of the average activity; it should be shorter than that of the meters. Default:
+            "0.3 s".
+        delay_estimate: Source of the queueing delay when the thresholds are times. Default: "link_rate".
+        ecn: Mark ECN-capable packets instead of dropping them, below Q_base + gamma.
+        average_over: Weighting of the average activity; default: by packets.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -41,21 +41,20 @@ def abc2016(*, gamma: float | None = ..., average_weight: float | None = ...,
     """Activity-based congestion management, first design.
 
     Args:
-        gamma: How strongly activity bends the probability; 0: not at all. Default: 3.0.
-        average_weight: Weight of the old average when a packet comes. Default: 0.996.
-        base: Where the base probability comes from. Default: "linear".
-        min_th: Below, nothing is dropped. Default: "6 packets".
-        max_th: Where the first line ends. Default: "18 packets".
-        full_th: Where the second line ends; `base = "linear"` only. Default: "24 packets".
+        gamma: Influence of activity on the drop probability; 0: none. Default: 3.0.
+        average_weight: Weight of the old average when a packet arrives. Default: 0.996.
+        base: Source of the base probability. Default: "linear".
+        min_th: Queue below which nothing is dropped. Default: "6 packets".
+        max_th: Queue at the end of the first line. Default: "18 packets".
+        full_th: Queue at the end of the second line; `base = "linear"` only. Default: "24 packets".
         max_p: Probability at `max_th`. Default: 0.1.
-        queue_weight: Weight of the present queue in the average of RED. Default: 0.002.
-        target: Queueing delay that PIE holds; `base = "pie"` only. Default: "15 ms".
-        mean_packet: Mean length of a packet, for the average of RED over idle times and the least backlog of PIE.
-            Default: "1500 B".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        queue_weight: Weight of the present queue in RED's average. Default: 0.002.
+        target: Target delay of PIE; `base = "pie"` only. Default: "15 ms".
+        mean_packet: Mean length of a packet, for RED's average over idle times and PIE's minimum backlog. Default:
+            "1500 B".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -69,27 +68,26 @@ def afc(*, window: Literal['sliding', 'jumping', 'period_end'] | None = ..., win
     """AFC, fairness by credit.
 
     Args:
-        window: How the share of a flow is measured. Default: "sliding".
+        window: Measurement of a flow's share. Default: "sliding".
         window_packets: Packets in the window, or in a period. Default: 1000.
-        cache: Flows that the cache holds. Default: 46.
+        cache: Maximum number of flows in the cache. Default: 46.
         bitmap_bits: Bits of the bitmap that counts flows. Default: 1024.
-        count_interval: Shortest time over which the bitmap counts. Default: "1 s".
-        max_credit: Credit or debt is at most what a flow collects in this time without, or with twice, its share.
+        count_interval: Minimum counting interval of the bitmap. Default: "1 s".
+        max_credit: Bound on credit and debt: what a flow collects in this time at zero, or at twice, its share.
             Default: "10 s".
-        repay: Whether a flow in debt is shut out even while its share is not above the fair one. Default: False.
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
-        min_th: No packet is dropped while the average queue is shorter. Absent: a sixth of the limit.
-        max_th: Where RED's probability reaches `max_p`. Absent: half of the limit.
-        max_p: RED's drop probability when the average is `max_th`. Default: 0.1.
+        repay: Keeps dropping a flow in debt even while its share is not above the fair one. Default: False.
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        min_th: Average queue below which no packet is dropped. Absent: a sixth of the limit.
+        max_th: Average queue at which RED's probability reaches `max_p`. Absent: half of the limit.
+        max_p: RED's drop probability at `max_th`. Default: 0.1.
         weight: Weight of a new sample in the average queue. Default: 0.002.
-        gentle: From `max_th` to twice `max_th` RED's probability grows to 1 instead of stepping there. Default: True.
-        wait: At least `1/p_b` packets between early drops of RED. Default: True.
+        gentle: Gentle mode: from `max_th` to twice `max_th` RED's probability grows to 1 instead of jumping. Default:
+            True.
+        wait: Wait mode: at least `1/p_b` packets between early drops of RED. Default: True.
         mean_packet: Mean length of a packet, for the average after idle times. Default: "1000 B".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -103,20 +101,18 @@ def afd(*, shadow_entries: int | None = ..., sampling_probability: float | None 
 
     Args:
         shadow_entries: Entries of the shadow buffer. Default: 500.
-        sampling_probability: Probability that an arrival is sampled. Default: 0.1.
-        replacement: Which entry a sample replaces. Default: "oldest".
-        by_bytes: Whether an entry weighs its packet's length over the MTU; otherwise 1. Default: True.
+        sampling_probability: Probability that an arriving packet is sampled. Default: 0.1.
+        replacement: Entry that a sample replaces. Default: "oldest".
+        by_bytes: Weights an entry by its packet's length over the MTU; otherwise each entry counts 1. Default: True.
         update_interval: Time between updates of the fair share. Default: "6.25 ms".
-        alpha: Gain on the previous queue. Default: 1.7.
-        beta: Gain on the present queue. Default: 1.8.
-        target: Queue at which the fair share rests. Absent: half of the limit.
-        min_fair: Least fair share, in full packets of the shadow buffer. Default: 1.0.
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        alpha: Gain on the previous queue length. Default: 1.7.
+        beta: Gain on the present queue length. Default: 1.8.
+        target: Target queue. Absent: half of the limit.
+        min_fair: Minimum fair share, in full packets of the shadow buffer. Default: 1.0.
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -127,15 +123,13 @@ def afpft(*, share_per: Literal['flow', 'user'] | None = ..., flow_rate: str | N
     """Approximate fairness through partial finish times.
 
     Args:
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
         flow_rate: Rate of virtual time. Shares do not depend on it. Default: "10 kbit/s".
-        correct_finish: Whether a dropped packet is taken back from its flow's finish. Default: True.
-        init_finish: Whether the first packet of a core flow sets finish. The pseudo-code does not. Default: False.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        correct_finish: Subtracts a dropped packet from its flow's finish tag. Default: True.
+        init_finish: Lets the first packet of a core flow set its finish tag. The pseudo-code does not. Default: False.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -146,18 +140,16 @@ def afq(*, share_per: Literal['flow', 'user'] | None = ..., queues: int | None =
     """Approximate fair queueing.
 
     Args:
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
         queues: Number of FIFO queues. Default: 32.
-        bytes_per_round: Bytes that a flow of weight 1 may send per round; absent: such that `nQ * BpR` is a third of
-            the limit.
-        bids: How bids are kept. Default: "sketch".
+        bytes_per_round: Bytes that a flow of weight 1 may send per round; absent: chosen such that `nQ * BpR` is a
+            third of the limit.
+        bids: Storage of bids. Default: "sketch".
         rows: Rows of the sketch. Default: 4.
         columns: Cells of a row. Default: 2048.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -169,18 +161,17 @@ def ahab(*, share_per: Literal['flow', 'user'] | None = ..., rows: int | None = 
     """Approximate hierarchical allocation of bandwidth, AHAB.
 
     Args:
-        share_per: What has a limit: each user with all its flows, or each flow. Default: "user".
+        share_per: Unit that is limited: `user` (with all its flows) or `flow`. Default: "user".
         rows: Rows of the sketch. Default: 3.
         columns: Cells of a row. Default: 2048.
-        user_memory: Memory of the rates of users. Default: "4 ms".
-        link_memory: Memory of the rates of the link. Default: "16 ms".
+        user_memory: Time constant of the users' rates. Default: "4 ms".
+        link_memory: Time constant of the link's rates. Default: "16 ms".
         epoch: Time between updates of the limit. Default: "1048576 ns".
-        step: Binary logarithm of the limit's highest bit over the distance of the other two limits. Default: 1.
-        least_limit: What a user may send at least. Default: "1 kbit/s".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        step: Distance of the two other candidate limits, as a power of 1/2 of the limit's highest bit. Default: 1.
+        least_limit: Minimum rate that every user may send. Default: "1 kbit/s".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -192,16 +183,14 @@ def aifo(*, share_per: Literal['flow', 'user'] | None = ...,
     """AIFO.
 
     Args:
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
-        rank: What packets are admitted by. Default: "start_tag".
-        window: Ranks that an arriving packet is compared with. Default: 20.
-        sample_period: One packet in so many enters the window. Default: 1.
-        headroom: Part of the limit up to which every packet is admitted. Default: 0.1.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        rank: Rank by which packets are admitted. Default: "start_tag".
+        window: Number of ranks that an arriving packet is compared with. Default: 20.
+        sample_period: Sampling period of the window: one packet of this number enters it. Default: 1.
+        headroom: Share of the limit up to which every packet is admitted. Default: 0.1.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -218,34 +207,35 @@ def ared(*, adaptation: Literal['floyd', 'feng'] | None = ..., min_th: str | Non
     """Adaptive RED.
 
     Args:
-        adaptation: How `max_p` adapts. Default: "floyd".
-        min_th: No packet is dropped early while the average queue is shorter; 0 together with `max_th`: automatic.
-            Default: "0 packets".
-        max_th: Where the probability reaches `max_p`. Default: "0 packets".
-        max_p: First drop probability when the average is `max_th`. Default: 0.02.
+        adaptation: Adaptation of `max_p`. Default: "floyd".
+        min_th: Average queue below which no packet is dropped early; 0 together with `max_th`: automatic. Default: "0
+            packets".
+        max_th: Average queue at which the drop probability reaches `max_p`. Default: "0 packets".
+        max_p: Initial drop probability at `max_th`. Default: 0.02.
         interval: Time between two changes of `max_p`. Default: "0.5 s".
         alpha: Largest increment of `max_p`. Default: 0.01.
         beta: Factor of a decrease of `max_p`. Default: 0.9.
-        top: `max_p` does not grow above. Default: 0.5.
-        bottom: `max_p` does not shrink below; 0: automatic, `min(0.01, 80000/C)`. Default: 0.0.
-        raise_: Variant `feng`: factor when the average comes above `max_th`. Default: 2.0.
-        lower: Variant `feng`: divisor when the average comes below `min_th`. Default: 3.0.
+        top: Maximum of `max_p`. Default: 0.5.
+        bottom: Minimum of `max_p`; 0: automatic, `min(0.01, 80000/C)`. Default: 0.0.
+        raise_: Variant `feng`: factor when the average rises above `max_th`. Default: 2.0.
+        lower: Variant `feng`: divisor when the average falls below `min_th`. Default: 3.0.
         weight: Weight of a new sample in the average queue, for `weight_rule = "given"`. Default: 0.002.
-        weight_rule: Where the weight comes from; other than `given` it follows the rate of the link. Default: "second".
-        gentle: From `max_th` to twice `max_th` the probability grows to 1 instead of stepping there. Default: True.
-        wait: At least `1/p_b` packets between early drops. Default: True.
-        size_scaling: How a packet's length counts in its probability. Default: "none".
+        weight_rule: Source of the weight of the average; all but `given` derive it from the rate of the link. Default:
+            "second".
+        gentle: Gentle mode: from `max_th` to twice `max_th` the drop probability grows to 1 instead of jumping.
+            Default: True.
+        wait: Wait mode: at least `1/p_b` packets between early drops. Default: True.
+        size_scaling: Effect of a packet's length on its drop probability. Default: "none".
         mean_packet: Mean length of a packet, for idle times, byte mode and automatic settings. Default: "500 B".
         target_delay: Automatic thresholds: `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`. Default: "5
             ms".
         link_delay: One-way delay of the link, for `weight_rule = "ten_rtt"`. Default: "20 ms".
-        forced_restarts: Whether a forced drop or a full queue restarts the count between early drops. Default: True.
+        forced_restarts: Resets the count between early drops after a forced drop or a full queue. Default: True.
         ecn: Mark ECN-capable packets instead of dropping them early. Default: False.
-        hard_drop: With ECN: still drop when the average is beyond the last line. Default: True.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        hard_drop: With ECN: still drop when the average is above the upper end of the drop curve. Default: True.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -260,26 +250,25 @@ def black(*, window: Literal['sliding', 'jumping', 'period_end'] | None = ..., w
     """BLACK.
 
     Args:
-        window: How the share of a flow is measured. Default: "sliding".
+        window: Measurement of a flow's share. Default: "sliding".
         window_samples: Samples in the window, or in a period. Default: 1000.
-        cache: Flows that the cache holds. Default: 46.
-        flow_count: Where the number of active flows comes from. Default: "bitmap".
+        cache: Maximum number of flows in the cache. Default: 46.
+        flow_count: Source of the number of active flows. Default: "bitmap".
         known_flows: Number of active flows, for `flow_count = "known"`. Default: 100.
         bitmap_bits: Bits of the bitmap. Default: 1024.
-        count_interval: Shortest time over which the bitmap counts. Default: "1 s".
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
-        min_th: No packet is dropped while the average queue is shorter. Absent: a sixth of the limit.
-        max_th: Where RED's probability reaches `max_p`. Absent: half of the limit.
-        max_p: RED's drop probability when the average is `max_th`. Default: 0.1.
+        count_interval: Minimum counting interval of the bitmap. Default: "1 s".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        min_th: Average queue below which no packet is dropped. Absent: a sixth of the limit.
+        max_th: Average queue at which RED's probability reaches `max_p`. Absent: half of the limit.
+        max_p: RED's drop probability at `max_th`. Default: 0.1.
         weight: Weight of a new sample in the average queue. Default: 0.002.
-        gentle: From `max_th` to twice `max_th` RED's probability grows to 1 instead of stepping there. Default: True.
-        wait: At least `1/p_b` packets between early drops of RED. Default: True.
+        gentle: Gentle mode: from `max_th` to twice `max_th` RED's probability grows to 1 instead of jumping. Default:
+            True.
+        wait: Wait mode: at least `1/p_b` packets between early drops of RED. Default: True.
         mean_packet: Mean length of a packet, for the average after idle times. Default: "1000 B".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -290,16 +279,14 @@ def blue(*, increment: float | None = ..., decrement: float | None = ..., freeze
     """BLUE.
 
     Args:
-        increment: How much an overflow adds to the probability. Default: 0.0025.
-        decrement: How much an idle link takes off. Default: 0.00025.
-        freeze: Least time between two changes. Default: "100 ms".
-        level: Waiting queue from which on arrivals count as overflow, in packets or bytes; absent: only a full queue
-            does.
+        increment: Increment of the drop probability at an overflow. Default: 0.0025.
+        decrement: Decrement of the drop probability when the link is idle. Default: 0.00025.
+        freeze: Minimum time between two changes (freeze time). Default: "100 ms".
+        level: Queue above which arrivals count as overflow, in packets or bytes; absent: only a full queue does.
         ecn: Mark ECN-capable packets instead of dropping them early. Default: False.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -311,19 +298,19 @@ def cake(*, isolation: Literal['flow', 'host', 'dual', 'triple'] | None = ..., s
     """Common applications kept enhanced, CAKE.
 
     Args:
-        isolation: Among whom the link is shared. Default: "triple".
+        isolation: Units among which the link is shared. Default: "triple".
         sets: Sets of queues. Default: 128.
         ways: Queues of a set. Default: 8.
-        quantum: Bytes that a queue may send per round, divided by the load of its host; absent: by the link's rate.
-        target: Delay that a queue may have permanently, at least. Default: "5 ms".
-        interval: For how long the delay may be above the target, at least. Default: "100 ms".
-        ecn: Whether packets of transports that understand it are marked in place of a drop. Default: True.
-        increment: What an overflow adds to BLUE's probability. Default: 0.00390625.
-        decrement: What an idle visit takes off BLUE's probability. Default: 0.000244140625.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        quantum: Bytes that a queue may send per round, divided by the load of its host; absent: derived from the link's
+            rate.
+        target: Target delay of the standing queue, at least. Default: "5 ms".
+        interval: Time for which the delay may exceed the target, at least. Default: "100 ms".
+        ecn: Mark ECN-capable packets instead of dropping them. Default: True.
+        increment: Increment of BLUE's probability at an overflow. Default: 0.00390625.
+        decrement: Decrement of BLUE's probability at a visit to an empty queue. Default: 0.000244140625.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -335,17 +322,15 @@ def care(*, occasions: int | None = ..., counted_occasions: int | None = ..., ca
     """CARE, capture-recapture.
 
     Args:
-        occasions: Captures held: they tell the rates of the flows. Default: 200.
-        counted_occasions: How many of the last captures tell the number of flows. Default: 50.
+        occasions: Number of captures held, from which the rates of flows are estimated. Default: 200.
+        counted_occasions: Number of most recent captures from which the number of flows is estimated. Default: 50.
         capture_probability: Probability that an arriving packet is captured. Default: 0.04.
         estimator: Estimator of the number of flows. Default: "jackknife_1".
-        gate: Nothing is dropped while the queue is shorter. Absent: a sixth of the limit, which is 50 of 300 packets.
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        gate: Queue below which nothing is dropped. Absent: a sixth of the limit, which is 50 of 300 packets.
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -358,22 +343,20 @@ def cebinae(*, round: str | None = ..., reconfiguration: float | None = ..., rou
     """Cebinae.
 
     Args:
-        round: Length of a round; if absent, the time of 50 full packets or of the full buffer, whichever is longer.
-        reconfiguration: Time between the end of a round and its rotation, as a part of the round. Default: 0.0625.
+        round: Length of a round; absent: the time to send 50 full packets or a full buffer, whichever is longer.
+        reconfiguration: Time between the end of a round and its rotation, as a fraction of the round. Default: 0.0625.
         rounds: Rounds between two decisions. Default: 1.
-        tax: Part of its rate that the top group loses. Default: 0.01.
-        port_margin: The port is saturated above this part of its rate less than the whole. Default: 0.01.
-        flow_margin: A flow is top above this part of the largest flow less than the whole. Default: 0.01.
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
+        tax: Fraction of its rate that the top group loses. Default: 0.01.
+        port_margin: The port counts as saturated above (1 - this fraction) of its rate. Default: 0.01.
+        flow_margin: A flow counts as top above (1 - this fraction) of the largest flow. Default: 0.01.
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
         cache_slots: Slots in each of the two stages of the table of flows. Default: 2048.
-        count_dropped: Whether a bucket counts arrivals that are dropped: then a group that keeps sending too much gets
+        count_dropped: Lets a bucket count dropped arrivals as well: a group that keeps sending too much then gets
             nothing. Default: True.
-        mark_delayed: Whether packets that are put off to the next round get a congestion mark. Default: False.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        mark_delayed: Mark packets that are postponed to the next round. Default: False.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -386,23 +369,22 @@ def choke(*, draws: int | None = ..., self_adjusting: bool | None = ..., regions
     """CHOKe.
 
     Args:
-        draws: Packets drawn for each arrival, unless the number adjusts itself. Default: 1.
-        self_adjusting: Whether the number of draws grows with the average queue. Default: False.
+        draws: Packets drawn for each arrival, unless `self_adjusting` sets the number. Default: 1.
+        self_adjusting: Lets the number of draws grow with the average queue. Default: False.
         regions: Regions between the thresholds, for `self_adjusting`. Default: 8.
         draws_beyond: Packets drawn above `max_th`, for `self_adjusting`. Default: 1.
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
-        min_th: No packet is dropped while the average queue is shorter. Absent: a sixth of the limit.
-        max_th: Where RED's probability reaches `max_p`. Absent: half of the limit.
-        max_p: RED's drop probability when the average is `max_th`. Default: 0.1.
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        min_th: Average queue below which no packet is dropped. Absent: a sixth of the limit.
+        max_th: Average queue at which RED's probability reaches `max_p`. Absent: half of the limit.
+        max_p: RED's drop probability at `max_th`. Default: 0.1.
         weight: Weight of a new sample in the average queue. Default: 0.002.
-        gentle: From `max_th` to twice `max_th` RED's probability grows to 1 instead of stepping there. Default: True.
-        wait: At least `1/p_b` packets between early drops of RED. Default: True.
+        gentle: Gentle mode: from `max_th` to twice `max_th` RED's probability grows to 1 instead of jumping. Default:
+            True.
+        wait: Wait mode: at least `1/p_b` packets between early drops of RED. Default: True.
         mean_packet: Mean length of a packet, for the average after idle times. Default: "1000 B".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -414,19 +396,17 @@ def cobalt(*, target: str | None = ..., interval: str | None = ..., ecn: bool | 
     """CoDel and BLUE alternate, COBALT.
 
     Args:
-        target: Delay that a queue may have permanently, and least time between two changes of p. Default: "5 ms".
-        interval: For how long the delay may be above the target. Default: "100 ms".
-        ecn: Whether packets of transports that understand it are marked in place of a drop of CoDel. Default: True.
-        increment: What an overflow adds to BLUE's probability. Default: 0.00390625.
-        decrement: What an idle link takes off BLUE's probability. Default: 0.000244140625.
-        blue_threshold: Delay from which on packets raise BLUE's probability, as overflows do; absent: only overflows
-            do.
-        spared_packets: Packets whose time on the link is never too long a delay. Default: 4.
-        keep_last: Whether a packet that leaves nothing behind is sent in any case. Default: True.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        target: Target delay of the standing queue, and minimum time between two changes of p. Default: "5 ms".
+        interval: Time for which the delay may exceed the target. Default: "100 ms".
+        ecn: Mark ECN-capable packets instead of dropping them by CoDel. Default: True.
+        increment: Increment of BLUE's probability at an overflow. Default: 0.00390625.
+        decrement: Decrement of BLUE's probability when the link is idle. Default: 0.000244140625.
+        blue_threshold: Delay above which packets raise BLUE's probability, as overflows do; absent: only overflows do.
+        spared_packets: Packets whose transmission time is never too long a delay. Default: 4.
+        keep_last: Always sends a packet that leaves an empty queue behind. Default: True.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -436,14 +416,13 @@ def codel(*, target: str | None = ..., interval: str | None = ..., ecn: bool | N
     """Controlled delay.
 
     Args:
-        target: Delay that a queue may have permanently. Default: "5 ms".
-        interval: For how long the delay may be above the target; a round-trip time that most flows do not exceed.
+        target: Target delay of the standing queue. Default: "5 ms".
+        interval: Time for which the delay may exceed the target; a round-trip time that most flows do not exceed.
             Default: "100 ms".
-        ecn: Whether packets of transports that understand it are marked in place of a drop. Default: False.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        ecn: Mark ECN-capable packets instead of dropping them. Default: False.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -455,20 +434,18 @@ def codel_af(*, share_per: Literal['flow', 'user'] | None = ..., buckets: int | 
     """CoDel with approximate fairness, CodelAF.
 
     Args:
-        share_per: What has a share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
         buckets: Flows in the table. Default: 1024.
-        target: Delay that an even share of the queue may have permanently. Default: "5 ms".
-        interval: For how long the delay may be above the target. Default: "100 ms".
-        ecn: Whether packets of transports that understand it are marked in place of a drop of CoDel. Default: True.
-        blue_threshold: Delay of an even share from which on BLUE's probability of the flow grows. Default: "400 ms".
-        increment: By how much it grows. Default: 0.00390625.
-        decrement: How much a visit without packets takes off. Default: 0.000244140625.
-        sparse_first: Whether packets of flows that have nothing queued go first: cheap nasty queueing. Default: False.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        target: Target delay of an even share of the queue. Default: "5 ms".
+        interval: Time for which the delay may exceed the target. Default: "100 ms".
+        ecn: Mark ECN-capable packets instead of dropping them by CoDel. Default: True.
+        blue_threshold: Delay of an even share above which BLUE's probability of the flow grows. Default: "400 ms".
+        increment: Increment of BLUE's probability. Default: 0.00390625.
+        decrement: Decrement of BLUE's probability at a visit to an empty queue. Default: 0.000244140625.
+        sparse_first: Serves packets of flows with nothing queued first (cheap nasty queueing). Default: False.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -482,16 +459,14 @@ def cp_aqm(*, allowance: str | None = ..., depth: str | None = ..., q_low: str |
     Args:
         allowance: Congestion allowance of a user of weight 1: rate at which its bucket fills. Default: "50 kbit/s".
         depth: Depth of a bucket. Default: "15000 B".
-        q_low: Packets pay nothing while the queue is shorter. Absent: half of the limit.
-        q_high: From this queue on packets pay the whole price. Absent: the limit.
+        q_low: Queue below which packets pay nothing. Absent: half of the limit.
+        q_high: Queue from which packets pay the full price. Absent: the limit.
         max_price: Price of a byte at `q_high`. Default: 1.0.
-        charge: Which packets pay. Default: "arrivals".
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "user".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        charge: Packets that pay the congestion price. Default: "arrivals".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "user".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -505,19 +480,18 @@ def csfq(*, aggregate_constant: str | None = ..., window: str | None = ..., q_th
 
     Args:
         aggregate_constant: Time constant of the arrival and accepted rates. afpft: 200 ms. Default: "100 ms".
-        window: Window after which the fair rate is set anew. The ns-2 code has one constant for this and K_alpha.
+        window: Window after which the fair rate is updated. The ns-2 code has one constant for this and K_alpha.
             Default: "100 ms".
-        q_threshold: Below, the link counts as uncongested. abc2018 gives no value; half of its limit is its Q_min and
-            the share of afpft Table II. Default: "12 packets".
-        q_min: Below, no packet is dropped early: the improvement of abc2018. 0 is the original CSFQ. Default: "0
-            packets".
-        variant: Which text the estimate of the fair rate follows. Default: "amended".
-        cut_budget: When cuts of the fair rate after overflows are allowed anew. Default: "on_entry".
-        overflow_bound: How these cuts are bounded. Default: "cuts".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        q_threshold: Queue below which the link counts as uncongested. abc2018 gives no value; half of its limit is its
+            Q_min and the share of afpft Table II. Default: "12 packets".
+        q_min: Queue below which no packet is dropped early: the improvement of abc2018. 0 is the original CSFQ.
+            Default: "0 packets".
+        variant: Version of the fair-rate estimation. Default: "amended".
+        cut_budget: Events that allow further cuts of the fair rate after overflows. Default: "on_entry".
+        overflow_bound: Bound of these cuts. Default: "cuts".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -533,30 +507,31 @@ def docsis_qp(*, share_per: Literal['flow', 'user'] | None = ..., critical_delay
     """DOCSIS queue protection.
 
     Args:
-        share_per: What has a score of its own: each flow, or each user with all its flows. Default: "flow".
-        critical_delay: Delay of the L queue from which on packets are ejected; absent: that from which on all are
+        share_per: Unit with its own score: `flow` or `user` (all flows of a user). Default: "flow".
+        critical_delay: Delay of the L queue above which packets are ejected; absent: the delay above which all are
             marked.
-        critical_score: Score that ejects a packet at the critical delay. Default: "4 ms".
-        aging: Rate of marked bits that a flow may have without end. Default: "4.194304 Mbit/s".
-        max_score: Largest score. Default: "5 s".
-        bucket_bits: Bits of the hash that name a bucket: so many powers of two of them, and the dregs. Default: 5.
-        attempts: Buckets that the hash of a flow names. Default: 2.
-        max_threshold: Delay of the L queue from which on all its packets are marked, on a fast link. Default: "1 ms".
-        range: How far below that marks begin. Default: "524288 ns".
-        max_frame: Largest frame: the delay of two is never marked. Default: "2000 B".
-        target: Queueing delay to hold in the classic queue. Default: "15 ms".
+        critical_score: Score above which a packet is ejected at the critical delay. Default: "4 ms".
+        aging: Rate of marked bits that a flow may sustain. Default: "4.194304 Mbit/s".
+        max_score: Maximum score. Default: "5 s".
+        bucket_bits: Hash bits that index a bucket: the table has 2 to this power of buckets, plus the shared overflow
+            bucket (dregs). Default: 5.
+        attempts: Buckets tried for each flow's hash. Default: 2.
+        max_threshold: Delay of the L queue above which all its packets are marked, on a fast link. Default: "1 ms".
+        range: Width of the marking ramp below that delay. Default: "524288 ns".
+        max_frame: Largest frame: the delay of two such frames is never marked. Default: "2000 B".
+        target: Target delay of the classic queue. Default: "15 ms".
         update_interval: Time between updates of the probability. Default: "15 ms".
         alpha: Gain on the distance from the target, per second: `0.1*Tupdate/RTT_max^2` with RTT_max 100 ms. Default:
             0.15.
         beta: Gain on the change of the delay, per second: `0.3/RTT_max`. Default: 3.0.
-        coupling: How much more often an L packet is marked than p': equal rates of both kinds at k = 2. Default: 2.0.
-        classic_share: Part of the link that the classic queue has at least. Default: 0.0625.
-        decision: How a probability becomes decisions. Default: "recur".
-        full_packet: Length of a full packet: no mark or drop while less than two wait. Default: "1500 B".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        coupling: Coupling factor: ratio of the L queue's marking probability to p'; equal rates of both kinds at k = 2.
+            Default: 2.0.
+        classic_share: Minimum share of the link for the classic queue. Default: 0.0625.
+        decision: Conversion of a probability into decisions. Default: "recur".
+        full_packet: Length of a full packet: no mark or drop while less than two such packets wait. Default: "1500 B".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -565,10 +540,9 @@ def droptail(*, limit: str | None = ..., scheduler: Literal['fifo', 'strict', 'm
     """Drop-tail.
 
     Args:
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -579,14 +553,12 @@ def drr(*, share_per: Literal['flow', 'user'] | None = ..., quantum: str | None 
     """Deficit round robin.
 
     Args:
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "user".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "user".
         quantum: Bytes that a queue of weight 1 may send per round. At least a full packet for O(1). Default: "1500 B".
-        drop_from: Which packet of the longest queue goes when the buffer is full. Default: "tail".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        drop_from: Packet of the longest queue that is dropped when the buffer is full. Default: "tail".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -597,16 +569,14 @@ def drr_lds(*, share_per: Literal['flow', 'user'] | None = ..., quantum: str | N
     """Deficit round robin with limited deficit savings.
 
     Args:
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "user".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "user".
         quantum: Bytes that a queue of weight 1 may send per round. At least a full packet for O(1). Default: "1500 B".
-        drop_from: Which packet of the longest queue goes when the buffer is full. Default: "tail".
-        max_saving: What an empty queue can save. Worth a sweep up to the size of the buffer; at 0 the scheme is DRR.
-            Default: "15 kB".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        drop_from: Packet of the longest queue that is dropped when the buffer is full. Default: "tail".
+        max_saving: Maximum deficit that an empty queue can save. Worth sweeping up to the size of the buffer; at 0 the
+            scheme is DRR. Default: "15 kB".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -619,21 +589,21 @@ def dualpi2(*, target: str | None = ..., update_interval: str | None = ..., alph
     """Dual-queue coupled AQM, DualPI2.
 
     Args:
-        target: Queueing delay to hold in the classic queue. Default: "15 ms".
+        target: Target delay of the classic queue. Default: "15 ms".
         update_interval: Time between updates of the probability. Default: "15 ms".
         alpha: Gain on the distance from the target, per second: `0.1*Tupdate/RTT_max^2` with RTT_max 100 ms. Default:
             0.15.
         beta: Gain on the change of the delay, per second: `0.3/RTT_max`. Default: 3.0.
-        coupling: How much more often an L packet is marked than p': equal rates of both kinds at k = 2. Default: 2.0.
-        step_start: Waiting time from which L packets are marked for their own queue. Default: "800 us".
-        step_end: Waiting time from which all are. Default: "1200 us".
-        classic_share: Part of the link that the classic queue has at least. Default: 0.0625.
-        decision: How a probability becomes decisions. Default: "recur".
-        full_packet: Length of a full packet: no mark or drop while less than two wait. Default: "1500 B".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        coupling: Coupling factor: ratio of the L queue's marking probability to p'; equal rates of both kinds at k = 2.
+            Default: 2.0.
+        step_start: Waiting time above which L packets are marked by their own queue. Default: "800 us".
+        step_end: Waiting time above which all of them are marked. Default: "1200 us".
+        classic_share: Minimum share of the link for the classic queue. Default: 0.0625.
+        decision: Conversion of a probability into decisions. Default: "recur".
+        full_packet: Length of a full packet: no mark or drop while less than two such packets wait. Default: "1500 B".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -644,18 +614,16 @@ def fdpa(*, share_per: Literal['flow', 'user'] | None = ..., queues: int | None 
     """Flow dynamic priority assignment.
 
     Args:
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "user".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "user".
         queues: Number of queues. Default: 8.
-        memory: Memory of the rate measurement. Default: "0.1 s".
-        active_time: How long a user without packets counts as active. Default: "0.3 s".
-        steps_per_doubling: Priorities that a doubling of the rate costs. Default: 2.0.
-        queue_part: Part of the buffer that all priorities below the first may take together; part of that part for
-            those below the second, and so on; at least one packet. Default: 0.5.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        memory: Time constant of the rate measurement. Default: "0.1 s".
+        active_time: Time without packets after which a user is no longer active. Default: "0.3 s".
+        steps_per_doubling: Priorities lost for each doubling of the rate. Default: 2.0.
+        queue_part: Share of the buffer for all priorities below the first together. Those below the second get this
+            share of that share, and so on; at least one packet. Default: 0.5.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -667,19 +635,17 @@ def fq_codel(*, share_per: Literal['flow', 'user'] | None = ..., buckets: int | 
     """Flow queue CoDel.
 
     Args:
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
         buckets: Number of queues. Default: 1024.
         quantum: Bytes that a queue may send per round. Default: "1514 B".
-        target: Delay that a queue may have permanently. Default: "5 ms".
-        interval: For how long the delay may be above the target. Default: "100 ms".
-        ecn: Whether packets of transports that understand it are marked in place of a drop. Default: True.
-        drop_batch: Most packets that one overflow drops. Default: 64.
-        short_queue: Which backlog has to exceed a full packet before CoDel drops. Default: "own".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        target: Target delay of the standing queue. Default: "5 ms".
+        interval: Time for which the delay may exceed the target. Default: "100 ms".
+        ecn: Mark ECN-capable packets instead of dropping them. Default: True.
+        drop_batch: Maximum number of packets dropped at one overflow. Default: 64.
+        short_queue: Backlog that must exceed a full packet before CoDel drops. Default: "own".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -694,28 +660,26 @@ def fq_pie(*, share_per: Literal['flow', 'user'] | None = ..., buckets: int | No
     """Flow queue PIE.
 
     Args:
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
         buckets: Number of queues. Default: 1024.
         quantum: Bytes that a queue may send per round. Default: "1514 B".
-        target: Queueing delay to hold in each queue. Default: "15 ms".
+        target: Target delay of each queue. Default: "15 ms".
         update_interval: Time between updates of the probabilities. Default: "15 ms".
         alpha: Gain on the distance from the target, per second. Default: 0.125.
         beta: Gain on the change of the delay, per second. Default: 1.25.
-        max_burst: How long a burst of a queue passes without a drop. Default: "150 ms".
-        derandomize: Evens out the gaps between drops. Default: True.
-        cap_step: Steps of at most 0.02 once the probability is 0.1 or more. Default: True.
-        byte_mode: The probability of a packet is proportional to its length. Default: False.
-        mean_packet: Mean length of a packet: no drop behind two of them in the same queue, and the measure of byte
-            mode. Default: "1500 B".
+        max_burst: Duration of a burst of a queue that passes without drops. Default: "150 ms".
+        derandomize: Derandomises drops: evens out the gaps between them. Default: True.
+        cap_step: Limits steps to 0.02 once the probability is 0.1 or more. Default: True.
+        byte_mode: Makes the drop probability of a packet proportional to its length. Default: False.
+        mean_packet: Mean length of a packet: no drop while at most two of them wait in the same queue; reference of
+            byte mode. Default: "1500 B".
         ecn: Mark ECN-capable packets instead of dropping them while the probability is low. Default: False.
         ecn_limit: Largest probability at which packets are marked. Default: 0.1.
-        overflow: What a full buffer drops. Default: "arriving".
-        drop_batch: Most packets that one overflow drops from the longest queue. Default: 64.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        overflow: Packet that is dropped when the buffer is full. Default: "arriving".
+        drop_batch: Maximum number of packets dropped from the longest queue at one overflow. Default: 64.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -727,20 +691,18 @@ def fred(*, min_th: str | None = ..., max_th: str | None = ..., max_p: float | N
     """Flow RED.
 
     Args:
-        min_th: No packet is dropped by chance while the average queue is shorter; also the most that a flow may hold.
-            Absent: a quarter of the limit.
-        max_th: Where the probability reaches `max_p`. Absent: three quarters of the limit.
-        max_p: Drop probability when the average is `max_th`. Default: 0.1.
+        min_th: Average queue below which no packet is dropped at random; also the maximum backlog of a flow. Absent: a
+            quarter of the limit.
+        max_th: Average queue at which the drop probability reaches `max_p`. Absent: three quarters of the limit.
+        max_p: Drop probability at `max_th`. Default: 0.1.
         weight: Weight of a new sample in the average queue. Default: 0.002.
-        minq: Packets that every flow may hold without drops by chance. Default: 2.0.
-        many_flow: Support of many flows instead of dropping everything above `max_th`. Default: True.
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
+        minq: Packets that every flow may queue without random drops. Default: 2.0.
+        many_flow: Supports many flows instead of dropping everything above `max_th`. Default: True.
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
         mean_packet: Mean length of a packet, for idle times and thresholds in bytes. Default: "500 B".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -754,16 +716,15 @@ def hcsfq(*, aggregate_constant: str | None = ..., window: str | None = ..., lar
     Args:
         aggregate_constant: Time constant of the rates of the port and of tenants. Default: "100 ms".
         window: Window between two updates of a fair rate. Default: "100 ms".
-        largest_cut: Largest part that one update takes from a fair rate. Default: 0.25.
-        least_share: Least fair rate of an uncongested window, as a part of the capacity. Default: 0.03125.
-        capacity_factor: What part of the link's rate counts as its capacity. Default: 1.0.
-        bypass_below: Shorter packets pass. Default: "125 B".
-        mark_above: Queue from which packets that understand it get a congestion mark; never, if absent.
-        q_min: No packet is dropped early while the queue is shorter. Default: "0 packets".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        largest_cut: Maximum fraction by which one update reduces a fair rate. Default: 0.25.
+        least_share: Minimum fair rate of an uncongested window, as a fraction of the capacity. Default: 0.03125.
+        capacity_factor: Fraction of the link's rate that counts as its capacity. Default: 1.0.
+        bypass_below: Length below which packets always pass. Default: "125 B".
+        mark_above: Queue above which ECN-capable packets are marked; absent: never.
+        q_min: Queue below which no packet is dropped early. Default: "0 packets".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -777,21 +738,21 @@ def htb(*, leaf: Literal['cake', 'fq_codel', 'droptail'] | None = ..., leaf_queu
 
     Args:
         leaf: Queue of each leaf. Default: "cake".
-        leaf_queues: Queues of a leaf's CAKE, in eights, or of its FQ-CoDel. Default: 32.
-        rate: Rate that a user's leaf is assured, times its weight; at most its ceiling. Where files of LibreQoS have a
-            least rate for a subscriber, that one stands for it. Default: "1 Mbit/s".
-        ceil: Rate that it may reach; on an access network that of its plan, without it and elsewhere the link's.
-        quantum: Bytes that a leaf may send in its turn; absent: by its rate.
-        r2q: What the rate in bytes per second is divided by to give the quantum. Default: 10.
-        burst: Bytes that a class may send at once from its own rate after a silence. Default: "1600 B".
-        cburst: The same from its ceiling. Default: "1600 B".
-        margin: Part of a node's link that is the ceiling of its class: what is left keeps the queue in the tree.
+        leaf_queues: Number of queues in a leaf's CAKE, in eights, or in its FQ-CoDel. Default: 32.
+        rate: Assured rate of a user's leaf, times its weight; at most its ceiling. A minimum rate of a subscriber in
+            LibreQoS files takes precedence. Default: "1 Mbit/s".
+        ceil: Ceiling of a user's leaf; default: the rate of its plan on an access network, otherwise the rate of the
+            link.
+        quantum: Bytes that a leaf may send per turn (quantum); absent: derived from its rate.
+        r2q: Divisor of the rate in bytes per second that gives the quantum (r2q). Default: 10.
+        burst: Burst at a class's own rate after a silence, in bytes. Default: "1600 B".
+        cburst: Burst at the ceiling after a silence, in bytes. Default: "1600 B".
+        margin: Ceiling of a node's class as a fraction of the node's link; the rest keeps the queue in the tree.
             Default: 0.95.
-        node_rates: What the nodes of an access network are assured. Default: "fitting".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        node_rates: Assured rates of the nodes of an access network. Default: "fitting".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -803,16 +764,14 @@ def packs(*, share_per: Literal['flow', 'user'] | None = ...,
     """PACKS.
 
     Args:
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
-        rank: What packets are ordered by. Default: "start_tag".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        rank: Rank by which packets are ordered. Default: "start_tag".
         queues: Number of queues. Default: 8.
-        window: Ranks that an arriving packet is compared with. Default: 20.
-        burstiness: By how much the free room counts for more, as a part. Default: 0.0.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        window: Number of ranks that an arriving packet is compared with. Default: 20.
+        burstiness: Fraction by which the free room is overstated at admission. Default: 0.0.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -827,26 +786,25 @@ def pie(*, target: str | None = ..., update_interval: str | None = ..., alpha: f
     """Proportional integral controller enhanced.
 
     Args:
-        target: Queueing delay to hold. Default: "15 ms".
+        target: Target delay. Default: "15 ms".
         update_interval: Time between updates of the probability. Default: "15 ms".
         alpha: Gain on the distance from the target, per second. Default: 0.125.
         beta: Gain on the change of the delay, per second. Default: 1.25.
-        max_burst: How long a burst passes without a drop. Default: "150 ms".
-        delay: Where the queueing delay comes from. Default: "sojourn".
-        departure_threshold: Bytes that one measurement of the departure rate takes, for `delay = "departures"`.
-            Default: "16384 B".
-        departure_weight: Weight of a new measurement of the departure rate. Default: 0.25.
-        derandomize: Evens out the gaps between drops. Default: True.
-        cap_step: Steps of at most 0.02 once the probability is 0.1 or more. Default: True.
-        byte_mode: The probability of a packet is proportional to its length. Default: False.
-        mean_packet: Mean length of a packet: no drop behind two of them, and the measure of byte mode. Default: "1500
+        max_burst: Duration of a burst that passes without drops. Default: "150 ms".
+        delay: Source of the queueing delay. Default: "sojourn".
+        departure_threshold: Bytes of one measurement of the departure rate, for `delay = "departures"`. Default: "16384
             B".
+        departure_weight: Weight of a new measurement of the departure rate. Default: 0.25.
+        derandomize: Derandomises drops: evens out the gaps between them. Default: True.
+        cap_step: Limits steps to 0.02 once the probability is 0.1 or more. Default: True.
+        byte_mode: Makes the drop probability of a packet proportional to its length. Default: False.
+        mean_packet: Mean length of a packet: no drop while at most two of them wait; reference of byte mode. Default:
+            "1500 B".
         ecn: Mark ECN-capable packets instead of dropping them while the probability is low. Default: False.
         ecn_limit: Largest probability at which packets are marked. Default: 0.1.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -855,10 +813,9 @@ def ppv(*, limit: str | None = ..., scheduler: Literal['fifo', 'strict', 'medf']
     """Per-packet value.
 
     Args:
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -871,18 +828,17 @@ def pvpie(*, target: str | None = ..., update_interval: str | None = ..., alpha:
     """Per-packet value with PIE.
 
     Args:
-        target: Queueing delay to hold. Default: "15 ms".
+        target: Target delay. Default: "15 ms".
         update_interval: Time between updates of the probability and of the quantile. Default: "15 ms".
         alpha: Gain on the distance from the target, per second. Default: 0.125.
         beta: Gain on the change of the delay, per second. Default: 1.25.
-        max_burst: How long a burst passes without a drop. Default: "150 ms".
-        delay: Where the queueing delay comes from. Default: "sojourn".
-        mean_packet: Mean length of a packet: no drop behind two of them. Default: "1500 B".
-        histogram_memory: Memory of the histogram of values. Default: "0.3 s".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        max_burst: Duration of a burst that passes without drops. Default: "150 ms".
+        delay: Source of the queueing delay. Default: "sojourn".
+        mean_packet: Mean length of a packet: no drop while at most two of them wait. Default: "1500 B".
+        histogram_memory: Time constant of the histogram of values. Default: "0.3 s".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -896,27 +852,28 @@ def red(*, min_th: str | None = ..., max_th: str | None = ..., max_p: float | No
     """Random early detection.
 
     Args:
-        min_th: No packet is dropped early while the average queue is shorter; 0 together with `max_th`: automatic.
-            Default: "5 packets".
-        max_th: Where the probability reaches `max_p`. Default: "15 packets".
-        max_p: Drop probability when the average is `max_th`. Default: 0.02.
+        min_th: Average queue below which no packet is dropped early; 0 together with `max_th`: automatic. Default: "5
+            packets".
+        max_th: Average queue at which the drop probability reaches `max_p`. Default: "15 packets".
+        max_p: Drop probability at `max_th`. Default: 0.02.
         weight: Weight of a new sample in the average queue. Default: 0.002.
-        weight_rule: Where the weight comes from; other than `given` it follows the rate of the link. Default: "given".
-        gentle: From `max_th` to twice `max_th` the probability grows to 1 instead of stepping there. Default: True.
-        wait: At least `1/p_b` packets between early drops. Default: True.
-        size_scaling: How a packet's length counts in its probability: byte mode is `after` (ns-2, ns-3) or `before`
+        weight_rule: Source of the weight of the average; all but `given` derive it from the rate of the link. Default:
+            "given".
+        gentle: Gentle mode: from `max_th` to twice `max_th` the drop probability grows to 1 instead of jumping.
+            Default: True.
+        wait: Wait mode: at least `1/p_b` packets between early drops. Default: True.
+        size_scaling: Effect of a packet's length on its drop probability: byte mode is `after` (ns-2, ns-3) or `before`
             (red1993). Default: "none".
         mean_packet: Mean length of a packet, for idle times, byte mode and automatic settings. Default: "500 B".
         target_delay: Automatic thresholds: `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`. Default: "5
             ms".
         link_delay: One-way delay of the link, for `weight_rule = "ten_rtt"`. Default: "20 ms".
-        forced_restarts: Whether a forced drop or a full queue restarts the count between early drops. Default: True.
+        forced_restarts: Resets the count between early drops after a forced drop or a full queue. Default: True.
         ecn: Mark ECN-capable packets instead of dropping them early. Default: False.
-        hard_drop: With ECN: still drop when the average is beyond the last line. Default: True.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        hard_drop: With ECN: still drop when the average is above the upper end of the drop curve. Default: True.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -928,23 +885,22 @@ def red_pd(*, target_rtt: str | None = ..., quiet: float | None = ..., share_per
     """RED with preferential dropping.
 
     Args:
-        target_rtt: Round-trip time of the TCP flow that gets its fair part: a larger one monitors fewer flows. Default:
-            "40 ms".
+        target_rtt: Target round-trip time: flows that get more than a TCP flow with this round-trip time are monitored,
+            so a larger value monitors fewer flows. Default: "40 ms".
         quiet: Drop rate of an interval up to which no flow is punished. Default: 0.001.
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
-        min_th: No packet is dropped early while the average queue is shorter; 0 together with `max_th`: automatic.
-            Default: "5 packets".
-        max_th: Where the probability reaches `max_p`. Default: "15 packets".
-        max_p: Drop probability when the average is `max_th`. Default: 0.02.
-        weight: Weight of a new sample in the average queue. Default: 0.002.
-        gentle: From `max_th` to twice `max_th` the probability grows to 1 instead of stepping there. Default: True.
-        wait: At least `1/p_b` packets between early drops. Default: True.
-        mean_packet: Mean length of a packet, for idle times and automatic thresholds. Default: "500 B".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        min_th: Average queue below which no packet is dropped early; 0 together with `max_th`: automatic. Default: "5
             packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        max_th: Average queue at which the drop probability reaches `max_p`. Default: "15 packets".
+        max_p: Drop probability at `max_th`. Default: 0.02.
+        weight: Weight of a new sample in the average queue. Default: 0.002.
+        gentle: Gentle mode: from `max_th` to twice `max_th` the drop probability grows to 1 instead of jumping.
+            Default: True.
+        wait: Wait mode: at least `1/p_b` packets between early drops. Default: True.
+        mean_packet: Mean length of a packet, for idle times and automatic thresholds. Default: "500 B".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -954,14 +910,13 @@ def rfq(*, q_threshold: str | None = ..., step_interval: str | None = ..., low_u
     """Rainbow fair queueing.
 
     Args:
-        q_threshold: Queue from which on the colour threshold falls. Default: "12 packets".
+        q_threshold: Queue above which the colour threshold falls. Default: "12 packets".
         step_interval: Time between steps of the colour threshold. Default: "100 ms".
-        low_utilisation: Part of the link's rate below which it counts as underutilised. Default: 0.95.
+        low_utilisation: Fraction of the link's rate below which it counts as underutilised. Default: 0.95.
         colours: Number of colours, as in the marker. Default: 45.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -973,15 +928,13 @@ def rifo(*, share_per: Literal['flow', 'user'] | None = ...,
     """RIFO.
 
     Args:
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
-        rank: What packets are admitted by. Default: "start_tag".
-        reset_after: Packets after which the range of ranks starts anew. Default: 150.
-        guaranteed: Part of the limit up to which every packet is admitted. Default: 0.1.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        rank: Rank by which packets are admitted. Default: "start_tag".
+        reset_after: Number of packets after which the range of ranks is reset. Default: 150.
+        guaranteed: Share of the limit up to which every packet is admitted. Default: 0.1.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -991,13 +944,11 @@ def scrr(*, share_per: Literal['flow', 'user'] | None = ..., variant: Literal['b
     """Self-clocked round robin.
 
     Args:
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
-        variant: Which enhancements there are. Default: "neia".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        variant: Enhancements in use. Default: "neia".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -1014,28 +965,27 @@ def sfb(*, levels: int | None = ..., bins: int | None = ..., increment: float | 
     Args:
         levels: Levels, each with a hash function. Default: 2.
         bins: Bins of a level. Default: 23.
-        increment: How much a full bin adds to its probability. Default: 0.005.
-        decrement: How much an empty bin takes off. Default: 0.001.
-        freeze: Least time between two changes of a bin's probability: shortest. Default: "10 ms".
-        freeze_most: Least time between two changes of a bin's probability: longest, drawn between the two. Default: "50
+        increment: Increment of a full bin's probability. Default: 0.005.
+        decrement: Decrement of an empty bin's probability. Default: 0.001.
+        freeze: Minimum time between two changes of a bin's probability: lower bound of the random value. Default: "10
             ms".
-        bin_size: Packets in a bin from which on its probability grows; absent: `1.5*limit/bins`, at least 2.
-        bin_limit: Packets that all bins of a flow may hold at most; absent: no cap.
-        decrement_at: When the probability of an empty bin shrinks. Default: "drain".
-        unresponsive_at: Smallest probability of a flow that does not react. Default: 0.98.
-        rehash: Time between changes of the hash functions: shortest. Default: "11 s".
-        rehash_most: Time between changes of the hash functions: longest, uniformly between the two. Default: "23 s".
-        warm_up: How long before a change all flows teach the other set. Default: "0 s".
-        penalty_rate: Rate that flows which do not react are limited to. Default: "49.5 kbit/s".
-        penalty_burst: Burst that the limit lets through. Default: "2 kB".
-        penalty: Who shares that rate. Default: "shared".
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
+        freeze_most: Minimum time between two changes of a bin's probability: upper bound of the random value. Default:
+            "50 ms".
+        bin_size: Packets in a bin above which its probability grows; absent: `1.5*limit/bins`, at least 2.
+        bin_limit: Maximum number of packets in all bins of a flow; absent: no maximum.
+        decrement_at: Time at which the probability of an empty bin shrinks. Default: "drain".
+        unresponsive_at: Probability from which a flow counts as non-responsive. Default: 0.98.
+        rehash: Time between changes of the hash functions: lower bound of the uniform value. Default: "11 s".
+        rehash_most: Time between changes of the hash functions: upper bound of the uniform value. Default: "23 s".
+        warm_up: Time before a change during which all flows also update the next set of bins. Default: "0 s".
+        penalty_rate: Rate limit for non-responsive flows. Default: "49.5 kbit/s".
+        penalty_burst: Burst of that rate limit. Default: "2 kB".
+        penalty: Sharing of that rate limit. Default: "shared".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
         ecn: Mark ECN-capable packets instead of dropping them with `p_min`. Default: False.
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -1046,18 +996,16 @@ def sfq(*, share_per: Literal['flow', 'user'] | None = ..., profile: Literal['li
     """Stochastic fair queueing.
 
     Args:
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
         profile: Rules for turns and drops. Default: "linux".
         buckets: Number of values of the hash. Default: 1024.
-        flows: Most queues in use at a time (`linux`). Default: 128.
-        depth: Most packets in one queue (`linux`). Default: 127.
+        flows: Maximum number of queues in use (`linux`). Default: 128.
+        depth: Maximum number of packets in one queue (`linux`). Default: 127.
         quantum: Bytes that a queue may send per turn (`linux`). Default: "1514 B".
         perturb: Time between changes of the hash; 0 for none. Default: "0 s".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -1070,16 +1018,14 @@ def sp_pifo(*, share_per: Literal['flow', 'user'] | None = ...,
     """SP-PIFO.
 
     Args:
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
-        rank: What packets are ordered by. Default: "start_tag".
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        rank: Rank by which packets are ordered. Default: "start_tag".
         queues: Number of queues. Default: 8.
-        push_down: How bounds are lowered. Default: "cost".
-        room: How the queues share the limit of the port. Default: "split".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        push_down: Decrease of the bounds after an inversion. Default: "cost".
+        room: Division of the port's limit among the queues. Default: "split".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -1089,12 +1035,10 @@ def stfq(*, share_per: Literal['flow', 'user'] | None = ..., limit: str | None =
     """Start-time fair queueing.
 
     Args:
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "flow".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
@@ -1104,12 +1048,10 @@ def wfq(*, share_per: Literal['flow', 'user'] | None = ..., clock: Literal['gps'
     """Weighted fair queueing.
 
     Args:
-        share_per: What gets one share: each flow, which is one connection, or each user with all its flows. Default:
-            "user".
-        clock: The clock that a flow which was away is set to. Default: "gps".
-        limit: What the queue may hold, all classes together; the packet in transmission does not count. Default: "24
-            packets".
-        scheduler: Order of service between the traffic classes. Default: "fifo".
-        be_offset: Offset of BE in MEDF, in units of the time that a full queue takes. Default: 2.0.
+        share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "user".
+        clock: Clock to which a flow that was idle is set. Default: "gps".
+        limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
+        scheduler: Scheduling between traffic classes. Default: "fifo".
+        be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """

@@ -1,7 +1,7 @@
-//! Control traffic keeps links, neighbours and routes alive. It passes the AQM up to a rate; beyond the rate the AQM
-//! judges it like other packets.
+//! Control traffic keeps links, neighbours and routes alive. It bypasses the AQM up to a rate; beyond it, the AQM
+//! treats it like other packets.
 //!
-//! Declared once: the kernel programs get the constants through `planes/bpf/generated/records.h`.
+//! Declared once: the kernel programs get these constants through `planes/bpf/generated/records.h`.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::port::Serialiser;
@@ -10,18 +10,19 @@ use fairlane_schemes::port::Serialiser;
 pub const ETHERTYPE_ARP: u16 = 0x0806;
 /// CS6 is for routing, CS7 for the network's own use (RFC 4594 3.1, 3.2).
 pub const DSCPS: [u8; 2] = [48, 56];
-/// Protocol numbers of ICMP, which is no control traffic: any host can have a node send echo replies and errors.
+/// Protocol numbers of ICMP, which is not control traffic: any host can make a node send echo replies and errors.
 pub const ICMP: u8 = 1;
-/// The same of ICMPv6, except neighbour discovery.
+/// The same for ICMPv6, except neighbour discovery.
 pub const ICMPV6: u8 = 58;
-/// Types of neighbour discovery (RFC 4861), first and last.
+/// First and last type of neighbour discovery (RFC 4861).
 pub const ND_TYPES: [u8; 2] = [133, 137];
 /// Hop limit of neighbour discovery: no router forwards it.
 pub const ND_HOP_LIMIT: u8 = 255;
-/// Burst after silence, as a time at the rate. The node's own packets have twice as much, so that nobody can use it up.
+/// Burst after silence, as a time at the rate. The node's own packets have twice as much, so that others cannot use it
+/// up.
 pub const BURST: Time = Time::from_secs(1);
 
-/// The constants in C.
+/// The constants as C.
 pub(crate) fn header() -> String {
     let ([cs6, cs7], [first, last]) = (DSCPS, ND_TYPES);
     format!(
@@ -33,33 +34,33 @@ pub(crate) fn header() -> String {
     )
 }
 
-/// Kind of control traffic that a packet is.
+/// Kind of control traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// None, or control traffic beyond the rate.
     No,
     /// Control traffic that the node forwards.
     Transit,
-    /// Control traffic that the node itself sends.
+    /// Control traffic that the node originates.
     Own,
 }
 
-/// The rate up to which control traffic passes: GCRA (ITU-T I.371).
+/// Rate limiter of control traffic: GCRA (ITU-T I.371).
 #[derive(Clone, Debug)]
 pub struct ControlRate {
-    /// None if no control traffic passes.
+    /// `None` if no control traffic bypasses the AQM.
     cost: Option<Serialiser>,
     used_until: Time,
 }
 
 impl ControlRate {
-    /// The unused rate; 0 for none.
+    /// An unused limiter; 0 for none.
     #[must_use]
     pub fn new(rate: BitRate) -> Self {
         Self { cost: (rate.0 > 0).then(|| Serialiser::new(rate)), used_until: Time::ZERO }
     }
 
-    /// Takes the part of a control packet from the rate. Returns whether enough was left, nothing if the rate is 0.
+    /// Charges a control packet. Returns whether the rate allows it, `None` if the rate is 0.
     pub fn spend(&mut self, control: Control, bytes: u32, now: Time) -> Option<bool> {
         let cost = self.cost.as_mut()?.time_of(bytes.into());
         let until = self.used_until.max(now) + cost;

@@ -1,4 +1,4 @@
-//! What users are called in reports: the names of the configuration.
+//! Names of users in reports, from the configuration.
 
 use crate::config::{NodeConfig, User, UserIs};
 use crate::records::UserKey;
@@ -11,15 +11,14 @@ pub struct Names {
 }
 
 impl Names {
-    /// Of the users of a configuration.
+    /// Creates the names of a configuration's users.
     #[must_use]
     pub fn of(config: &NodeConfig) -> Self {
         let of = |user: &User| user.who.iter().map(|who| (UserKey::of(who), user.name.clone())).collect::<Vec<_>>();
         Self { names: config.users.iter().flat_map(of).collect() }
     }
 
-    /// The name of the user with a meter, with `to ` in front if that is of what it receives; without a name, what it
-    /// is known by.
+    /// Name of the user of a meter, prefixed with `to ` for its received traffic; without a name, its key.
     #[must_use]
     pub fn get(&self, key: &UserKey) -> String {
         let name = self.names.get(&key.as_a(UserIs::Source));

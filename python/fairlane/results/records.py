@@ -41,16 +41,16 @@ class StateRecord(TypedDict):
     """State of a scheme."""
 
     records: int
-    """Records of flows, users or buckets; 0 for a scheme without any."""
+    """Records of flows, users or buckets; 0 for schemes without any."""
     bytes: int
-    """Bytes: the fixed part and what the records occupy, their keys included."""
+    """Bytes of state: the fixed part and the memory of the records with their keys."""
 
 
 class Performance(TypedDict):
     """Amount of simulated work."""
 
     delivered_packets: int
-    """Packets that crossed links, access links not counted, warm-up included."""
+    """Packets that crossed links, without access links, including the warm-up."""
     events: int
     """Events handled."""
 
@@ -63,63 +63,64 @@ class TransferRecord(TypedDict):
     bytes: int
     """Payload."""
     start_s: float
-    """When the connection was opened, in simulated seconds."""
+    """Time at which the connection was opened, in simulated seconds."""
     finish_s: float | None
-    """When the last byte was received; null if not within the run."""
+    """Time at which the last byte was received; null if not within the run."""
 
 
 class VideoRecord(TypedDict):
-    """Videos during the measurement, each weighted alike."""
+    """Videos during the measurement; each video has the same weight."""
 
     players: int
     """Players."""
     bitrate_bps: float | None
-    """Mean bitrate of the chunks that came; null if none did."""
+    """Mean bitrate of the downloaded chunks; null if there were none."""
     stalls: float
-    """Stalls of a player: times at which it ran out of video."""
+    """Stalls per player: times at which it ran out of video."""
     stalled_s: float
-    """Time that a player stood still, the start left out."""
+    """Stalled time of a player, without the start."""
     stalled_share: float | None
-    """That time over the time that it played or stood still; null if it did neither."""
+    """Stalled time over played plus stalled time; null if both are zero."""
     switches: float
-    """Chunks of another bitrate than the one before, of a player."""
+    """Chunks of a player whose bitrate differs from the previous chunk."""
     startup_s: float | None
-    """From the opening of the connection to the first picture, within the run; null if there was none."""
+    """Time from the opening of the connection to the first picture, within the run; null if there was none."""
     player_bitrate_bps: list[float | None]
-    """Mean bitrate of each player, user by user; null where no chunk came."""
+    """Mean bitrate of each player, user by user; null where no chunk was downloaded."""
     player_stalled_share: list[float | None]
-    """Share of the time that each player stood still; null where it never played."""
+    """Share of the time that each player was stalled; null if it never played."""
 
 
 class ResponsivenessRecord(TypedDict):
-    """A test of responsiveness during the measurement; means are of all samples but the largest twentieth, within 3.2
-    %."""
+    """A test of responsiveness during the measurement; means exclude the largest 5 % of samples and are exact within
+    3.2 %."""
 
     probes: int
-    """Foreign probes that were answered."""
+    """Answered foreign probes."""
     rpm: float | None
-    """Responsiveness in round trips per minute, the mean of the next two; null without samples, as all that follow."""
+    """Responsiveness in round trips per minute, the mean of the next two fields; null without samples, as are all
+    following fields."""
     foreign_rpm: float | None
-    """Round trips per minute on connections of their own."""
+    """Round trips per minute on separate connections."""
     loaded_rpm: float | None
     """Round trips per minute on load-generating connections."""
     tcp_f_s: float | None
-    """Trimmed mean of handshakes."""
+    """Trimmed mean of handshake times."""
     http_f_s: float | None
-    """Trimmed mean of requests on new connections."""
+    """Trimmed mean of request times on new connections."""
     http_l_s: float | None
-    """Trimmed mean of round trips on load-generating connections."""
+    """Trimmed mean of round-trip times on load-generating connections."""
 
 
 class AccessLossRecord(TypedDict):
-    """Packets that access links lost."""
+    """Losses on access links."""
 
     packets: int
     """Packets that crossed the access links."""
     lost_packets: int
     """Packets lost on the access links."""
     lost_share: float
-    """Lost over all; 0 if there were none."""
+    """Fraction of packets lost; 0 if there were no packets."""
 
 
 class Percentiles(TypedDict):
@@ -128,7 +129,7 @@ class Percentiles(TypedDict):
     mean: float
     """Mean."""
     min: float
-    """Least."""
+    """Minimum."""
     p1: float
     """1st percentile."""
     p5: float
@@ -144,7 +145,7 @@ class Percentiles(TypedDict):
     p99: float
     """99th percentile."""
     max: float
-    """Greatest."""
+    """Maximum."""
 
 
 class WorstUser(TypedDict):
@@ -153,17 +154,17 @@ class WorstUser(TypedDict):
     user: int
     """User, counted within its group."""
     node: str | None
-    """Node of an access network that it is at."""
+    """Node of an access network to which the user is attached."""
     throughput_bps: float
     """Throughput in bits on the wire per second."""
     max_min_share_bps: float
-    """Its max-min share."""
+    """Max-min share of the user."""
     share: float
-    """One over the other."""
+    """Throughput relative to that share."""
 
 
 class TimesRecord(TypedDict):
-    """Times that were measured one by one."""
+    """Distribution of individually measured times."""
 
     samples: int
     """Number of samples."""
@@ -180,8 +181,8 @@ class TimesRecord(TypedDict):
 
 
 class SlowdownRecord(TypedDict):
-    """Times of transfers over those that they would have taken alone: a round trip for the handshake, the way to the
-    receiver, and payload and headers at the rate of the slowest link."""
+    """Slowdown: times of transfers relative to the times in an empty network. The latter are a round trip for the
+    handshake, the delay to the receiver, and payload and headers at the rate of the slowest link."""
 
     mean: float
     """Mean, exact."""
@@ -203,7 +204,7 @@ class QueueRecord(TypedDict):
     mean_bytes: float
     """Time-weighted mean in bytes."""
     max_packets: int
-    """Longest queue seen, in packets."""
+    """Maximum queue, in packets."""
     distribution: list[float]
     """Fraction of the time with 0, 1, 2 ... packets waiting."""
 
@@ -214,7 +215,7 @@ class DelayRecord(TypedDict):
     traffic_class: str
     """BE or EF."""
     packets: int
-    """Packets that were served."""
+    """Packets served."""
     mean_s: float
     """Mean."""
     p50_s: float
@@ -237,9 +238,10 @@ class DropRecord(TypedDict):
     bytes: int
     """Bytes."""
     share_of_arrivals: float
-    """Packets over packets that arrived."""
+    """Fraction of arriving packets."""
     queue_histogram: list[int]
-    """Packets that found 0, 1, 2 ... packets waiting; empty for those that were lost on the wire."""
+    """Dropped packets by the number of packets (0, 1, 2 ...) that they found waiting; empty for packets lost on the
+    wire."""
 
 
 class AccountingRecord(TypedDict):
@@ -248,7 +250,7 @@ class AccountingRecord(TypedDict):
     arrived: int
     """Offered to the port."""
     departed: int
-    """Taken into transmission, and not lost on the wire."""
+    """Transmitted, and not lost on the wire."""
     dropped: int
     """Dropped, or lost on the wire."""
     queued: int
@@ -263,15 +265,15 @@ class GroupSeriesRecord(TypedDict):
     throughput_bps: list[float]
     """Throughput of the whole group in each bin."""
     rate_bps: list[float]
-    """Rate at the end of each bin as a TDRM-UTEMA meter shows it."""
+    """Rate at the end of each bin as measured by TDRM-UTEMA."""
     one_way_delay_s: list[float | None]
-    """Mean delay from host to receiver of the packets that came to the end of their route; null where none did."""
+    """Mean delay from host to receiver of packets that reached the end of their route; null where none did."""
     rtt_s: list[float | None]
-    """Mean of the round-trip times that TCP senders sampled; null where none did."""
+    """Mean of the round-trip times sampled by TCP senders; null where there were none."""
     lost_share: list[float | None]
-    """Packets dropped over those dropped or delivered; null where there were none."""
+    """Packets dropped, as a fraction of dropped and delivered packets; null where there were none."""
     marked_share: list[float | None]
-    """Packets delivered with a congestion mark over those delivered; null where none was."""
+    """Fraction of delivered packets with a congestion mark; null where there were none."""
 
 
 class TimesSummary(TypedDict):
@@ -308,16 +310,16 @@ class DropSummary(TypedDict):
     packets: Estimate
     """Packets."""
     share_of_arrivals: Estimate
-    """Packets over packets that arrived."""
+    """Fraction of arriving packets."""
 
 
 class StateSummary(TypedDict):
     """What a scheme remembered at the end of the runs."""
 
     records: Estimate
-    """Records of flows, users or buckets; 0 for a scheme without any."""
+    """Records of flows, users or buckets; 0 for schemes without any."""
     bytes: Estimate
-    """Bytes: the fixed part and what the records occupy, their keys included."""
+    """Bytes of state: the fixed part and the memory of the records with their keys."""
 
 
 class NodeRecord(TypedDict):
@@ -330,18 +332,18 @@ class NodeRecord(TypedDict):
     level: str
     """gateway, site or access_point."""
     users: int
-    """Users of all groups below it."""
+    """Users of all groups below the node."""
     share: NotRequired[Percentiles | None]
-    """Their throughput over their own max-min shares; null if nobody asks for anything."""
+    """Their throughput relative to their max-min shares; null if nobody has a demand."""
 
 
 class UsersRecord(TypedDict):
-    """Users in few numbers."""
+    """Distributions over users."""
 
     throughput_bps: Percentiles
     """Throughput in bits on the wire per second."""
     share: NotRequired[Percentiles | None]
-    """Throughput over the user's own max-min share; null if nobody has one."""
+    """Throughput relative to the user's own max-min share; null if nobody has one."""
     worst: list[WorstUser]
     """Users with the smallest share, the worst first."""
 
@@ -356,36 +358,37 @@ class PathRecord(TypedDict):
     marked_packets: int
     """Packets that reached their receivers with a congestion mark (CE)."""
     lost_share: float | None
-    """Packets dropped or lost, over those and the delivered ones; null without any."""
+    """Packets dropped or lost, as a fraction of these plus delivered packets; null without any."""
     marked_share: float | None
-    """Packets delivered with a mark over those delivered; null without any."""
+    """Fraction of delivered packets with a mark; null without any."""
     one_way_delay: NotRequired[TimesRecord | None]
-    """From the host's sending, its access link included, to the receiver; null if no packet reached one."""
+    """Delay from the sending host, its access link included, to the receiver; null if no packet arrived."""
     rtt: NotRequired[TimesRecord | None]
-    """Round-trip times as the TCP senders sampled them; null without any."""
+    """Round-trip times sampled by TCP senders; null without samples."""
 
 
 class VoipRecord(TypedDict):
-    """Telephone calls during the measurement, each weighted alike."""
+    """Telephone calls during the measurement; each call has the same weight."""
 
     calls: int
-    """Calls that had packets to be played; the other fields leave out the rest."""
+    """Calls with packets to play; all other fields exclude the rest."""
     mos: float | None
-    """Mean opinion score by the E-model, 1 to 4.5: mean over the calls; null without any, as all that follow."""
+    """Mean opinion score by the E-model, 1 to 4.5: mean over the calls; null without calls, as are all following
+    fields."""
     worst_mos: float | None
     """Mean opinion score of the worst call."""
     r_factor: float | None
     """Transmission rating R of the E-model: mean over the calls."""
     mouth_to_ear_s: float | None
-    """From mouth to ear: speech in a packet, look-ahead of the codec, way of the first packet, buffer."""
+    """Mouth-to-ear delay: packetisation, look-ahead of the codec, delay of the first packet, playout buffer."""
     jitter_s: float | None
     """Interarrival jitter of RFC 3550, mean over packets and calls."""
     lost_share: float | None
-    """Packets that did not come over those that were to be played."""
+    """Packets that did not arrive, relative to all packets to play."""
     late_share: float | None
-    """Packets that came too late for the buffer, over the same."""
+    """Packets that arrived too late for the buffer, relative to all packets to play."""
     one_way_delay: NotRequired[TimesRecord | None]
-    """From the host's sending to the receiver; null if no packet came."""
+    """Delay from the sending host to the receiver; null if no packet arrived."""
     call_mos: list[float | None]
     """Mean opinion score of each call, user by user; null where nothing was to be played."""
 
@@ -400,18 +403,18 @@ class ApplicationRecord(TypedDict):
     marked_packets: int
     """Delivered packets with a congestion mark."""
     one_way_delay: NotRequired[TimesRecord | None]
-    """From the host's sending to the receiver; null without any."""
+    """Delay from the sending host to the receiver; null without any packet."""
 
 
 TransferClassRecord = TypedDict(
     "TransferClassRecord",
     {
-        "from": float,  # Where the class begins: seconds or bytes.
-        "to": float | None,  # Where it ends; null for the last class.
-        "completed": int,  # Transfers that ended.
-        "share": float,  # Transfers of the class over all that ended; 0 without any.
-        "mean_s": float | None,  # Their mean time; null if none ended.
-        "slowdown": SlowdownRecord | None,  # Of a class by payload, the slowdown of those that ended; null if none did.
+        "from": float,  # Lower bound of the class: seconds or bytes.
+        "to": float | None,  # Upper bound of the class; null for the last class.
+        "completed": int,  # Completed transfers.
+        "share": float,  # Fraction of all completed transfers that are of this class; 0 without any.
+        "mean_s": float | None,  # Mean time of the completed transfers; null if none completed.
+        "slowdown": SlowdownRecord | None,  # Slowdown of the completed transfers, for classes by payload; null if none completed.
     },
 )
 """Transfers of one class."""
@@ -427,56 +430,56 @@ class LinkRecord(TypedDict):
     utilisation: float
     """Busy time over measured time."""
     throughput_bps: float
-    """Bits on the wire per second, packets lost on the wire left out."""
+    """Bits on the wire per second, without packets lost on the wire."""
     queue: QueueRecord
-    """Queue length while it was measured."""
+    """Queue length during the measurement."""
     delay: list[DelayRecord]
-    """Queueing delay of the classes that had packets."""
+    """Queueing delay of each class that had packets."""
     drops: list[DropRecord]
     """Drops, by reason."""
     user_dropped_packets: list[int]
-    """Packets dropped or lost of each user, in the order of groups and users."""
+    """Packets dropped or lost of each user, ordered by groups and users."""
     marks: int
-    """Packets that got a congestion mark (CE) instead of being dropped."""
+    """Packets marked (CE) instead of dropped."""
     accounting: AccountingRecord
-    """Fate of all packets of the whole run."""
+    """Accounting of all packets of the whole run."""
     max_min_utilisation: float
-    """Utilisation if every user got its max-min share."""
+    """Utilisation that the link would have if every user got its max-min share."""
     state: StateRecord
     """State of the queue's scheme at the end of the run, without waiting packets."""
     readings: dict[str, float]
-    """Measurements and counters of the scheme itself at the end of the run; its chapter explains them."""
+    """Measurements and counters of the scheme at the end of the run; its chapter explains them."""
 
 
 class SeriesRecord(TypedDict):
     """Time series in equal bins from time 0."""
 
     link: str
-    """Link that they were taken at."""
+    """Link at which they were measured."""
     interval_s: float
     """Length of a bin."""
     start_s: float
     """Start of the first bin."""
     groups: list[GroupSeriesRecord]
-    """Each group: its rates at the link, and what its packets met on their whole way."""
+    """Each group: its rates at the link, and delays, drops and marks along the whole path."""
     queue_packets: list[float]
     """Mean number of packets waiting."""
     drop_threshold: list[float | None]
-    """Mean drop threshold that arrivals met, in the unit of the scheme's thresholds (packets, bytes or seconds); null
-    where nothing arrived or the scheme has none."""
+    """Mean drop threshold found by arriving packets, in the unit of the scheme's thresholds (packets, bytes or
+    seconds). Null where nothing arrived or the scheme has none."""
 
 
 class PathSummary(TypedDict):
     """What the group's packets met on their way from host to receiver, over all replications."""
 
     lost_share: NotRequired[Estimate | None]
-    """Packets dropped or lost, over those and the delivered ones; null without any."""
+    """Packets dropped or lost, as a fraction of these plus delivered packets; null without any."""
     marked_share: NotRequired[Estimate | None]
-    """Packets delivered with a mark over those delivered; null without any."""
+    """Fraction of delivered packets with a mark; null without any."""
     one_way_delay: NotRequired[TimesSummary | None]
-    """From the host's sending, its access link included, to the receiver; null if no packet reached one."""
+    """Delay from the sending host, its access link included, to the receiver; null if no packet arrived."""
     rtt: NotRequired[TimesSummary | None]
-    """Round-trip times as the TCP senders sampled them; null without any."""
+    """Round-trip times sampled by TCP senders; null without samples."""
 
 
 class LinkSummary(TypedDict):
@@ -487,23 +490,23 @@ class LinkSummary(TypedDict):
     utilisation: Estimate
     """Busy time over measured time."""
     throughput_bps: Estimate
-    """Bits on the wire per second, packets lost on the wire left out."""
+    """Bits on the wire per second, without packets lost on the wire."""
     queue_mean_packets: Estimate
     """Time-weighted mean in packets."""
     queue_mean_bytes: Estimate
     """Time-weighted mean in bytes."""
     delay: list[DelaySummary]
-    """Queueing delay of the classes that had packets."""
+    """Queueing delay of each class that had packets."""
     drops: list[DropSummary]
     """Drops, by reason."""
     dropped_share: Estimate
     """Packets dropped for whatever reason over packets that arrived."""
     max_min_utilisation: Estimate
-    """Utilisation if every user got its max-min share."""
+    """Utilisation that the link would have if every user got its max-min share."""
     state: StateSummary
     """State of the queue's scheme at the end of the run, without waiting packets."""
     readings: dict[str, Estimate]
-    """Measurements and counters of the scheme itself at the end of the run; its chapter explains them."""
+    """Measurements and counters of the scheme at the end of the run; its chapter explains them."""
 
 
 class TcpRecord(TypedDict):
@@ -514,15 +517,15 @@ class TcpRecord(TypedDict):
     fast_recoveries: int
     """Fast recoveries."""
     retransmissions: int
-    """Segments sent again."""
+    """Retransmitted segments."""
     ecn_reductions: int
-    """Reductions of the window upon congestion marks."""
+    """Window reductions upon congestion marks."""
     would_close: int
-    """Times at which the profile's stack would have given the connection up."""
+    """Times at which the profile's stack would have aborted the connection."""
     tail_loss_probes: int
     """Tail loss probes."""
     undone_reductions: int
-    """Reductions of the window that were undone, for they were spurious."""
+    """Window reductions that were undone because they were spurious."""
     flow_throughput_bps: list[float]
     """Throughput of each long-lived flow, user by user: bits on the wire that reached the receiver, per second."""
     flow_goodput_bps: list[float]
@@ -543,8 +546,8 @@ class UdpRecord(TypedDict):
     sent_bps: float
     """Bits on the wire sent per second, all users together."""
     delivered_share: float | None
-    """Packets received over packets sent; null if none was sent. Those on the way at either end make it a little
-    inexact."""
+    """Packets received over packets sent; null if none was sent. Packets in flight at both ends of the measurement make
+    it slightly inexact."""
     flow_paths: list[PathRecord]
     """Delays, drops and marks of each flow, user by user; empty unless `probes.detail` is `flow`."""
 
@@ -555,7 +558,7 @@ class AccessRecord(TypedDict):
     subscribers: int
     """Subscribers of the network, with and without traffic."""
     applications: list[ApplicationRecord]
-    """The applications, by the first group that has them."""
+    """Applications, in the order in which groups first mention them."""
     nodes: list[NodeRecord]
     """The nodes of the tree; node `i` has links `2 i` down and `2 i + 1` up."""
 
@@ -569,13 +572,13 @@ class TransferTimesRecord(TypedDict):
     completed: int
     """Transfers that ended within the run."""
     refused: int
-    """Further ones that were refused, because as many as allowed were open."""
+    """Transfers refused because the maximum number of transfers was open."""
     offered_bps: float
-    """Payload of the transfers that started, per second: the load that was drawn."""
+    """Payload of the started transfers per second: the offered load."""
     mean_bytes: float | None
-    """Mean payload of those that started; null if none did."""
+    """Mean payload of started transfers; null if none started."""
     mean_s: float | None
-    """Mean time of those that ended, exact; null if none did, as all that follow."""
+    """Mean time of completed transfers, exact; null if none completed, as are all following fields."""
     p50_s: float | None
     """Median, within 3.2 %."""
     p90_s: float | None
@@ -585,9 +588,9 @@ class TransferTimesRecord(TypedDict):
     p99_s: float | None
     """99th percentile, within 3.2 %."""
     max_s: float | None
-    """Longest."""
+    """Maximum."""
     slowdown: SlowdownRecord | None
-    """Their times over those that they would have taken alone."""
+    """Slowdown: their times relative to the times in an empty network."""
     by_time: list[TransferClassRecord]
     """Completed transfers by time (`probes.transfer_times`)."""
     by_size: list[TransferClassRecord]
@@ -602,19 +605,19 @@ class GroupSummary(TypedDict):
     users: int
     """Number of users."""
     throughput_bps: Estimate
-    """Mean throughput per user over its last link, bits on the wire per second."""
+    """Mean throughput per user at its last link, bits on the wire per second."""
     goodput_bps: Estimate
     """Mean goodput per user: payload delivered (TCP: in order) per second."""
     user_throughput_bps: list[Estimate]
-    """Throughput of each user; empty with `probes.user_rows = false`, as all that has a row for each user or flow."""
+    """Throughput of each user; empty with `probes.user_rows = false`, like all lists of users or flows."""
     user_goodput_bps: list[Estimate]
     """Goodput of each user."""
     max_min_share_bps: Estimate
-    """Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per second. TCP
-    flows demand all they can get, UDP flows their mean rate, web sessions the load that they drew. Access links bound
-    it."""
+    """Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per second. The
+    demand of TCP flows is unlimited, of UDP flows their mean rate, of web sessions their offered load. Access links
+    bound it."""
     normalised_throughput: NotRequired[Estimate | None]
-    """Mean throughput per user over that share; null if the share is zero."""
+    """Mean throughput per user relative to that share; null if the share is zero."""
     path: PathSummary
     """What the group's packets met on their way from host to receiver."""
     user_paths: list[PathSummary]
@@ -622,12 +625,12 @@ class GroupSummary(TypedDict):
     tcp_flow_throughput_bps: NotRequired[Estimate | None]
     """Throughput of each long-lived flow, user by user: bits on the wire that reached the receiver, per second."""
     udp_delivered_share: NotRequired[Estimate | None]
-    """Packets received over packets sent; null if none was sent. Those on the way at either end make it a little
-    inexact."""
+    """Packets received over packets sent; null if none was sent. Packets in flight at both ends of the measurement make
+    it slightly inexact."""
     transfers_completed: NotRequired[Estimate | None]
     """Transfers that ended within the run."""
     transfer_mean_s: NotRequired[Estimate | None]
-    """Mean time of those that ended, exact; null if none did, as all that follow."""
+    """Mean time of completed transfers, exact; null if none completed, as are all following fields."""
     transfer_p95_s: NotRequired[Estimate | None]
     """95th percentile, within 3.2 %."""
     transfer_slowdown_mean: NotRequired[Estimate | None]
@@ -647,21 +650,21 @@ class GroupRecord(TypedDict):
     users: int
     """Number of users."""
     throughput_bps: float
-    """Mean throughput per user over its last link, bits on the wire per second."""
+    """Mean throughput per user at its last link, bits on the wire per second."""
     goodput_bps: float
     """Mean goodput per user: payload delivered (TCP: in order) per second."""
     user_throughput_bps: list[float]
-    """Throughput of each user; empty with `probes.user_rows = false`, as all that has a row for each user or flow."""
+    """Throughput of each user; empty with `probes.user_rows = false`, like all lists of users or flows."""
     user_goodput_bps: list[float]
     """Goodput of each user."""
     user_summary: NotRequired[UsersRecord | None]
-    """Distribution over the users, instead of rows."""
+    """Distribution over the users, instead of a row for each."""
     max_min_share_bps: float
-    """Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per second. TCP
-    flows demand all they can get, UDP flows their mean rate, web sessions the load that they drew. Access links bound
-    it."""
+    """Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per second. The
+    demand of TCP flows is unlimited, of UDP flows their mean rate, of web sessions their offered load. Access links
+    bound it."""
     normalised_throughput: float | None
-    """Mean throughput per user over that share; null if the share is zero."""
+    """Mean throughput per user relative to that share; null if the share is zero."""
     path: PathRecord
     """Delays, drops and marks of the group's packets along their path."""
     user_paths: list[PathRecord]
@@ -671,9 +674,9 @@ class GroupRecord(TypedDict):
     udp: UdpRecord | None
     """The group's UDP flows; null without any."""
     transfers: list[TransferRecord]
-    """Finite transfers of flows that make a single one."""
+    """Finite transfers of TCP sources whose flows transfer once."""
     transfer_times: TransferTimesRecord | None
-    """All finite transfers that started during the measurement; null without a source of any."""
+    """All finite transfers that started during the measurement; null without a source of transfers."""
     voip: NotRequired[VoipRecord | None]
     """The group's telephone calls; absent without any."""
     video: NotRequired[VideoRecord | None]
@@ -694,12 +697,12 @@ class Summary(TypedDict):
     groups: list[GroupSummary]
     """The user groups."""
     throughput_ratio: NotRequired[Estimate | None]
-    """Throughput per user of the first group over that of the second; null without two groups or if the latter is
+    """Throughput per user of the first group relative to the second; null without two groups or if the latter is
     zero."""
     jain_index: NotRequired[Estimate | None]
     """Jain's index over the throughput of all users; null if nothing got through."""
     jain_index_flows: NotRequired[Estimate | None]
-    """Jain's index over the throughput of all TCP flows that last as long as the run; null if there are none or nothing
+    """Jain's index over the throughput of all TCP flows that last for the whole run; null if there are none or nothing
     got through."""
     jain_index_normalised: NotRequired[Estimate | None]
     """Jain's index over the normalised throughput of all users; null if nothing got through."""
@@ -710,7 +713,8 @@ class Summary(TypedDict):
 
 
 class RunRecord(TypedDict):
-    """One replication of a scenario: the same bytes on every machine, each time, and for any number of threads."""
+    """One replication of a scenario. Its bytes are the same on every machine, in every run, and for any number of
+    threads."""
 
     schema: int
     """Version of this format."""
@@ -727,12 +731,12 @@ class RunRecord(TypedDict):
     groups: list[GroupRecord]
     """The user groups, in the order of the scenario."""
     throughput_ratio: float | None
-    """Throughput per user of the first group over that of the second; null without two groups or if the latter is
+    """Throughput per user of the first group relative to the second; null without two groups or if the latter is
     zero."""
     jain_index: float | None
     """Jain's index over the throughput of all users; null if nothing got through."""
     jain_index_flows: float | None
-    """Jain's index over the throughput of all TCP flows that last as long as the run; null if there are none or nothing
+    """Jain's index over the throughput of all TCP flows that last for the whole run; null if there are none or nothing
     got through."""
     jain_index_normalised: float | None
     """Jain's index over the normalised throughput of all users; null if nothing got through."""
@@ -743,7 +747,7 @@ class RunRecord(TypedDict):
     access: NotRequired[AccessRecord | None]
     """Applications and nodes of an access network; absent on other topologies."""
     series: NotRequired[SeriesRecord | None]
-    """Time series over the whole run, if the scenario asks for them."""
+    """Time series over the whole run, if the scenario requests them."""
     performance: Performance
     """Amount of simulated work."""
 

@@ -14,7 +14,7 @@ class RunKeys(TypedDict, total=False):
     measure: str
     """Simulated time that is measured."""
     replications: int
-    """Independent runs."""
+    """Independent replications."""
     seed: int
     """Seed of all random streams."""
 
@@ -25,7 +25,7 @@ class TcpKeys(TypedDict, total=False):
     segment_payload: int
     """Maximum segment size (MSS): payload of a full segment in bytes."""
     header_bytes: int
-    """Bytes on the wire beyond the payload of a data segment, and size of an ACK without data."""
+    """Headers: bytes on the wire besides the payload of a data segment, and size of an ACK without data."""
     syn_bytes: int
     """Bytes on the wire of a SYN and of a SYN-ACK."""
     initial_window: int
@@ -33,214 +33,215 @@ class TcpKeys(TypedDict, total=False):
     initial_ssthresh: int
     """Slow-start threshold of a new connection in bytes."""
     socket_buffer: str
-    """Send buffer and receive window; at least one segment, only whole segments of it are used. The default limits no
-    flow of abc2018; ns-3's own is 131072 B."""
+    """Send buffer and receive window; at least one segment, and only whole segments are used. The default limits no
+    flow of abc2018; the default of ns-3 is 131072 B."""
     delayed_ack: int
-    """An ACK is sent for this many segments in order; 1 acknowledges each."""
+    """Number of in-order segments per ACK; 1 acknowledges each."""
     delayed_ack_timeout: str
-    """Longest delay of an ACK."""
+    """Maximum delay of an ACK."""
     min_rto: str
-    """Least retransmission timeout, at most `max_rto`."""
+    """Minimum retransmission timeout, at most `max_rto`."""
     max_rto: str
-    """The retransmission timeout doubles up to this. As in ns-3, it bounds the doubling only, not the estimate."""
+    """Maximum of the retransmission timeout as it doubles. As in ns-3, it bounds the doubling only, not the
+    estimate."""
     initial_rto: str
-    """Retransmission timeout before the first RTT sample; `min_rto` if that is longer. Rarely seen, since the handshake
-    gives a sample."""
+    """Retransmission timeout before the first RTT sample; `min_rto` if that is longer. Rarely used, since the handshake
+    provides a sample."""
     rto_granularity: str
-    """Clock granularity: the least share of the variation in the timeout."""
+    """Clock granularity: the minimum of the variation term in the timeout."""
     keep_backoff: bool
-    """Whether a timeout that backed off stays so until an RTT is sampled, not just until new data are acknowledged."""
+    """Keeps a backed-off timeout until an RTT is sampled, not just until new data are acknowledged."""
     each_timeout_reduces: bool
-    """Whether each timeout reduces the slow-start threshold, not just the first until the loss state ends."""
+    """Reduces the slow-start threshold at every timeout, not just at the first one of a loss state."""
     retransmit_restarts_timer: bool
-    """Whether a fast retransmit restarts the timer. If not, the timer runs since the last ACK of new data, more than a
+    """Restarts the timer at a fast retransmit. Otherwise, the timer runs since the last ACK of new data, more than a
     round trip before."""
     rtt_tick: str
-    """Unit of RTT samples: they are rounded to it, one unit at least; 0 for exact samples."""
+    """Unit to which RTT samples are rounded, one unit at least; 0 for exact samples."""
     syn_timeout: str
     """Timeout of the first SYN, doubled with each further one."""
     dupack_threshold: int
     """Duplicate ACKs that start a fast retransmission."""
     limited_transmit: bool
-    """Whether each duplicate ACK before that sends one new segment."""
+    """Sends one new segment for each duplicate ACK before that (limited transmit)."""
     sack: bool
-    """Whether the receiver reports what arrived beyond gaps, and the sender repairs by it. Implies timestamps."""
+    """Lets the receiver report segments beyond gaps, and the sender use these reports in recovery. Implies
+    timestamps."""
     recovery: Literal["newreno", "prr"]
-    """How losses are repaired: `newreno` halves in silence, `prr` sends in proportion to what arrives and needs
-    `sack`."""
+    """Loss recovery: `newreno` halves in silence, `prr` sends in proportion to delivered data and needs `sack`."""
     congestion_control: Literal["reno", "cubic", "dctcp", "vegas", "ledbat", "ledbat++", "copa", "prague", "bbr1", "bbr3"] | str
-    """Growth and reduction of the congestion window."""
+    """Congestion control: growth and reduction of the congestion window."""
     flight_size: Literal["pipe", "outstanding"]
-    """What Reno's slow-start threshold is half of after congestion. CUBIC always takes a share of `outstanding`."""
+    """Quantity that Reno halves for its slow-start threshold after congestion. CUBIC always takes a share of
+    `outstanding`."""
     full_ack_window: Literal["inflight", "ssthresh"]
     """The window after recovery without SACK: `inflight` avoids a burst, `ssthresh` does not."""
     byte_counting: bool
-    """Whether growth counts the segments that an ACK covers instead of ACKs."""
+    """Lets growth count acknowledged segments instead of ACKs (appropriate byte counting)."""
     whole_windows: bool
-    """Whether windows are whole segments: growth counts segments acknowledged, and congestion leaves a share of the
+    """Restricts windows to whole segments: growth counts acknowledged segments, and congestion leaves a share of the
     congestion window, rounded down."""
     clock_tick: str
-    """Unit of the clock: what is due waits for a tick, and CUBIC computes anew once a tick at most; time stamps count
-    milliseconds then. 0 for an exact clock."""
+    """Unit of the clock: timers fire at a tick, and CUBIC computes at most once a tick; timestamps count milliseconds
+    then. 0 for an exact clock."""
     ecn: bool
-    """Whether data packets are ECN-capable, and marks reduce the window once per round trip."""
+    """Makes data packets ECN-capable; marks reduce the window once per round trip."""
     quickack: int
-    """Segments that a receiver acknowledges one by one at the start of a connection and after a duplicate; 0 for
+    """Segments that a receiver acknowledges immediately at the start of a connection and after a duplicate; 0 for
     none."""
     sack_delay: str
-    """How long an ACK that reports a segment beyond a gap waits for more of them, from the fourth on, and at most for a
-    twentieth of the RTT; 0 for none."""
+    """Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on and at most a twentieth
+    of the RTT; 0 for none."""
     gro_timeout: str
-    """How long an ACK of several segments waits for more of them, up to 64 KiB, as a receiver with GRO does."""
+    """Delay of an ACK for several segments, to combine up to 64 KiB, as a receiver with GRO does."""
     loss_detection: Literal["dupack", "rack", "scoreboard", "packet_threshold"]
-    """By what losses are detected. All but `dupack` keep a record of each outstanding segment; the keys below need it,
-    and `sack`."""
+    """Loss detection. All but `dupack` keep a record of each outstanding segment, which the keys below need, as well as
+    `sack`."""
     impatient_timer: bool
-    """Whether in recovery only the first ACK of new data restarts the retransmission timer."""
+    """In recovery, lets only the first ACK of new data restart the retransmission timer."""
     recovery_sends_at_once: bool
-    """Whether two kinds of segments leave at once, whatever window and pacing say: the first that a recovery sends
-    again, and one for each ACK in it that ends at a segment not sent again yet, lost or else new."""
+    """Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery; and for
+    each ACK in it that ends at a segment not yet retransmitted, one segment, lost or else new."""
     sack_duplicates: bool
-    """Whether an ACK that reports something new by SACK is a duplicate even if its number moves: the window does not
-    grow with it, the timer does not restart, and a recovery begins with the third in a row or with one that finds the
-    second outstanding segment lost."""
+    """Treats an ACK with new SACK information as a duplicate even if its number advances: the window does not grow, the
+    timer does not restart, and a recovery begins with the third in a row or with one that shows the second outstanding
+    segment as lost."""
     rtt_of_first: bool
-    """Whether the RTT that a congestion control is told is that of the first segment that an ACK covers, which includes
-    the wait of a delayed ACK, not that of the newest one."""
+    """Reports to the congestion control the RTT of the first segment that an ACK covers, which includes the delay of a
+    delayed ACK, not that of the newest one."""
     tlp: bool
-    """Whether a probe looks for a lost tail before the timeout does."""
+    """Sends a tail loss probe before the timeout."""
     frto: bool
-    """Whether a timeout waits for what was sent before it to arrive, in case it was spurious."""
+    """Detects spurious timeouts: waits for segments sent before the timeout to arrive (F-RTO)."""
     undo: bool
-    """Whether a reduction is undone once time stamps or D-SACKs show that nothing was lost."""
+    """Undoes a window reduction once timestamps or D-SACKs show that nothing was lost."""
     hystart: Literal["off", "classic", "plusplus"]
-    """What ends slow start before losses do, if the sender does slow start."""
+    """Rule that ends slow start before losses do, if the sender uses slow start."""
     after_idle: Literal["keep", "restart", "decay"]
     """Congestion window after an idle period, unless the congestion control sets the window itself: `keep` leaves it,
     `restart` starts again from the initial window, `decay` halves it for each timeout that the period lasts."""
     pacing: Literal["auto", "on", "off"]
-    """Whether segments leave spread over time."""
+    """Spreads segments over time."""
     pacing_catches_up: bool
-    """Whether a paced segment that leaves late lets the next one leave earlier, by half of its time at most."""
+    """Lets the segment after a late paced segment leave earlier, by at most half of its interval."""
     tso: str
-    """Most bytes that a paced sender sends at once, as TSO does; 0 for segment by segment."""
+    """Maximum number of bytes that a paced sender sends in a burst, as TSO does; 0 for single segments."""
     autotuning: bool
-    """Whether the receive window starts at 64 KiB and grows with what arrives in a round trip, up to `socket_buffer`;
-    what widens it is acknowledged at once."""
+    """Receive-buffer autotuning: the receive window starts at 64 KiB and grows with the data of a round trip, up to
+    `socket_buffer`. Data that widen it are acknowledged immediately."""
     accurate_ecn: bool
-    """Whether, with `ecn`, the receiver counts the marks for the sender, instead of echoing that there was one.
-    Congestion controls that need it have it in any case."""
+    """With `ecn`, lets the receiver report the number of marks to the sender (accurate ECN), instead of echoing a mark.
+    Congestion controls that need it always have it."""
     app_rate: str
     """Rate of payload at which the application writes, from `app_limited_from` to `app_limited_until`; 0 is a pause.
-    Without it, and outside that span, it always has data to send."""
+    Without it, and outside that period, it always has data to send."""
     app_limited_from: str
-    """Simulated time from which on `app_rate` holds."""
+    """Simulated time from which `app_rate` applies."""
     app_limited_until: str
-    """Simulated time until which `app_rate` holds; without it, to the end."""
+    """Simulated time until which `app_rate` applies; default: the end."""
     cubic_c: float
     """Scaling of CUBIC's growth in segments per second cubed."""
     cubic_beta: float
     """Share of the window that CUBIC keeps after congestion."""
     fast_convergence: bool
-    """Whether a CUBIC flow that has lost ground gives way to newer ones."""
+    """Fast convergence: a CUBIC flow that has lost ground yields to newer ones."""
     tcp_friendliness: bool
-    """Whether CUBIC grows at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not."""
+    """Lets CUBIC grow at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not."""
     cubic_clock: Literal["in_use", "sending", "always"]
-    """Time that counts in CUBIC's function: `in_use` while the window bounds what is sent, `sending` all but idle
-    periods, `always` all of it."""
+    """Time counted by CUBIC's function: `in_use` while the window limits sending, `sending` all except idle periods,
+    `always` all time."""
     dctcp_gain: float
-    """Weight of the last window in DCTCP's estimate of the share that is marked."""
+    """Weight of the last window in DCTCP's estimate of the marked share."""
     dctcp_initial_alpha: float
-    """DCTCP's estimate of the share that is marked, as a connection starts."""
+    """Initial value of DCTCP's estimate of the marked share."""
     dctcp_alpha_steps: int
-    """Steps from 0 to 1 in which DCTCP's estimate of the share that is marked counts, what it loses and what it gains
-    rounded down; 0 for an exact one."""
+    """Number of steps from 0 to 1 in DCTCP's fixed-point estimate of the marked share, with decrease and increase
+    rounded down; 0 for an exact estimate."""
     vegas_alpha: int
-    """Segments in the queue below which Vegas grows."""
+    """Queued segments below which Vegas grows."""
     vegas_beta: int
-    """Segments in the queue above which Vegas shrinks."""
+    """Queued segments above which Vegas shrinks."""
     vegas_gamma: int
-    """Segments in the queue above which Vegas leaves slow start."""
+    """Queued segments above which Vegas leaves slow start."""
     vegas_slow_start_rounds: int
-    """In one of how many round trips Vegas's slow start grows; the paper has 2, Linux 1."""
+    """Period of Vegas's growth in slow start, in round trips; the paper has 2, Linux 1."""
     vegas_diff: Literal["of_base", "expected_less_actual"]
-    """What Vegas takes for its segments in the queue: cwnd (RTT - BaseRTT) / BaseRTT rounded down, or cwnd - cwnd
-    BaseRTT / RTT rounded up."""
+    """Vegas's estimate of its queued segments: cwnd (RTT - BaseRTT) / BaseRTT rounded down, or cwnd - cwnd BaseRTT /
+    RTT rounded up."""
     vegas_early_round: bool
-    """Whether Vegas decides with the ACK of the last segment that was in flight at the last decision, instead of the
-    next ACK."""
+    """Lets Vegas decide at the ACK of the last segment in flight at the previous decision, instead of the next ACK."""
     vegas_grows_unused: bool
-    """Whether Vegas's window grows while the application or the receiver limits what is sent."""
+    """Lets Vegas's window grow while the application or the receiver limits sending."""
     ledbat_target: str
-    """Delay that LEDBAT adds to its path at most."""
+    """Target: maximum queueing delay that LEDBAT adds to its path."""
     ledbat_gain: float
     """Gain of LEDBAT: 1 grows as fast as Reno while the queue is empty."""
     ledbat_allowed_increase: int
-    """Segments by which LEDBAT's window may exceed what is in flight."""
+    """Segments by which LEDBAT's window may exceed the segments in flight."""
     ledbat_min_window: int
-    """Least window of LEDBAT in segments."""
+    """Minimum window of LEDBAT in segments."""
     ledbat_base_history: int
-    """Minutes of which the least delay is LEDBAT's base delay."""
+    """Minutes over which LEDBAT's base delay is the minimum delay."""
     ledbat_current_filter: int
-    """Delays of the last round trip, at most, of which LEDBAT takes the least."""
+    """Maximum number of delays of the last round trip over which LEDBAT takes the minimum."""
     ledbat_slow_start: bool
-    """Whether LEDBAT starts by slow start, until the first loss."""
+    """Lets LEDBAT begin with slow start, until the first loss."""
     ledbat_fresh_delays: bool
-    """Whether LEDBAT's filter leaves out delays that are older than a round trip."""
+    """Excludes delays older than a round trip from LEDBAT's filter."""
     ledbat_delay: Literal["rtt", "stamps"]
-    """What LEDBAT takes for the delay of its path: the RTT of segments sent once, or for each ACK how much later it
-    comes, in whole milliseconds, than what it echoes was sent."""
+    """Delay measured by LEDBAT: the RTT of segments sent once, or, for each ACK, the difference of its timestamps in
+    whole milliseconds."""
     ledbat_pp_target: str
-    """Delay that LEDBAT++ adds to its path at most."""
+    """Target: maximum queueing delay that LEDBAT++ adds to its path."""
     ledbat_pp_gain_divisor: int
-    """LEDBAT++ grows slower than Reno by this factor at most."""
+    """Maximum factor by which LEDBAT++ grows slower than Reno."""
     ledbat_pp_constant: float
     """Weight of the window in LEDBAT++'s decrease."""
     ledbat_pp_slowdown_interval: int
-    """Time between two slowdowns of LEDBAT++, in lengths of the earlier one."""
+    """Time between two slowdowns of LEDBAT++, as a multiple of the earlier slowdown's duration."""
     ledbat_pp_base_history: int
-    """Minutes of which the least RTT is LEDBAT++'s base delay."""
+    """Minutes over which LEDBAT++'s base delay is the minimum RTT."""
     ledbat_pp_current_filter: int
-    """RTTs of the last round trip, at most, of which LEDBAT++ takes the least."""
+    """Maximum number of RTTs of the last round trip over which LEDBAT++ takes the minimum."""
     copa_delta: float
-    """Weight of delay against rate in Copa's default mode: about 1 / delta segments per flow wait."""
+    """Weight of delay against rate in Copa's default mode: about 1 / delta segments per flow are queued."""
     copa_competitive_mode: bool
-    """Whether Copa competes with flows that fill buffers, which it often sees where there are none."""
+    """Lets Copa compete with buffer-filling flows, which it often detects where there are none."""
     copa_min_rtt_window: str
-    """Window of Copa's least RTT."""
+    """Window of Copa's minimum RTT."""
     prague_gain: float
-    """Weight of the last round in Prague's estimate of the share that is marked."""
+    """Weight of the last round in Prague's estimate of the marked share."""
     prague_rtt_target: str
-    """RTT below which Prague behaves as with this one; "0 s" for no RTT independence."""
+    """RTT below which Prague behaves as if its RTT were this; "0 s" for no RTT independence."""
     prague_rtt_transition: int
-    """Rounds after slow start from which on Prague is independent of the RTT."""
+    """Rounds after slow start before Prague becomes independent of the RTT."""
     bbr1_high_gain: float
-    """Gain of rate and window in BBRv1's Startup; Drain has its inverse as gain of the rate."""
+    """Gain of rate and window in BBRv1's Startup; Drain uses its inverse as pacing gain."""
     bbr1_cwnd_gain: float
     """Window of BBRv1 in bandwidth-delay products once the pipe is full."""
     bbr1_probe_up_pacing_gain: float
-    """Pacing gain of the phase of ProbeBW that probes for more bandwidth."""
+    """Pacing gain of the ProbeBW phase that probes for more bandwidth."""
     bbr1_probe_down_pacing_gain: float
-    """Pacing gain of the phase of ProbeBW that drains the queue of the last one."""
+    """Pacing gain of the ProbeBW phase that drains the queue of the previous phase."""
     bbr1_pacing_margin_percent: float
-    """By how much BBRv1 paces below its estimate of the bandwidth, in percent."""
+    """Margin by which BBRv1 paces below its estimate of the bandwidth, in percent."""
     bbr1_bw_rounds: int
-    """Round trips of which the highest delivery rate counts."""
+    """Round trips over which BBRv1 takes the maximum delivery rate."""
     bbr1_min_rtt_window: str
-    """Window of BBRv1's least RTT, and time without a lower one after which it probes for one."""
+    """Window of BBRv1's minimum RTT, and time without a lower RTT after which it probes for one."""
     bbr1_probe_rtt_duration: str
-    """Least duration of BBRv1's ProbeRTT."""
+    """Minimum duration of BBRv1's ProbeRTT."""
     bbr1_ack_aggregation: bool
-    """Whether the window allows for ACKs that come in clumps."""
+    """Lets the window allow for aggregated ACKs."""
     bbr1_whole_segments: bool
-    """Whether BBRv1's windows and quanta are whole segments: bandwidth-delay products are rounded up, windows to an
-    even number, quanta, which are 2^-10 s of the rate then, and what ACKs are expected to deliver down."""
+    """Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, windows up to an
+    even number. Quanta, which are 2^-10 s of the rate then, and the expected deliveries of ACKs are rounded down."""
     bbr1_counts_next_quantum: bool
-    """Whether the phase of ProbeBW that probes counts the quantum that departs next as in flight."""
+    """Counts the quantum that departs next as in flight, in the ProbeBW phase that probes."""
     bbr1_equal_rtt_counts: bool
-    """Whether an RTT that is equal to the least one puts ProbeRTT off, as a lower one does."""
+    """Lets an RTT equal to the minimum postpone ProbeRTT, as a lower one does."""
     bbr1_policer_detection: bool
-    """Whether BBRv1 looks for a policer and keeps to its rate."""
+    """Lets BBRv1 detect a policer and keep to its rate."""
     bbr3_startup_pacing_gain: float
     """Pacing gain of BBRv3's Startup."""
     bbr3_drain_pacing_gain: float
@@ -254,37 +255,37 @@ class TcpKeys(TypedDict, total=False):
     bbr3_probe_down_pacing_gain: float
     """Pacing gain of BBRv3's ProbeBW_DOWN."""
     bbr3_pacing_margin_percent: float
-    """By how much BBRv3 paces below its estimate of the bandwidth, in percent."""
+    """Margin by which BBRv3 paces below its estimate of the bandwidth, in percent."""
     bbr3_full_bw_growth: float
     """Growth of the delivery rate in a round below which the pipe may be full."""
     bbr3_full_bw_rounds: int
-    """Rounds without such growth after which it is full."""
+    """Rounds without such growth after which the pipe is full."""
     bbr3_loss_threshold: float
-    """Share of losses in a round trip above which a probe of BBRv3 was too high."""
+    """Loss rate of a round trip above which a probe of BBRv3 was too high."""
     bbr3_startup_full_losses: int
-    """Ranges lost in a round of Startup, at least, for losses to end it."""
+    """Minimum number of ranges lost in a round of Startup for losses to end it."""
     bbr3_beta: float
-    """Share of its model that BBRv3 keeps, at least, in a round trip with losses."""
+    """Minimum share of its model that BBRv3 keeps in a round trip with losses."""
     bbr3_headroom: float
-    """Share of inflight_longterm that BBRv3 leaves to others while it cruises."""
+    """Headroom: share of inflight_longterm that BBRv3 leaves to others while it cruises."""
     bbr3_probe_wait: str
-    """Least time between two probes for bandwidth."""
+    """Minimum time between two probes for bandwidth."""
     bbr3_probe_wait_spread: str
-    """Width of the uniform time added to it."""
+    """Width of the uniform random time added to it."""
     bbr3_probe_wait_rounds: int
-    """Most round trips between two probes; fewer if the flow has fewer segments in flight."""
+    """Maximum number of round trips between two probes; fewer if the flow has fewer segments in flight."""
     bbr3_extra_acked_rounds: int
     """Rounds over which BBRv3 remembers the aggregation of ACKs."""
     bbr3_min_rtt_window: str
-    """Window of BBRv3's least RTT."""
+    """Window of BBRv3's minimum RTT."""
     bbr3_probe_rtt_interval: str
     """Time without a lower RTT after which BBRv3 probes for one."""
     bbr3_probe_rtt_duration: str
-    """Least duration of BBRv3's ProbeRTT."""
+    """Minimum duration of BBRv3's ProbeRTT."""
     bbr3_probe_rtt_cwnd_gain: float
     """Window of BBRv3's ProbeRTT, in bandwidth-delay products."""
     bbr3_ecn: Literal["loss", "alpha"]
-    """What congestion marks mean to BBRv3, if `ecn` is on."""
+    """Response to congestion marks, if `ecn` is on."""
     profile: Literal["ns3.26", "ns3", "ns2", "linux", "quic"]
     """Named set of parameters; single ones may differ."""
 
@@ -293,23 +294,23 @@ class WebKeys(TypedDict, total=False):
     """Further keys of web sources."""
 
     pages: int
-    """Pages of a session."""
+    """Pages per session."""
     page_interval: str
     """Mean of the exponential time from the start of a page's last object to the next page."""
     objects: int
-    """Objects of a page."""
+    """Objects per page."""
     object_interval: str
-    """Mean of the exponential time between the starts of two objects of a page."""
+    """Mean of the exponential time between two object starts of a page."""
     distribution: Literal["pareto", "lomax", "exponential", "constant"]
     """Distribution of the payload."""
     whole_segments: bool
-    """Whether sizes are rounded up to whole TCP segments, which makes the mean larger; otherwise to bytes."""
+    """Rounds sizes up to whole TCP segments, which increases the mean; otherwise to bytes."""
     limit: int
-    """Transfers of a user that may be open at once; further ones are refused, and counted."""
+    """Maximum number of open transfers of a user; further ones are refused and counted."""
     segment_payload: int
     """Maximum segment size (MSS): payload of a full segment in bytes."""
     header_bytes: int
-    """Bytes on the wire beyond the payload of a data segment, and size of an ACK without data."""
+    """Headers: bytes on the wire besides the payload of a data segment, and size of an ACK without data."""
     syn_bytes: int
     """Bytes on the wire of a SYN and of a SYN-ACK."""
     initial_window: int
@@ -317,214 +318,215 @@ class WebKeys(TypedDict, total=False):
     initial_ssthresh: int
     """Slow-start threshold of a new connection in bytes."""
     socket_buffer: str
-    """Send buffer and receive window; at least one segment, only whole segments of it are used. The default limits no
-    flow of abc2018; ns-3's own is 131072 B."""
+    """Send buffer and receive window; at least one segment, and only whole segments are used. The default limits no
+    flow of abc2018; the default of ns-3 is 131072 B."""
     delayed_ack: int
-    """An ACK is sent for this many segments in order; 1 acknowledges each."""
+    """Number of in-order segments per ACK; 1 acknowledges each."""
     delayed_ack_timeout: str
-    """Longest delay of an ACK."""
+    """Maximum delay of an ACK."""
     min_rto: str
-    """Least retransmission timeout, at most `max_rto`."""
+    """Minimum retransmission timeout, at most `max_rto`."""
     max_rto: str
-    """The retransmission timeout doubles up to this. As in ns-3, it bounds the doubling only, not the estimate."""
+    """Maximum of the retransmission timeout as it doubles. As in ns-3, it bounds the doubling only, not the
+    estimate."""
     initial_rto: str
-    """Retransmission timeout before the first RTT sample; `min_rto` if that is longer. Rarely seen, since the handshake
-    gives a sample."""
+    """Retransmission timeout before the first RTT sample; `min_rto` if that is longer. Rarely used, since the handshake
+    provides a sample."""
     rto_granularity: str
-    """Clock granularity: the least share of the variation in the timeout."""
+    """Clock granularity: the minimum of the variation term in the timeout."""
     keep_backoff: bool
-    """Whether a timeout that backed off stays so until an RTT is sampled, not just until new data are acknowledged."""
+    """Keeps a backed-off timeout until an RTT is sampled, not just until new data are acknowledged."""
     each_timeout_reduces: bool
-    """Whether each timeout reduces the slow-start threshold, not just the first until the loss state ends."""
+    """Reduces the slow-start threshold at every timeout, not just at the first one of a loss state."""
     retransmit_restarts_timer: bool
-    """Whether a fast retransmit restarts the timer. If not, the timer runs since the last ACK of new data, more than a
+    """Restarts the timer at a fast retransmit. Otherwise, the timer runs since the last ACK of new data, more than a
     round trip before."""
     rtt_tick: str
-    """Unit of RTT samples: they are rounded to it, one unit at least; 0 for exact samples."""
+    """Unit to which RTT samples are rounded, one unit at least; 0 for exact samples."""
     syn_timeout: str
     """Timeout of the first SYN, doubled with each further one."""
     dupack_threshold: int
     """Duplicate ACKs that start a fast retransmission."""
     limited_transmit: bool
-    """Whether each duplicate ACK before that sends one new segment."""
+    """Sends one new segment for each duplicate ACK before that (limited transmit)."""
     sack: bool
-    """Whether the receiver reports what arrived beyond gaps, and the sender repairs by it. Implies timestamps."""
+    """Lets the receiver report segments beyond gaps, and the sender use these reports in recovery. Implies
+    timestamps."""
     recovery: Literal["newreno", "prr"]
-    """How losses are repaired: `newreno` halves in silence, `prr` sends in proportion to what arrives and needs
-    `sack`."""
+    """Loss recovery: `newreno` halves in silence, `prr` sends in proportion to delivered data and needs `sack`."""
     congestion_control: Literal["reno", "cubic", "dctcp", "vegas", "ledbat", "ledbat++", "copa", "prague", "bbr1", "bbr3"] | str
-    """Growth and reduction of the congestion window."""
+    """Congestion control: growth and reduction of the congestion window."""
     flight_size: Literal["pipe", "outstanding"]
-    """What Reno's slow-start threshold is half of after congestion. CUBIC always takes a share of `outstanding`."""
+    """Quantity that Reno halves for its slow-start threshold after congestion. CUBIC always takes a share of
+    `outstanding`."""
     full_ack_window: Literal["inflight", "ssthresh"]
     """The window after recovery without SACK: `inflight` avoids a burst, `ssthresh` does not."""
     byte_counting: bool
-    """Whether growth counts the segments that an ACK covers instead of ACKs."""
+    """Lets growth count acknowledged segments instead of ACKs (appropriate byte counting)."""
     whole_windows: bool
-    """Whether windows are whole segments: growth counts segments acknowledged, and congestion leaves a share of the
+    """Restricts windows to whole segments: growth counts acknowledged segments, and congestion leaves a share of the
     congestion window, rounded down."""
     clock_tick: str
-    """Unit of the clock: what is due waits for a tick, and CUBIC computes anew once a tick at most; time stamps count
-    milliseconds then. 0 for an exact clock."""
+    """Unit of the clock: timers fire at a tick, and CUBIC computes at most once a tick; timestamps count milliseconds
+    then. 0 for an exact clock."""
     ecn: bool
-    """Whether data packets are ECN-capable, and marks reduce the window once per round trip."""
+    """Makes data packets ECN-capable; marks reduce the window once per round trip."""
     quickack: int
-    """Segments that a receiver acknowledges one by one at the start of a connection and after a duplicate; 0 for
+    """Segments that a receiver acknowledges immediately at the start of a connection and after a duplicate; 0 for
     none."""
     sack_delay: str
-    """How long an ACK that reports a segment beyond a gap waits for more of them, from the fourth on, and at most for a
-    twentieth of the RTT; 0 for none."""
+    """Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on and at most a twentieth
+    of the RTT; 0 for none."""
     gro_timeout: str
-    """How long an ACK of several segments waits for more of them, up to 64 KiB, as a receiver with GRO does."""
+    """Delay of an ACK for several segments, to combine up to 64 KiB, as a receiver with GRO does."""
     loss_detection: Literal["dupack", "rack", "scoreboard", "packet_threshold"]
-    """By what losses are detected. All but `dupack` keep a record of each outstanding segment; the keys below need it,
-    and `sack`."""
+    """Loss detection. All but `dupack` keep a record of each outstanding segment, which the keys below need, as well as
+    `sack`."""
     impatient_timer: bool
-    """Whether in recovery only the first ACK of new data restarts the retransmission timer."""
+    """In recovery, lets only the first ACK of new data restart the retransmission timer."""
     recovery_sends_at_once: bool
-    """Whether two kinds of segments leave at once, whatever window and pacing say: the first that a recovery sends
-    again, and one for each ACK in it that ends at a segment not sent again yet, lost or else new."""
+    """Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery; and for
+    each ACK in it that ends at a segment not yet retransmitted, one segment, lost or else new."""
     sack_duplicates: bool
-    """Whether an ACK that reports something new by SACK is a duplicate even if its number moves: the window does not
-    grow with it, the timer does not restart, and a recovery begins with the third in a row or with one that finds the
-    second outstanding segment lost."""
+    """Treats an ACK with new SACK information as a duplicate even if its number advances: the window does not grow, the
+    timer does not restart, and a recovery begins with the third in a row or with one that shows the second outstanding
+    segment as lost."""
     rtt_of_first: bool
-    """Whether the RTT that a congestion control is told is that of the first segment that an ACK covers, which includes
-    the wait of a delayed ACK, not that of the newest one."""
+    """Reports to the congestion control the RTT of the first segment that an ACK covers, which includes the delay of a
+    delayed ACK, not that of the newest one."""
     tlp: bool
-    """Whether a probe looks for a lost tail before the timeout does."""
+    """Sends a tail loss probe before the timeout."""
     frto: bool
-    """Whether a timeout waits for what was sent before it to arrive, in case it was spurious."""
+    """Detects spurious timeouts: waits for segments sent before the timeout to arrive (F-RTO)."""
     undo: bool
-    """Whether a reduction is undone once time stamps or D-SACKs show that nothing was lost."""
+    """Undoes a window reduction once timestamps or D-SACKs show that nothing was lost."""
     hystart: Literal["off", "classic", "plusplus"]
-    """What ends slow start before losses do, if the sender does slow start."""
+    """Rule that ends slow start before losses do, if the sender uses slow start."""
     after_idle: Literal["keep", "restart", "decay"]
     """Congestion window after an idle period, unless the congestion control sets the window itself: `keep` leaves it,
     `restart` starts again from the initial window, `decay` halves it for each timeout that the period lasts."""
     pacing: Literal["auto", "on", "off"]
-    """Whether segments leave spread over time."""
+    """Spreads segments over time."""
     pacing_catches_up: bool
-    """Whether a paced segment that leaves late lets the next one leave earlier, by half of its time at most."""
+    """Lets the segment after a late paced segment leave earlier, by at most half of its interval."""
     tso: str
-    """Most bytes that a paced sender sends at once, as TSO does; 0 for segment by segment."""
+    """Maximum number of bytes that a paced sender sends in a burst, as TSO does; 0 for single segments."""
     autotuning: bool
-    """Whether the receive window starts at 64 KiB and grows with what arrives in a round trip, up to `socket_buffer`;
-    what widens it is acknowledged at once."""
+    """Receive-buffer autotuning: the receive window starts at 64 KiB and grows with the data of a round trip, up to
+    `socket_buffer`. Data that widen it are acknowledged immediately."""
     accurate_ecn: bool
-    """Whether, with `ecn`, the receiver counts the marks for the sender, instead of echoing that there was one.
-    Congestion controls that need it have it in any case."""
+    """With `ecn`, lets the receiver report the number of marks to the sender (accurate ECN), instead of echoing a mark.
+    Congestion controls that need it always have it."""
     app_rate: str
     """Rate of payload at which the application writes, from `app_limited_from` to `app_limited_until`; 0 is a pause.
-    Without it, and outside that span, it always has data to send."""
+    Without it, and outside that period, it always has data to send."""
     app_limited_from: str
-    """Simulated time from which on `app_rate` holds."""
+    """Simulated time from which `app_rate` applies."""
     app_limited_until: str
-    """Simulated time until which `app_rate` holds; without it, to the end."""
+    """Simulated time until which `app_rate` applies; default: the end."""
     cubic_c: float
     """Scaling of CUBIC's growth in segments per second cubed."""
     cubic_beta: float
     """Share of the window that CUBIC keeps after congestion."""
     fast_convergence: bool
-    """Whether a CUBIC flow that has lost ground gives way to newer ones."""
+    """Fast convergence: a CUBIC flow that has lost ground yields to newer ones."""
     tcp_friendliness: bool
-    """Whether CUBIC grows at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not."""
+    """Lets CUBIC grow at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not."""
     cubic_clock: Literal["in_use", "sending", "always"]
-    """Time that counts in CUBIC's function: `in_use` while the window bounds what is sent, `sending` all but idle
-    periods, `always` all of it."""
+    """Time counted by CUBIC's function: `in_use` while the window limits sending, `sending` all except idle periods,
+    `always` all time."""
     dctcp_gain: float
-    """Weight of the last window in DCTCP's estimate of the share that is marked."""
+    """Weight of the last window in DCTCP's estimate of the marked share."""
     dctcp_initial_alpha: float
-    """DCTCP's estimate of the share that is marked, as a connection starts."""
+    """Initial value of DCTCP's estimate of the marked share."""
     dctcp_alpha_steps: int
-    """Steps from 0 to 1 in which DCTCP's estimate of the share that is marked counts, what it loses and what it gains
-    rounded down; 0 for an exact one."""
+    """Number of steps from 0 to 1 in DCTCP's fixed-point estimate of the marked share, with decrease and increase
+    rounded down; 0 for an exact estimate."""
     vegas_alpha: int
-    """Segments in the queue below which Vegas grows."""
+    """Queued segments below which Vegas grows."""
     vegas_beta: int
-    """Segments in the queue above which Vegas shrinks."""
+    """Queued segments above which Vegas shrinks."""
     vegas_gamma: int
-    """Segments in the queue above which Vegas leaves slow start."""
+    """Queued segments above which Vegas leaves slow start."""
     vegas_slow_start_rounds: int
-    """In one of how many round trips Vegas's slow start grows; the paper has 2, Linux 1."""
+    """Period of Vegas's growth in slow start, in round trips; the paper has 2, Linux 1."""
     vegas_diff: Literal["of_base", "expected_less_actual"]
-    """What Vegas takes for its segments in the queue: cwnd (RTT - BaseRTT) / BaseRTT rounded down, or cwnd - cwnd
-    BaseRTT / RTT rounded up."""
+    """Vegas's estimate of its queued segments: cwnd (RTT - BaseRTT) / BaseRTT rounded down, or cwnd - cwnd BaseRTT /
+    RTT rounded up."""
     vegas_early_round: bool
-    """Whether Vegas decides with the ACK of the last segment that was in flight at the last decision, instead of the
-    next ACK."""
+    """Lets Vegas decide at the ACK of the last segment in flight at the previous decision, instead of the next ACK."""
     vegas_grows_unused: bool
-    """Whether Vegas's window grows while the application or the receiver limits what is sent."""
+    """Lets Vegas's window grow while the application or the receiver limits sending."""
     ledbat_target: str
-    """Delay that LEDBAT adds to its path at most."""
+    """Target: maximum queueing delay that LEDBAT adds to its path."""
     ledbat_gain: float
     """Gain of LEDBAT: 1 grows as fast as Reno while the queue is empty."""
     ledbat_allowed_increase: int
-    """Segments by which LEDBAT's window may exceed what is in flight."""
+    """Segments by which LEDBAT's window may exceed the segments in flight."""
     ledbat_min_window: int
-    """Least window of LEDBAT in segments."""
+    """Minimum window of LEDBAT in segments."""
     ledbat_base_history: int
-    """Minutes of which the least delay is LEDBAT's base delay."""
+    """Minutes over which LEDBAT's base delay is the minimum delay."""
     ledbat_current_filter: int
-    """Delays of the last round trip, at most, of which LEDBAT takes the least."""
+    """Maximum number of delays of the last round trip over which LEDBAT takes the minimum."""
     ledbat_slow_start: bool
-    """Whether LEDBAT starts by slow start, until the first loss."""
+    """Lets LEDBAT begin with slow start, until the first loss."""
     ledbat_fresh_delays: bool
-    """Whether LEDBAT's filter leaves out delays that are older than a round trip."""
+    """Excludes delays older than a round trip from LEDBAT's filter."""
     ledbat_delay: Literal["rtt", "stamps"]
-    """What LEDBAT takes for the delay of its path: the RTT of segments sent once, or for each ACK how much later it
-    comes, in whole milliseconds, than what it echoes was sent."""
+    """Delay measured by LEDBAT: the RTT of segments sent once, or, for each ACK, the difference of its timestamps in
+    whole milliseconds."""
     ledbat_pp_target: str
-    """Delay that LEDBAT++ adds to its path at most."""
+    """Target: maximum queueing delay that LEDBAT++ adds to its path."""
     ledbat_pp_gain_divisor: int
-    """LEDBAT++ grows slower than Reno by this factor at most."""
+    """Maximum factor by which LEDBAT++ grows slower than Reno."""
     ledbat_pp_constant: float
     """Weight of the window in LEDBAT++'s decrease."""
     ledbat_pp_slowdown_interval: int
-    """Time between two slowdowns of LEDBAT++, in lengths of the earlier one."""
+    """Time between two slowdowns of LEDBAT++, as a multiple of the earlier slowdown's duration."""
     ledbat_pp_base_history: int
-    """Minutes of which the least RTT is LEDBAT++'s base delay."""
+    """Minutes over which LEDBAT++'s base delay is the minimum RTT."""
     ledbat_pp_current_filter: int
-    """RTTs of the last round trip, at most, of which LEDBAT++ takes the least."""
+    """Maximum number of RTTs of the last round trip over which LEDBAT++ takes the minimum."""
     copa_delta: float
-    """Weight of delay against rate in Copa's default mode: about 1 / delta segments per flow wait."""
+    """Weight of delay against rate in Copa's default mode: about 1 / delta segments per flow are queued."""
     copa_competitive_mode: bool
-    """Whether Copa competes with flows that fill buffers, which it often sees where there are none."""
+    """Lets Copa compete with buffer-filling flows, which it often detects where there are none."""
     copa_min_rtt_window: str
-    """Window of Copa's least RTT."""
+    """Window of Copa's minimum RTT."""
     prague_gain: float
-    """Weight of the last round in Prague's estimate of the share that is marked."""
+    """Weight of the last round in Prague's estimate of the marked share."""
     prague_rtt_target: str
-    """RTT below which Prague behaves as with this one; "0 s" for no RTT independence."""
+    """RTT below which Prague behaves as if its RTT were this; "0 s" for no RTT independence."""
     prague_rtt_transition: int
-    """Rounds after slow start from which on Prague is independent of the RTT."""
+    """Rounds after slow start before Prague becomes independent of the RTT."""
     bbr1_high_gain: float
-    """Gain of rate and window in BBRv1's Startup; Drain has its inverse as gain of the rate."""
+    """Gain of rate and window in BBRv1's Startup; Drain uses its inverse as pacing gain."""
     bbr1_cwnd_gain: float
     """Window of BBRv1 in bandwidth-delay products once the pipe is full."""
     bbr1_probe_up_pacing_gain: float
-    """Pacing gain of the phase of ProbeBW that probes for more bandwidth."""
+    """Pacing gain of the ProbeBW phase that probes for more bandwidth."""
     bbr1_probe_down_pacing_gain: float
-    """Pacing gain of the phase of ProbeBW that drains the queue of the last one."""
+    """Pacing gain of the ProbeBW phase that drains the queue of the previous phase."""
     bbr1_pacing_margin_percent: float
-    """By how much BBRv1 paces below its estimate of the bandwidth, in percent."""
+    """Margin by which BBRv1 paces below its estimate of the bandwidth, in percent."""
     bbr1_bw_rounds: int
-    """Round trips of which the highest delivery rate counts."""
+    """Round trips over which BBRv1 takes the maximum delivery rate."""
     bbr1_min_rtt_window: str
-    """Window of BBRv1's least RTT, and time without a lower one after which it probes for one."""
+    """Window of BBRv1's minimum RTT, and time without a lower RTT after which it probes for one."""
     bbr1_probe_rtt_duration: str
-    """Least duration of BBRv1's ProbeRTT."""
+    """Minimum duration of BBRv1's ProbeRTT."""
     bbr1_ack_aggregation: bool
-    """Whether the window allows for ACKs that come in clumps."""
+    """Lets the window allow for aggregated ACKs."""
     bbr1_whole_segments: bool
-    """Whether BBRv1's windows and quanta are whole segments: bandwidth-delay products are rounded up, windows to an
-    even number, quanta, which are 2^-10 s of the rate then, and what ACKs are expected to deliver down."""
+    """Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, windows up to an
+    even number. Quanta, which are 2^-10 s of the rate then, and the expected deliveries of ACKs are rounded down."""
     bbr1_counts_next_quantum: bool
-    """Whether the phase of ProbeBW that probes counts the quantum that departs next as in flight."""
+    """Counts the quantum that departs next as in flight, in the ProbeBW phase that probes."""
     bbr1_equal_rtt_counts: bool
-    """Whether an RTT that is equal to the least one puts ProbeRTT off, as a lower one does."""
+    """Lets an RTT equal to the minimum postpone ProbeRTT, as a lower one does."""
     bbr1_policer_detection: bool
-    """Whether BBRv1 looks for a policer and keeps to its rate."""
+    """Lets BBRv1 detect a policer and keep to its rate."""
     bbr3_startup_pacing_gain: float
     """Pacing gain of BBRv3's Startup."""
     bbr3_drain_pacing_gain: float
@@ -538,37 +540,37 @@ class WebKeys(TypedDict, total=False):
     bbr3_probe_down_pacing_gain: float
     """Pacing gain of BBRv3's ProbeBW_DOWN."""
     bbr3_pacing_margin_percent: float
-    """By how much BBRv3 paces below its estimate of the bandwidth, in percent."""
+    """Margin by which BBRv3 paces below its estimate of the bandwidth, in percent."""
     bbr3_full_bw_growth: float
     """Growth of the delivery rate in a round below which the pipe may be full."""
     bbr3_full_bw_rounds: int
-    """Rounds without such growth after which it is full."""
+    """Rounds without such growth after which the pipe is full."""
     bbr3_loss_threshold: float
-    """Share of losses in a round trip above which a probe of BBRv3 was too high."""
+    """Loss rate of a round trip above which a probe of BBRv3 was too high."""
     bbr3_startup_full_losses: int
-    """Ranges lost in a round of Startup, at least, for losses to end it."""
+    """Minimum number of ranges lost in a round of Startup for losses to end it."""
     bbr3_beta: float
-    """Share of its model that BBRv3 keeps, at least, in a round trip with losses."""
+    """Minimum share of its model that BBRv3 keeps in a round trip with losses."""
     bbr3_headroom: float
-    """Share of inflight_longterm that BBRv3 leaves to others while it cruises."""
+    """Headroom: share of inflight_longterm that BBRv3 leaves to others while it cruises."""
     bbr3_probe_wait: str
-    """Least time between two probes for bandwidth."""
+    """Minimum time between two probes for bandwidth."""
     bbr3_probe_wait_spread: str
-    """Width of the uniform time added to it."""
+    """Width of the uniform random time added to it."""
     bbr3_probe_wait_rounds: int
-    """Most round trips between two probes; fewer if the flow has fewer segments in flight."""
+    """Maximum number of round trips between two probes; fewer if the flow has fewer segments in flight."""
     bbr3_extra_acked_rounds: int
     """Rounds over which BBRv3 remembers the aggregation of ACKs."""
     bbr3_min_rtt_window: str
-    """Window of BBRv3's least RTT."""
+    """Window of BBRv3's minimum RTT."""
     bbr3_probe_rtt_interval: str
     """Time without a lower RTT after which BBRv3 probes for one."""
     bbr3_probe_rtt_duration: str
-    """Least duration of BBRv3's ProbeRTT."""
+    """Minimum duration of BBRv3's ProbeRTT."""
     bbr3_probe_rtt_cwnd_gain: float
     """Window of BBRv3's ProbeRTT, in bandwidth-delay products."""
     bbr3_ecn: Literal["loss", "alpha"]
-    """What congestion marks mean to BBRv3, if `ecn` is on."""
+    """Response to congestion marks, if `ecn` is on."""
     profile: Literal["ns3.26", "ns3", "ns2", "linux", "quic"]
     """Named set of parameters; single ones may differ."""
     application: str
@@ -579,17 +581,17 @@ class ProbesKeys(TypedDict, total=False):
     """Keys of the table `probes`."""
 
     series_interval: str
-    """Bin of the time series; without it there are none."""
+    """Bin width of the time series; without it there are none."""
     series_link: str
-    """Link that the time series are taken at, by name; the first without it."""
+    """Link whose time series are recorded, by name; default: the first."""
     series_memory: str
-    """Memory of the rate meters of the time series."""
+    """Time constant of the rate meters of the time series."""
     detail: Literal["group", "user", "flow"]
-    """The smallest units whose delay, round-trip times, losses and marks are recorded."""
+    """Smallest unit whose delay, round-trip times, losses and marks are recorded."""
     user_rows: bool
-    """Whether the record has a row for each user and flow, or percentiles and the worst users in their place. By
-    default rows, but on an access network."""
+    """Records a row for each user and flow, instead of percentiles and the worst users. The default is true, except on
+    an access network."""
     transfer_times: list[str]
-    """Where the classes of transfers by time begin, in ascending order; the first begins at zero."""
+    """Lower bounds of the classes of transfers by time, in ascending order; the first class starts at zero."""
     transfer_sizes: list[str]
-    """Where the classes of transfers by payload begin, in ascending order; the first begins at zero."""
+    """Lower bounds of the classes of transfers by payload, in ascending order; the first class starts at zero."""

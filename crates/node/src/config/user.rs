@@ -77,13 +77,13 @@ params! {
     }
 }
 
-/// Comment of the key with prefixes, of which there may be a list.
+/// Doc comment of the key with a prefix or a list of prefixes.
 pub(super) const PREFIX_DOC: &str = "Prefix or address, or a list of them, of both families; they share one meter. Of \
                                      the prefixes of several users that have an address, the longest counts.";
 
 impl UserParams {
-    /// The keys that a user has if it gives none: rate and class of the default user. The other keys say how addresses
-    /// of nobody are grouped, and a user is one meter unless it says otherwise.
+    /// Default keys of a user: rate and class of the default user. The other keys of the default user describe how
+    /// unknown addresses are grouped; a user is one meter unless it specifies otherwise.
     fn of_users(&self) -> Self {
         let (reference_rate, traffic_class) = (self.reference_rate, self.traffic_class);
         Self { reference_rate, traffic_class, meter_of: MeterOf::Prefix, address_limit: None }
@@ -91,7 +91,7 @@ impl UserParams {
 }
 
 impl UserTableParams {
-    /// A meter is forgotten only when nothing of worth is left of it.
+    /// A meter is forgotten only when its value has decayed to almost nothing.
     pub(super) fn check(&self, key: &str, memory: Time) -> Result<(), ConfigError> {
         let least = Time(memory.0.saturating_mul(10));
         if self.timeout >= least {
@@ -102,27 +102,27 @@ impl UserTableParams {
     }
 }
 
-/// What a user is known by.
+/// Identifier of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Who {
-    /// Addresses; of several prefixes that fit, the longest counts.
+    /// Addresses; the longest matching prefix counts.
     Prefix(Prefix),
-    /// The outermost 802.1Q tag that its packets come with, 1 to 4094.
+    /// Outermost 802.1Q tag of its packets, 1 to 4094.
     Vlan(u32),
-    /// Two tags, outer and inner, whichever of the two protocols each has.
+    /// Two tags, outer and inner, 802.1Q or 802.1ad each.
     Tags(u32, u32),
-    /// The outer of two tags, or the single tag if it is one of 802.1ad.
+    /// The outer of two tags, or a single 802.1ad tag.
     Service(u32),
-    /// The number of a PPPoE session.
+    /// Number of a PPPoE session.
     Session(u32),
-    /// The number of a tunnel, as the kernel's tunnel interfaces give it: VNI, GRE key.
+    /// Tunnel number as reported by the kernel's tunnel interfaces: VNI or GRE key.
     Tunnel(u32),
-    /// The mark that its packets have when they come to the program.
+    /// Mark of its packets when the program sees them.
     Mark(MarkMatch),
 }
 
 impl Who {
-    /// The key of the configuration.
+    /// Key in the configuration.
     #[must_use]
     pub fn key(&self) -> &'static str {
         match self {
@@ -136,7 +136,7 @@ impl Who {
         }
     }
 
-    /// All that a table says.
+    /// All identifiers in a table.
     fn read(table: &mut Table<'_>, keys: &UserKeys) -> Result<Vec<Self>, ConfigError> {
         let mut all: Vec<_> = prefixes(table)?.into_iter().map(Self::Prefix).collect();
         all.extend(keys.vlan.map(Self::Vlan));
@@ -156,7 +156,7 @@ impl Who {
     }
 }
 
-/// One prefix or a list of them.
+/// A prefix or a list of prefixes.
 fn prefixes(table: &mut Table<'_>) -> Result<Vec<Prefix>, ConfigError> {
     let values = match table.get("prefix") {
         None => return Ok(Vec::new()),
@@ -167,7 +167,7 @@ fn prefixes(table: &mut Table<'_>) -> Result<Vec<Prefix>, ConfigError> {
     values.iter().map(|value| prefix(&key, value)).collect()
 }
 
-/// One of them; of a list the message names that one only, and why.
+/// One prefix; the error for a list names only the wrong one.
 fn prefix(key: &str, value: &Json) -> Result<Prefix, ConfigError> {
     let Some(text) = value.as_str() else { return read_value(key, value, None) };
     let shown = || shortened(&value.to_string());
@@ -182,7 +182,7 @@ fn prefix(key: &str, value: &Json) -> Result<Prefix, ConfigError> {
     Ok(prefix)
 }
 
-/// As in the configuration, without quotes.
+/// Text as in the configuration, without quotes.
 impl fmt::Display for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -197,22 +197,22 @@ impl fmt::Display for Who {
     }
 }
 
-/// One user: all that it is known by shares one meter.
+/// A user: all its identifiers share one meter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct User {
     /// Name in reports.
     pub name: String,
-    /// What it is known by, at least one.
+    /// Identifiers, at least one.
     pub who: Vec<Who>,
     /// Rate and class.
     pub params: UserParams,
 }
 
 impl User {
-    /// Marks of users, which are tried one after another.
+    /// Maximum number of marks of users, which are tried one by one.
     pub const MOST_MARKS: usize = 16;
 
-    /// A user from a table of its own, as in `[[users]]`, beside a default user.
+    /// Reads a user from a table as in `[[users]]`, given the default user.
     ///
     /// # Errors
     /// A key is unknown, missing, of the wrong kind or out of range.
@@ -221,7 +221,7 @@ impl User {
         Self::read(&mut Table::new("", json)?, default)
     }
 
-    /// The same, or nothing if the keys are right but say nothing that it is known by.
+    /// The same, but `None` if the keys are valid and contain no identifier.
     ///
     /// # Errors
     /// A key is unknown, of the wrong kind or out of range.
@@ -241,7 +241,7 @@ impl User {
     }
 
     fn read_keys(table: &mut Table<'_>, default: &UserParams) -> Result<Option<Self>, ConfigError> {
-        // Made once: there may be a hundred thousand users.
+        // Created once: there may be a hundred thousand users.
         static NONE: LazyLock<UserKeys> = LazyLock::new(UserKeys::default);
         let keys = UserKeys::read_over(NONE.clone(), table)?;
         let who = Who::read(table, &keys)?;

@@ -1,31 +1,31 @@
-//! Where a frame goes: to the port's peer, or where its destination was last seen.
+//! Bridge: a frame goes to the port's peer, or to the port at which its destination was last seen.
 
 use std::collections::HashMap;
 
-/// Addresses that are remembered; beyond that, frames to new ones go to all ports.
+/// Maximum number of learned addresses; frames to further ones are flooded.
 const MOST_ADDRESSES: usize = 4096;
 
-/// Where a frame goes.
+/// Destination of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// To this port.
     Port(usize),
-    /// To all ports of the bridge but the one it came from.
+    /// To all ports of the bridge except the one it arrived at.
     All,
-    /// Nowhere: its destination is on the link that it came from.
+    /// None: its destination is on the link it came from.
     None,
 }
 
 /// Forwards by Ethernet addresses.
 #[derive(Clone, Debug)]
 pub struct Bridge {
-    /// The port that takes everything that comes in at a port.
+    /// Port to which all frames of a port go.
     peers: Vec<Option<usize>>,
     seen: HashMap<u64, usize>,
 }
 
 impl Bridge {
-    /// Ports with a peer are wires; the others are one bridge, two of them a wire again.
+    /// Ports with a peer are wires; the others form one bridge, which with two ports is a wire again.
     #[must_use]
     pub fn new(mut peers: Vec<Option<usize>>) -> Self {
         let bridged: Vec<usize> = (0..peers.len()).filter(|&port| peers[port].is_none()).collect();
@@ -35,13 +35,13 @@ impl Bridge {
         Self { peers, seen: HashMap::new() }
     }
 
-    /// Whether the port belongs to the bridge, which a wire does not.
+    /// Returns true if the port belongs to the bridge; a wire does not.
     #[must_use]
     pub fn is_bridged(&self, port: usize) -> bool {
         self.peers[port].is_none()
     }
 
-    /// Where a frame that came in at `port` goes.
+    /// Destination of a frame that arrived at `port`.
     #[inline]
     pub fn target(&mut self, frame: &[u8], port: usize) -> Target {
         if let Some(peer) = self.peers[port] {

@@ -1,8 +1,8 @@
 //! Attaching to ports, reloading, detaching.
 //!
-//! `attach` brings the kernel into the state that the configuration asks for, from whatever state it is in: nothing
-//! there, an earlier configuration, or what a killed tool left behind. Maps are changed entry by entry and a filter is
-//! replaced in one step, so that packets pass all the time and meters go on.
+//! `attach` establishes the state of the configuration from any state: nothing attached, an earlier configuration, or
+//! leftovers of a killed tool. Maps are changed entry by entry and programs are replaced atomically, so that traffic
+//! continues and meters keep their state.
 
 use super::far_end::{fall_silent, now_ns};
 use super::links::{Framing, links};
@@ -27,28 +27,28 @@ use zerocopy::IntoBytes;
 /// `BPF_FS_MAGIC` of linux/magic.h.
 const BPF_FS: i64 = 0xcafe_4a11;
 
-/// A frame for programs that do not look at one.
+/// A frame for programs that do not read it.
 const BLANK_FRAME: [u8; 64] = [0; 64];
-/// The kernel allocates a timer without waiting for memory, which may fail for a moment on a busy machine.
+/// Allocating a timer is atomic in the kernel, which may fail briefly on a busy machine.
 const START_RETRIES: u32 = 20;
 const START_PAUSE: Duration = Duration::from_millis(10);
 
-/// What `attach` did.
+/// Result of `attach`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attached {
-    /// Whether something was attached before.
+    /// True if something was attached before.
     pub was_attached: bool,
     /// Interfaces with their indices, in the order of the configuration.
     pub present: Vec<(String, u32)>,
-    /// Interfaces of the configuration that are not there.
+    /// Interfaces of the configuration that do not exist.
     pub absent: Vec<String>,
 }
 
-/// Attaches to all ports whose interfaces are there, or reloads what is attached.
+/// Attaches to all ports whose interfaces exist, or reloads the configuration.
 ///
 /// # Errors
-/// The pin path is no BPF file system that stays, another attach or detach is at work, a change needs a detach, or the
-/// kernel refuses. What was not attached before is then not attached.
+/// The pin path is not on a permanent BPF file system, another attach or detach is running, a change needs a detach, or
+/// the kernel refuses. On an error, ports that were not attached before stay unattached.
 pub fn attach(config: &NodeConfig) -> Result<Attached, KernelError> {
     let folder = Path::new(&config.node.pin_path);
     let Ports { present, absent } = ports_of(config)?;
@@ -58,7 +58,7 @@ pub fn attach(config: &NodeConfig) -> Result<Attached, KernelError> {
     config.ports.retain(|port| !absent.contains(&port.interface));
     let config = &config;
     let interfaces: Vec<u32> = present.iter().map(|(_, index)| *index).collect();
-    // It may be there already; if it cannot be made, the lock says so.
+    // The folder may exist; if it cannot be created, locking it fails.
     let _ = fs::create_dir(folder);
     let _lock = Lock::take(folder)?;
     if is_half_there(folder) {
@@ -72,12 +72,12 @@ pub fn attach(config: &NodeConfig) -> Result<Attached, KernelError> {
         let mut records = fill(&programs, config, &interfaces, has_tcx)?;
         hook_all(&programs, &records, folder, has_tcx)?;
         announce(&programs, &mut records)?;
-        // What an earlier attach used that had another hook.
+        // Programs of an earlier attach at another hook.
         records.iter().try_for_each(|record| leave_other_hook(&programs, record, folder, has_tcx))
     });
     if let Err(error) = outcome {
         if !was_attached {
-            // The first error is the one to tell.
+            // The first error is the one to report.
             let _ = remove_all(folder);
         }
         return Err(error);
@@ -85,26 +85,27 @@ pub fn attach(config: &NodeConfig) -> Result<Attached, KernelError> {
     Ok(Attached { was_attached, present, absent })
 }
 
-/// Whether anything is attached with the pins of this configuration.
+/// Returns true if anything is attached with the pins of this configuration.
 #[must_use]
 pub fn is_attached(config: &NodeConfig) -> bool {
     is_there(Path::new(&config.node.pin_path))
 }
 
-/// Whether a detach waits until the far ends have stopped writing labels.
+/// Handling of labels that still arrive at a detach.
 #[derive(Clone, Copy)]
 pub enum Leaving<'a> {
-    /// It does, and names each port whose far end writes labels.
+    /// Waits until the far ends stop writing labels; calls the function for each port whose far end writes labels.
     Quietly(&'a dyn Fn(&str)),
-    /// It does not: packets with labels are lost.
+    /// Does not wait: packets with labels are lost.
     AtOnce,
 }
 
-/// Takes programs, the qdiscs that the tool made and nobody else uses, and pins away. Returns the number of ports that
-/// had any.
+/// Removes programs, pins, and qdiscs that the tool created and nobody else uses. Returns the number of ports that had
+/// any.
 ///
 /// # Errors
-/// Another attach or detach is at work, labels still come in, or the kernel refuses. Nothing attached is no error.
+/// Another attach or detach is running, labels still arrive, or the kernel refuses. It is no error if nothing is
+/// attached.
 pub fn detach(folder: &Path, leaving: Leaving<'_>) -> Result<usize, KernelError> {
     if !folder.exists() {
         return Ok(0);
@@ -120,7 +121,7 @@ pub fn detach(folder: &Path, leaving: Leaving<'_>) -> Result<usize, KernelError>
     remove_all(folder)
 }
 
-/// Ports that read labels and will not after a reload, or others.
+/// Ports that read labels now but not after the reload.
 fn going(before: &[PortRecord], config: &NodeConfig, interfaces: &[u32]) -> Vec<PortRecord> {
     let stays = |record: &PortRecord| {
         let of = config.ports.iter().zip(interfaces).find(|(_, index)| **index == record.ifindex);
@@ -131,7 +132,7 @@ fn going(before: &[PortRecord], config: &NodeConfig, interfaces: &[u32]) -> Vec<
     before.iter().filter(|record| record.reads() && !stays(record)).copied().collect()
 }
 
-/// From now on the ports say that they read labels: all is there that takes them off.
+/// Ports announce that they read labels only now, when everything that strips them is in place.
 fn announce(programs: &Programs, records: &mut [PortRecord]) -> Result<(), KernelError> {
     records.iter_mut().try_for_each(|record| {
         record.quiet_until_ns = 0;
@@ -141,7 +142,7 @@ fn announce(programs: &Programs, records: &mut [PortRecord]) -> Result<(), Kerne
 
 fn remove_all(folder: &Path) -> Result<usize, KernelError> {
     let ports = remove_pins(folder)?;
-    // Only if it is empty; others may keep something there.
+    // Removed only if empty; others may use the folder.
     let _ = fs::remove_dir(folder);
     Ok(ports)
 }
@@ -162,25 +163,25 @@ fn remove_pins(folder: &Path) -> Result<usize, KernelError> {
     Ok(ports)
 }
 
-/// Inode of the network namespace of this process.
+/// Inode of this process's network namespace.
 pub(super) fn netns() -> Result<u64, KernelError> {
     let file = "/proc/self/ns/net";
     Ok(fs::metadata(file).map_err(KernelError::system(format!("reading {file}")))?.ino())
 }
 
-/// The ports of a configuration, by whether their interfaces are there.
+/// Ports of a configuration, by whether their interfaces exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ports {
     /// Interfaces with their indices.
     pub present: Vec<(String, u32)>,
-    /// Those that are not there.
+    /// Missing interfaces.
     pub absent: Vec<String>,
 }
 
-/// Looks for the interfaces of a configuration.
+/// Looks up the interfaces of a configuration.
 ///
 /// # Errors
-/// The kernel cannot be asked.
+/// The kernel cannot be queried.
 pub fn ports_of(config: &NodeConfig) -> Result<Ports, KernelError> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)
         .map_err(|error| KernelError::system("opening a socket")(error.into()))?;
@@ -194,7 +195,7 @@ pub fn ports_of(config: &NodeConfig) -> Result<Ports, KernelError> {
     Ok(ports)
 }
 
-/// Two interfaces cannot have one place in the map of ports.
+/// Two interfaces cannot share a slot in the map of ports.
 pub(super) fn same_place(interfaces: &[(String, u32)]) -> Option<KernelError> {
     interfaces.iter().enumerate().find_map(|(i, (name, index))| {
         let same = |other: &&(String, u32)| PortRecord::place(other.1) == PortRecord::place(*index);
@@ -203,7 +204,7 @@ pub(super) fn same_place(interfaces: &[(String, u32)]) -> Option<KernelError> {
     })
 }
 
-/// The folder that holds the pins, or the one that it would be made in, is on a BPF file system that outlives the tool.
+/// Checks that the folder of pins, or its first existing parent, is on a BPF file system that outlives the tool.
 pub(super) fn check_pin_path(folder: &Path) -> Result<(), KernelError> {
     let wrong = |problem: &str| Err(KernelError::PinPath { path: folder.into(), problem: problem.into() });
     let existing = if folder.exists() { Some(folder) } else { folder.parent().filter(|parent| parent.exists()) };
@@ -224,8 +225,8 @@ pub(super) fn check_pin_path(folder: &Path) -> Result<(), KernelError> {
     }
 }
 
-/// Whether the file system of a folder is mounted nowhere in the mount namespace of the first process, so that it ends
-/// with that of this one. Unknown if that cannot be read.
+/// Returns true if the file system of a folder is not mounted in the mount namespace of process 1, so that it ends with
+/// that of this process. `None` if that cannot be read.
 fn is_private_mount(folder: &Path) -> Option<bool> {
     let device = fs::metadata(folder).ok()?.dev();
     let wanted = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
@@ -234,7 +235,7 @@ fn is_private_mount(folder: &Path) -> Option<bool> {
     Some(!mounts.lines().any(|line| line.split(' ').nth(2) == Some(wanted.as_str())))
 }
 
-/// The places of the tables that are there, if `config` does not ask for others.
+/// Sizes of the existing tables, if `config` does not require others.
 pub(super) fn places_there(config: &NodeConfig, folder: &Path) -> Result<Places, KernelError> {
     if !folder.join("addresses").exists() {
         return Err(KernelError::OtherVersion("users".into()));
@@ -254,8 +255,8 @@ pub(super) fn places_there(config: &NodeConfig, folder: &Path) -> Result<Places,
     }
 }
 
-/// Writes a configuration into the maps of programs that no packet reaches: for tests and benchmarks. `interfaces` are
-/// the indices of its ports, `start_ns` is t0 of its meters, above 0.
+/// Writes a configuration into the maps of programs that receive no packets: for tests and benchmarks. `interfaces` are
+/// the indices of its ports; `start_ns` is t0 of its meters, above 0.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -271,14 +272,14 @@ pub fn configure(
     announce(programs, &mut records)
 }
 
-/// Writes the configuration into the maps. Returns the records of the ports that are to be hooked.
+/// Writes the configuration into the maps. Returns the records of the ports to attach.
 fn fill(
     programs: &Programs,
     config: &NodeConfig,
     interfaces: &[u32],
     has_tcx: bool,
 ) -> Result<Vec<PortRecord>, KernelError> {
-    // First, since it refuses what belongs to others, such as ports of another network namespace.
+    // First, since it fails for another node's state, such as ports of another network namespace.
     let is_new = fill_node(programs, config, now_ns())?;
     let folder = Path::new(&config.node.pin_path);
     for record in programs.ports()?.iter().filter(|record| !interfaces.contains(&record.ifindex)) {
@@ -295,8 +296,8 @@ fn fill(
     })
 }
 
-/// `start_ns` counts only if the meters have not started. Returns whether they had not: then nobody is in the table of
-/// users.
+/// `start_ns` is used only if the meters have not started. Returns true if they had not: the table of users is then
+/// empty.
 fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<bool, KernelError> {
     let before = programs.read::<NodeRecord>("config", &ZERO)?.unwrap_or_default();
     let is_new = before.start_ns == 0;
@@ -311,7 +312,7 @@ fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<
     Ok(is_new)
 }
 
-/// What is attached with the pins of this configuration can become what it says; so it can if nothing is.
+/// Checks that the attached node can be changed to this configuration; true if nothing is attached.
 pub(super) fn check_node(config: &NodeConfig, folder: &Path) -> Result<(), KernelError> {
     let record = NodeRecord::new(config, 1, netns()?, Places::of(config)).map_err(|error| unfit("marker", &error))?;
     if !folder.join("config").exists() {
@@ -322,7 +323,7 @@ pub(super) fn check_node(config: &NodeConfig, folder: &Path) -> Result<(), Kerne
     if before.start_ns == 0 { Ok(()) } else { keeps_node(config, &before, &record) }
 }
 
-/// The node that was attached before is of this namespace, and its labels mean the same.
+/// The attached node is in this network namespace, and its labels have the same meaning.
 fn keeps_node(config: &NodeConfig, before: &NodeRecord, record: &NodeRecord) -> Result<(), KernelError> {
     if before.netns != record.netns {
         let problem = "belongs to another network namespace; give each its own".into();
@@ -347,7 +348,7 @@ fn keeps_node(config: &NodeConfig, before: &NodeRecord, record: &NodeRecord) -> 
     Ok(())
 }
 
-/// The memory in words, from its logarithm in Q31 of nanoseconds.
+/// A memory in words, from its logarithm in Q31 of nanoseconds.
 fn memory_in_words(log2_q31: i64) -> String {
     format!("{:.0} ms", (log2_q31 as f64 / (1u64 << 31) as f64).exp2() / 1e6)
 }
@@ -366,7 +367,7 @@ fn fill_users(programs: &Programs, config: &NodeConfig, is_new: bool) -> Result<
     UserTable::of(programs, is_new)?.fill(config)
 }
 
-/// The rule of who has none.
+/// Rule for packets without a user.
 pub(super) fn default_rule(config: &NodeConfig) -> Result<RuleRecord, KernelError> {
     RuleRecord::new(0, &config.default_user, config).map_err(|error| unfit("default_user", &error))
 }
@@ -390,7 +391,7 @@ fn fill_ports(
         let made_clsact = made || known.is_some_and(|record| record.made_clsact != 0);
         let framing = links.iter().find(|link| link.index == *index).map_or(Framing::Ethernet, |link| link.framing);
         let mut record = record_of(config, port, *index, framing, made_clsact)?;
-        // One that reads labels goes on saying so; a new one says so when its programs are there.
+        // A port that reads labels keeps announcing it; a new one starts when its programs are attached.
         if let Some(known) = known.filter(|known| (known.ingress, known.carrier) == (record.ingress, record.carrier)) {
             record.quiet_until_ns = known.quiet_until_ns;
         }
@@ -404,7 +405,7 @@ fn fill_ports(
     Ok(records)
 }
 
-/// The record of a port whose packets begin with `framing`.
+/// Record of a port whose packets begin with `framing`.
 pub(super) fn record_of(
     config: &NodeConfig,
     port: &Port,
@@ -416,7 +417,7 @@ pub(super) fn record_of(
     Ok(PortRecord { is_layer3: is_layer3(port, framing)?.into(), ..record })
 }
 
-/// Whether the packets of a port begin with their IP header.
+/// Returns true if packets of a port begin with their IP header.
 fn is_layer3(port: &Port, framing: Framing) -> Result<bool, KernelError> {
     let wrong = |problem: String| Err(KernelError::Framing { interface: port.interface.clone(), problem });
     match framing {
@@ -430,7 +431,8 @@ fn is_layer3(port: &Port, framing: Framing) -> Result<bool, KernelError> {
     }
 }
 
-/// Starts the search for silent users, then lets packets in: through links with pins in `folder`, or through clsact.
+/// Starts the search for idle users, then attaches the programs: through links with pins in `folder`, or through
+/// clsact.
 fn hook_all(programs: &Programs, records: &[PortRecord], folder: &Path, has_tcx: bool) -> Result<(), KernelError> {
     let start = || programs.run("fairlane_start", &BLANK_FRAME, 1, 0, 1).map(|run| run.verdict);
     let mut started = start()?;
@@ -451,7 +453,7 @@ fn hook_all(programs: &Programs, records: &[PortRecord], folder: &Path, has_tcx:
 }
 
 fn hook_port(programs: &Programs, record: &PortRecord, folder: &Path, has_tcx: bool) -> Result<(), KernelError> {
-    // First what takes shims off: ingress refuses packets that have one.
+    // The program that strips shims comes first: ingress drops packets with a shim.
     let sides = [
         ("fairlane_unwrap", Side::Unwrap, record.has_unwrap()),
         ("fairlane_ingress", Side::Ingress, record.has_ingress()),
@@ -471,8 +473,8 @@ fn hook_port(programs: &Programs, record: &PortRecord, folder: &Path, has_tcx: b
     Ok(())
 }
 
-/// Takes the programs of a port from the hooks that are not used any more: those of clsact if there is TCX, the links
-/// otherwise. For a moment a packet may have been seen twice; none was missed.
+/// Detaches the programs of a port from hooks that are no longer used: those of clsact if there is TCX, otherwise the
+/// links. For a moment packets may have been processed twice, but none was missed.
 fn leave_other_hook(programs: &Programs, record: &PortRecord, folder: &Path, has_tcx: bool) -> Result<(), KernelError> {
     if !has_tcx {
         return [Side::Ingress, Side::Egress].iter().try_for_each(|side| hook::unlink(folder, record.ifindex, *side));

@@ -1,4 +1,4 @@
-//! Many entries of a map in one call to the kernel, without memory for each of them.
+//! Batched access to map entries, with a bounded buffer.
 #![allow(unsafe_code)]
 
 use super::KernelError;
@@ -10,11 +10,11 @@ use std::ops::ControlFlow;
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 
-/// Entries that one call reads or writes.
+/// Entries per system call.
 const BATCH: usize = 8192;
 
-/// Hands the entries of the map `name` to `each` until there are no more or it breaks off. Those of an array come in
-/// the order of their keys.
+/// Calls `each` with the entries of the map `name` until the end or until it breaks. Entries of an array come in key
+/// order.
 pub(super) fn read_all<K: Record, V: Record>(
     map: &MapHandle,
     name: &str,
@@ -25,15 +25,15 @@ pub(super) fn read_all<K: Record, V: Record>(
     }
     let most = BATCH.min(map.max_entries() as usize);
     let (mut keys, mut values) = (vec![0u8; most * size_of::<K>()], vec![0u8; most * size_of::<V>()]);
-    // Where the kernel is: a key, or four bytes of its own.
+    // Position of the kernel: a key, or four opaque bytes.
     let mut at = vec![0u8; size_of::<K>().max(size_of::<u32>())];
     let mut is_first = true;
     loop {
         let options = bpf_map_batch_opts { sz: size_of::<bpf_map_batch_opts>() as _, ..Default::default() };
         let mut count = most as u32;
         let after = if is_first { ptr::null_mut() } else { at.as_mut_ptr().cast() };
-        // SAFETY: keys and values have room for `most` entries of the sizes that were checked, `at` for a place; all of
-        // them outlive the call. The kernel reads the place before it writes it.
+        // SAFETY: keys and values have room for `most` entries of the checked sizes, and `at` for a position; all
+        // outlive the call. The kernel reads the position before writing it.
         let status = unsafe {
             let (keys, values) = (keys.as_mut_ptr().cast(), values.as_mut_ptr().cast());
             let fd = map.as_fd().as_raw_fd();

@@ -1,4 +1,4 @@
-//! What `attach` needs, tried, one thing after another.
+//! Checks the requirements of `attach`, one by one.
 
 use super::attach::{check_node, check_pin_path, default_rule, places_there, record_of, same_place};
 use super::links::{Link, links, root_qdiscs};
@@ -16,49 +16,49 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-/// How something stands.
+/// State of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// As it should be.
+    /// Requirement met.
     Ok,
-    /// `attach` works, but the node may not do what is meant.
+    /// `attach` works, but the node may not behave as intended.
     Warning,
-    /// `attach` fails, or leaves a port out.
+    /// `attach` fails, or skips a port.
     Missing,
 }
 
-/// One thing that was looked at.
+/// Result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// Subject of the check.
     pub what: String,
-    /// How it stands.
+    /// State of the check.
     pub state: State,
-    /// What is wrong, or what there is.
+    /// Problem, or details.
     pub text: String,
 }
 
 impl Finding {
-    /// A finding.
+    /// Creates a finding.
     #[must_use]
     pub fn new(what: impl Into<String>, state: State, text: impl Into<String>) -> Self {
         Self { what: what.into(), state, text: text.into() }
     }
 
-    /// Missing with the problem if there is one, or else fine.
+    /// `Missing` with the problem if there is one, otherwise `Ok`.
     fn of(what: &str, problem: Option<String>) -> Self {
         let state = if problem.is_some() { State::Missing } else { State::Ok };
         Self::new(what, state, problem.unwrap_or_default())
     }
 }
 
-/// What `attach` needs of the kernel and, with a configuration, of the rest of the machine.
+/// Checks what `attach` requires of the kernel and, with a configuration, of the rest of the machine.
 #[must_use]
 pub fn check(config: Option<&NodeConfig>) -> Vec<Finding> {
     let exists = |path: &str| (!Path::new(path).exists()).then(|| format!("there is no {path}"));
     let places = config.map_or(Places { configured: 1, addresses: 1 }, Places::of);
-    // Loading uses everything but tc: types of the kernel, its functions, timers, locks, maps, and room for them.
+    // Loading covers everything except tc: kernel types and functions, timers, locks, maps, and memory for them.
     let programs = Programs::load(Mode::Unpinned, places).err().map(|error| error.to_string());
     let mut findings = vec![
         Finding::of("types of the kernel", exists("/sys/kernel/btf/vmlinux")),
@@ -89,9 +89,9 @@ pub fn check(config: Option<&NodeConfig>) -> Vec<Finding> {
     findings
 }
 
-/// Ports that hold labels back, or take them off without saying so; nothing if nothing is attached.
+/// Ports that hold labels back, or strip labels without announcing it; none if nothing is attached.
 fn labels(folder: &Path) -> Vec<Finding> {
-    // What is wrong with the pins has been said.
+    // Problems with the pins were reported before.
     let ports = Snapshot::without_users(folder).ok().flatten().map_or_else(Vec::new, |snapshot| snapshot.ports);
     let of = |port: &PortView| {
         let waits = (port.labels == Labels::Waiting).then(|| port.labels_in_words()).flatten();
@@ -101,7 +101,7 @@ fn labels(folder: &Path) -> Vec<Finding> {
     texts.map(|(what, text)| Finding::new(what, State::Warning, text)).collect()
 }
 
-/// Places of configured users, in percent of all, above which there is a warning.
+/// Percentage of table entries of configured users above which there is a warning.
 const MOST_TAKEN: u64 = 80;
 
 fn has_bpf_file_system() -> Option<String> {
@@ -129,14 +129,14 @@ fn users_table(config: &NodeConfig, folder: &Path) -> Finding {
     Finding::new(what, State::Ok, format!("{users} users of {}, room for {addresses} addresses", places.configured))
 }
 
-/// Says so if the integer arithmetic cannot hold a parameter of a user.
+/// Reports parameters of a user that exceed the integer arithmetic.
 fn unfit_user(config: &NodeConfig) -> Option<String> {
     let of = |user: &User| RuleRecord::new(0, &user.params, config).map_err(|error| unfit("users", &error)).map(drop);
     let all = default_rule(config).and_then(|_| config.users.iter().try_for_each(of));
     all.err().map(|error| error.to_string())
 }
 
-/// Says so if subscribers that come will soon find no place.
+/// Warns if new subscribers will soon find the table full.
 fn almost_full(config: &NodeConfig, places: Places) -> Option<String> {
     let (users, places) = (config.users.len(), places.configured);
     (users as u64 * 100 > u64::from(places) * MOST_TAKEN).then(|| {
@@ -147,7 +147,7 @@ fn almost_full(config: &NodeConfig, places: Places) -> Option<String> {
     })
 }
 
-/// Says so if a prefix has more addresses with a meter each than the table has places, and no limit of its own.
+/// Warns if a prefix has more per-address meters than the table has entries, and no limit.
 fn too_small(config: &NodeConfig) -> Option<String> {
     let limit = config.users_table.limit;
     let prefixes = config
@@ -164,7 +164,7 @@ fn too_small(config: &NodeConfig) -> Option<String> {
     })
 }
 
-/// Says so if a host with an address of each family has a meter for each, and with that the share of two.
+/// Warns if a host with an IPv4 and an IPv6 address has two meters, and so two shares.
 fn two_meters(config: &NodeConfig) -> Option<String> {
     let each = |user: &&User| user.params.meter_of == MeterOf::Address;
     let has = |user: &User, is_ipv4: bool| {
@@ -183,7 +183,7 @@ fn two_meters(config: &NodeConfig) -> Option<String> {
     ))
 }
 
-/// One finding for each port that is as it should be, or one for each thing that is not.
+/// One finding for a correct port, or one for each problem.
 fn ports(config: &NodeConfig) -> Vec<Finding> {
     let (links, qdiscs) = match links().and_then(|links| Ok((links, root_qdiscs()?))) {
         Ok(answers) => answers,
@@ -214,7 +214,7 @@ fn ports(config: &NodeConfig) -> Vec<Finding> {
     findings
 }
 
-/// Why `attach` would fail for a port.
+/// Reason why `attach` would fail for a port.
 fn port_problem(config: &NodeConfig, port: &Port, link: &Link) -> Option<String> {
     let record = match record_of(config, port, link.index, link.framing, false) {
         Ok(record) => record,
@@ -224,13 +224,13 @@ fn port_problem(config: &NodeConfig, port: &Port, link: &Link) -> Option<String>
     (record.has_unwrap() && is_taken()).then(|| "another program is at XDP, which carrier \"shim\" needs".into())
 }
 
-/// Qdiscs that keep no backlog of their own: the AQM would see an empty queue.
+/// Qdiscs without a backlog: the AQM would see an empty queue.
 const WITHOUT_BACKLOG: [&str; 2] = ["noqueue", "pfifo_fast"];
 
-/// What hosts on Ethernet send at most, with a label.
+/// Maximum packet of hosts on Ethernet, with a label.
 const LARGEST_LABELLED: u32 = 1508;
 
-/// What may keep a port from doing what is meant.
+/// Reasons why a port may not behave as intended.
 fn port_warnings(config: &NodeConfig, port: &Port, link: &Link, qdisc: Option<&str>) -> Vec<String> {
     let name = &port.interface;
     let mut texts = Vec::new();
@@ -266,7 +266,7 @@ fn port_warnings(config: &NodeConfig, port: &Port, link: &Link, qdisc: Option<&s
     texts
 }
 
-/// Thresholds in packets mean nothing where one packet is up to 64 kB.
+/// Thresholds in packets are meaningless if a packet may have up to 64 kB.
 fn aggregates(config: &NodeConfig, port: &Port, link: &Link) -> Option<String> {
     let counts = |port: &Port| {
         port.queue.scheme != QueueScheme::DropTail
@@ -294,7 +294,7 @@ fn aggregates(config: &NodeConfig, port: &Port, link: &Link) -> Option<String> {
     })
 }
 
-/// What `attach` has to say about the ports that are there.
+/// Warnings of `attach` about the existing ports.
 #[must_use]
 pub fn warnings(config: &NodeConfig) -> Vec<Finding> {
     let folder = Path::new(&config.node.pin_path);

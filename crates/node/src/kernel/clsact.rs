@@ -1,15 +1,15 @@
-//! The clsact qdisc of a port: made where there is none, and remembered, so that it can be taken away again.
+//! The clsact qdisc of a port: created if missing, and recorded, so that it can be removed again.
 //!
-//! Calls of libbpf itself: the wrapper hides whether the qdisc was there already.
+//! Direct libbpf calls: the wrapper hides whether the qdisc existed.
 #![allow(unsafe_code)]
 
 use libbpf_sys::{BPF_TC_EGRESS, BPF_TC_INGRESS, bpf_tc_hook, bpf_tc_hook_create, bpf_tc_hook_destroy};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, recv, send, socket};
 use std::io;
 
-/// Makes clsact on the interface with `index`. Returns whether it was not there before.
+/// Creates clsact on the interface with `index`. Returns true if it did not exist before.
 pub(super) fn create(index: u32) -> io::Result<bool> {
-    // SAFETY: the structure is complete and lives through the call, which only reads it.
+    // SAFETY: the structure is complete and outlives the call, which only reads it.
     let status = unsafe { bpf_tc_hook_create(&mut hook(index)) };
     match io::Error::from_raw_os_error(-status) {
         _ if status == 0 => Ok(true),
@@ -18,10 +18,10 @@ pub(super) fn create(index: u32) -> io::Result<bool> {
     }
 }
 
-/// Takes clsact from the interface with `index`, with all filters. Already gone is no error.
+/// Removes clsact from the interface with `index`, with all filters. It is no error if it is missing.
 pub(super) fn destroy(index: u32) {
-    // SAFETY: as above. The only errors are that qdisc or interface are gone, or that the process may not, which the
-    // removal of pins tells.
+    // SAFETY: as above. The only errors are a missing qdisc or interface, or missing permission, which the removal of
+    // pins reports.
     unsafe { bpf_tc_hook_destroy(&mut hook(index)) };
 }
 
@@ -34,7 +34,7 @@ fn hook(index: u32) -> bpf_tc_hook {
     }
 }
 
-// Of linux/rtnetlink.h, linux/netlink.h and linux/pkt_sched.h.
+// Constants of linux/rtnetlink.h, linux/netlink.h and linux/pkt_sched.h.
 const RTM_NEWTFILTER: u16 = 44;
 const RTM_GETTFILTER: u16 = 46;
 const NLM_F_REQUEST_DUMP: u16 = 0x301;
@@ -42,7 +42,7 @@ const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const PARENTS: [u32; 2] = [0xffff_fff2, 0xffff_fff3];
 
-/// Whether anybody has a filter at clsact of the interface with `index`.
+/// Returns true if clsact of the interface with `index` has any filter.
 pub(super) fn has_filters(index: u32) -> io::Result<bool> {
     for parent in PARENTS {
         if has_filters_at(index, parent)? {

@@ -1,7 +1,7 @@
-//! What is known of the far ends of links: whether they read labels, and whether they still write some.
+//! State of the far ends of links: whether they read labels, and whether they still write labels.
 //!
-//! The programs ask and answer by themselves (`planes/bpf/far_end.h`). The tool decides from when on a port says that
-//! it reads labels, and makes it fall silent before it goes.
+//! The BPF programs send and answer the questions (`planes/bpf/far_end.h`). The tool decides when a port starts
+//! announcing that it reads labels, and stops the announcements before a detach.
 
 use super::KernelError;
 use super::links::name_of;
@@ -15,28 +15,28 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Labels that were written in time have come in, whatever queue they were in.
+/// Time after which labels that were written in time have arrived, whatever queue they were in.
 const IN_FLIGHT: Duration = Duration::from_millis(500);
 
-/// The far end writes on for [`NeighbourState::READ_FOR`] at most. Beyond this it does not ask.
+/// Time after which the far end has stopped: it writes on for at most [`NeighbourState::READ_FOR`] without an answer.
 const GIVE_UP: Duration = Duration::from_secs(8);
 
-/// A port that fell silent answers again by itself, should the tool be killed before it goes.
+/// Time after which a silenced port answers again if the tool was killed before the detach.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// The monotonic clock, which the programs have as well.
+/// The monotonic clock, which the programs also use.
 pub(super) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
-/// Has ports that are about to go say no more that they read labels, and waits until none comes in. `tell` gets the
-/// name of each port whose far end writes labels.
+/// Stops the announcements of ports before a detach, and waits until no labels arrive. `tell` gets the name of each
+/// port whose far end writes labels.
 ///
 /// # Errors
-/// Labels come in all the same, or the kernel refuses. The ports then say again that they read labels.
+/// Labels still arrive, or the kernel refuses. The ports then announce again that they read labels.
 pub(super) fn fall_silent(folder: &Path, going: &[PortRecord], tell: &dyn Fn(&str)) -> Result<(), KernelError> {
-    // Of an interface that is gone nothing comes in.
+    // Nothing arrives from a missing interface.
     let going: Vec<_> = going.iter().filter_map(|record| Some((record, name_of(record.ifindex)?))).collect();
     if going.is_empty() {
         return Ok(());
@@ -74,12 +74,12 @@ fn state_of(states: &impl MapCore, ifindex: u32) -> Result<LinkState, KernelErro
 }
 
 impl LinkState {
-    /// Whether the far end may be writing labels, since it was told that they are read.
+    /// Returns true if the far end may be writing labels, since this port announced that it reads them.
     fn is_asked(&self, now_ns: u64) -> bool {
         self.answered_ns != 0 && now_ns < self.answered_ns + NeighbourState::READ_FOR.as_nanos() as u64
     }
 
-    /// Whether labels may still come in at a port that fell silent.
+    /// Returns true if labels may still arrive at a silenced port.
     fn may_bring_labels(&self, silent_from: u64, now_ns: u64) -> bool {
         let quiet_from = silent_from.max(self.late_ns) + IN_FLIGHT.as_nanos() as u64;
         let in_flight = self.answered_ns + (NeighbourState::READ_FOR + IN_FLIGHT).as_nanos() as u64;
@@ -87,28 +87,28 @@ impl LinkState {
     }
 }
 
-/// What a port does with labels for the far end of its link.
+/// Treatment of labels towards the far end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Labels {
     /// The port has no carrier.
     None,
-    /// They are written: an option harms nobody.
+    /// Labels are written: an IPv6 option is harmless to others.
     Harmless,
-    /// They are written: the configuration says that they are read.
+    /// Labels are written: the configuration asserts that they are read.
     Asserted,
-    /// There were none to write lately.
+    /// No labels were due recently.
     Idle,
-    /// They are written: all neighbours say that they read them.
+    /// Labels are written: all neighbours announce that they read them.
     Written,
-    /// They are held back from a neighbour that does not say so.
+    /// Labels are held back from a neighbour that does not announce it.
     Waiting,
 }
 
 impl Labels {
-    /// All that a port can say of itself in reports.
+    /// All states for reports.
     pub const ALL: [Self; 5] = [Self::Harmless, Self::Asserted, Self::Idle, Self::Written, Self::Waiting];
 
-    /// The name in reports.
+    /// Name in reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -136,7 +136,7 @@ impl Labels {
     }
 }
 
-/// Said of a port that takes labels off and does not answer.
+/// Warning about a port that strips labels and does not answer questions.
 pub const SILENT: &str =
     "reads labels and does not say so: a detach is under way, or was interrupted; attach again or detach";
 
@@ -146,12 +146,12 @@ impl Neighbour {
     }
 }
 
-/// A neighbour that packets were sent to in the last seconds.
+/// A neighbour to which packets were sent in the last seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbour {
-    /// Its address.
+    /// Ethernet address.
     pub mac: [u8; 6],
-    /// For how many seconds it has not said that it reads labels; none if it says so.
+    /// Seconds since it last announced that it reads labels; `None` while its announcement is valid.
     pub waits_s: Option<f64>,
 }
 
@@ -162,17 +162,17 @@ impl fmt::Display for Neighbour {
     }
 }
 
-/// A neighbour that was asked no longer ago than this has packets.
+/// A neighbour has traffic if it was asked within this time.
 const LATELY: Duration = Duration::from_secs(5);
 
-/// The neighbours that ports have packets for, by the index of the port.
+/// Neighbours with traffic, by the index of the port.
 pub(super) fn neighbours(folder: &Path) -> Result<Vec<(u32, Neighbour)>, KernelError> {
     let map = open_pinned(folder, "neighbours")?;
     let now = now_ns();
     let mut all = Vec::new();
     for bytes in map.keys() {
         let Ok(key) = NeighbourKey::read_from_bytes(&bytes) else { continue };
-        // It may have made room for another one.
+        // The entry may have been replaced by another neighbour.
         let Some(state) = read::<NeighbourState>(&map, "neighbours", &bytes)? else { continue };
         if now < state.asked_ns + LATELY.as_nanos() as u64 {
             all.push((key.ifindex, Neighbour { mac: key.mac, waits_s: state.waits_s(now) }));
@@ -183,7 +183,7 @@ pub(super) fn neighbours(folder: &Path) -> Result<Vec<(u32, Neighbour)>, KernelE
 }
 
 impl NeighbourState {
-    /// For how long it has owed an answer to the last question.
+    /// Time for which the last question has been unanswered.
     fn waits_s(&self, now_ns: u64) -> Option<f64> {
         let is_answered = self.until_ns >= self.asked_ns + Self::READ_FOR.as_nanos() as u64;
         (self.until_ns <= now_ns && !is_answered).then(|| (now_ns - self.until_ns) as f64 * 1e-9)
@@ -199,13 +199,13 @@ mod tests {
     #[test]
     fn a_neighbour_waits_from_its_last_answer_on() {
         let at = |until: u64, asked: u64| NeighbourState { until_ns: until, asked_ns: asked, ..Default::default() };
-        // Met at 10 s and never answered; the same when it was asked again.
+        // First seen at 10 s and never answered; the same when asked again.
         assert_eq!(at(10 * SECOND, 10 * SECOND).waits_s(13 * SECOND), Some(3.0));
         assert_eq!(at(10 * SECOND, 12 * SECOND).waits_s(13 * SECOND), Some(3.0));
-        // Asked at 10 s and answered: until 12 s. Then nobody had packets for it.
+        // Asked at 10 s and answered: valid until 12 s. Afterwards there was no traffic.
         assert_eq!(at(12 * SECOND, 10 * SECOND).waits_s(11 * SECOND), None);
         assert_eq!(at(12 * SECOND, 10 * SECOND).waits_s(13 * SECOND), None);
-        // Asked since, without an answer: labels are written as long as the one before counts.
+        // Asked again, without an answer: labels are written while the previous answer is valid.
         assert_eq!(at(12 * SECOND, 11 * SECOND).waits_s(11 * SECOND), None);
         assert_eq!(at(12 * SECOND, 11 * SECOND).waits_s(13 * SECOND), Some(1.0));
     }
@@ -214,13 +214,13 @@ mod tests {
     fn a_port_that_fell_silent_waits_for_what_it_promised_and_for_what_still_comes() {
         let state = |answered: u64, late: u64| LinkState { answered_ns: answered, late_ns: late, ..Default::default() };
         let ms = |ms: u64| 100 * SECOND + ms * 1_000_000;
-        // Nobody asked, and then nothing comes for half a second.
+        // Not asked, and no packets for half a second.
         assert!(state(0, 0).may_bring_labels(ms(0), ms(499)) && !state(0, 0).may_bring_labels(ms(0), ms(500)));
-        // An answer just before counts for 2 s and what was in flight then.
+        // An answer just before is valid for 2 s, plus the packets in flight.
         assert!(
             state(ms(0), 0).may_bring_labels(ms(0), ms(2499)) && !state(ms(0), 0).may_bring_labels(ms(0), ms(2500))
         );
-        // A label that came late.
+        // A label that arrived late.
         assert!(
             state(0, ms(700)).may_bring_labels(ms(0), ms(1199)) && !state(0, ms(700)).may_bring_labels(ms(0), ms(1200))
         );

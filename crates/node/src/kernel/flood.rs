@@ -1,8 +1,8 @@
-//! The program of `planes/bpf/flood.bpf.c`: frames by the million, for benchmarks. A sender that makes a packet at a
-//! time is slower than what it is to measure.
+//! The program of `planes/bpf/flood.bpf.c`: sends millions of frames for benchmarks. A sender that builds packets one
+//! by one is slower than the device under test.
 //!
-//! `BPF_PROG_TEST_RUN` with live frames (Linux 5.18) runs a program at XDP on frames of the kernel's own, which go
-//! where it sends them.
+//! `BPF_PROG_TEST_RUN` with live frames (Linux 5.18) runs an XDP program on the kernel's own frames, which it forwards
+//! as the program decides.
 #![allow(unsafe_code)]
 
 use super::programs::Aligned;
@@ -22,7 +22,7 @@ pub struct Flood {
 }
 
 impl Flood {
-    /// Frames that leave by the interface with `index`. Of a veth, the other end needs NAPI: a program at XDP, or GRO.
+    /// Creates a sender to the interface with `index`. On a veth, the other end needs NAPI: an XDP program, or GRO.
     ///
     /// # Errors
     /// The kernel refuses the program.
@@ -40,10 +40,10 @@ impl Flood {
         Ok(Self { object: open.load().map_err(KernelError::refused(doing))? })
     }
 
-    /// Sends `frame` so many times, in batches.
+    /// Sends `times` copies of `frame`, in batches.
     ///
     /// # Errors
-    /// The kernel does not.
+    /// The kernel refuses.
     pub fn send(&self, frame: &[u8], times: u32) -> Result<(), KernelError> {
         let program = self.object.progs().next().expect("the object has one program");
         let mut options = bpf_test_run_opts {

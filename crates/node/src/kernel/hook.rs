@@ -1,10 +1,10 @@
-//! Programs at the hooks of a port: TCX where the kernel has it, or else filters of clsact; XDP in front of them where
-//! shims come in.
+//! Programs at the hooks of a port: TCX if the kernel has it, otherwise clsact filters; XDP before them where shims
+//! arrive.
 //!
-//! A TCX link is held by its pin in the folder of the node; a filter of clsact by its qdisc. Either is replaced in one
-//! step, so that no packet passes without a program. What others have at the same port is left alone: TCX keeps each
-//! link apart, a filter has a priority and handle of its own, and clsact is taken away only if the tool made it and
-//! nobody else has a filter there.
+//! A TCX link is held by its pin in the node's folder, a clsact filter by its qdisc. Both are replaced atomically, so
+//! that no packet passes unprocessed. Programs of others at the same port are not touched: TCX keeps links apart,
+//! filters have a priority and handle, and clsact is removed only if the tool created it and nobody else has a filter
+//! there.
 
 use super::tcx::{self, Side};
 use super::{KernelError, clsact};
@@ -17,13 +17,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-/// Priority and handle of our filters: what else is on a port keeps its own.
+/// Priority and handle of our filters.
 const FILTER: u32 = 0xfa;
 
-/// What the pins of links begin with.
+/// Prefix of the pins of links.
 const LINK: &str = "link-";
 
-/// Puts a program at a side of a port through a link, in place of an earlier one.
+/// Attaches a program to one side of a port by a link, replacing an earlier one.
 pub(super) fn link(folder: &Path, program: BorrowedFd<'_>, index: u32, side: Side) -> Result<(), KernelError> {
     let path = pin_of(folder, index, side);
     let whose = if side == Side::Unwrap { "XDP of " } else { "" };
@@ -41,19 +41,19 @@ pub(super) fn link(folder: &Path, program: BorrowedFd<'_>, index: u32, side: Sid
     tcx::pin(link.as_fd(), &path).map_err(failed("pinning"))
 }
 
-/// Takes our program from a side of a port, if there is one.
+/// Detaches our program from one side of a port, if there is one.
 pub(super) fn unlink(folder: &Path, index: u32, side: Side) -> Result<(), KernelError> {
     remove(&pin_of(folder, index, side))
 }
 
-/// Takes our programs from all ports.
+/// Detaches our programs from all ports.
 pub(super) fn unlink_all(folder: &Path) -> Result<(), KernelError> {
     links(folder)
         .map_err(KernelError::system(format!("reading {}", folder.display())))?
         .try_for_each(|pin| remove(&pin))
 }
 
-/// Whether any port has a program of ours through a link.
+/// Returns true if any port has a linked program of ours.
 pub(super) fn has_links(folder: &Path) -> bool {
     links(folder).is_ok_and(|mut pins| pins.next().is_some())
 }
@@ -63,7 +63,7 @@ fn links(folder: &Path) -> io::Result<impl Iterator<Item = PathBuf>> {
     Ok(entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(LINK)).map(|entry| entry.path()))
 }
 
-/// Removes a pin. Absent is what is wanted.
+/// Removes a pin; a missing one is no error.
 pub(super) fn remove(path: &Path) -> Result<(), KernelError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -77,13 +77,13 @@ fn pin_of(folder: &Path, index: u32, side: Side) -> PathBuf {
     folder.join(format!("{LINK}{index}-{}", side.name()))
 }
 
-/// Whether there is a link of ours at a side of a port.
+/// Returns true if one side of a port has a link of ours.
 pub(super) fn has_link(folder: &Path, index: u32, side: Side) -> bool {
     pin_of(folder, index, side).exists()
 }
 
-/// Whether the programs of another node, with pins elsewhere, are at a port as well. Unknown, hence no, without
-/// CAP_SYS_ADMIN, which names of programs need.
+/// Returns true if another node's programs, with other pins, are also at a port. Without CAP_SYS_ADMIN, which reading
+/// program names needs, returns false.
 pub(super) fn has_another_node(folder: &Path, index: u32) -> bool {
     let others: HashSet<u32> =
         [Side::Ingress, Side::Egress].iter().flat_map(|side| others_at(folder, index, *side)).collect();
@@ -92,7 +92,7 @@ pub(super) fn has_another_node(folder: &Path, index: u32) -> bool {
             .any(|program| others.contains(&program.id) && program.name.to_string_lossy().starts_with("fairlane_"))
 }
 
-/// The programs at a side of a port that no link of ours holds.
+/// Programs at one side of a port that are not ours.
 fn others_at(folder: &Path, index: u32, side: Side) -> Vec<u32> {
     let ours = Link::open(pin_of(folder, index, side)).and_then(|link| link.info()).ok().map(|info| info.id);
     super::messages::take();
@@ -100,30 +100,30 @@ fn others_at(folder: &Path, index: u32, side: Side) -> Vec<u32> {
     all.into_iter().filter(|(_, link)| Some(*link) != ours).map(|(program, _)| program).collect()
 }
 
-/// `ENOLINK`: the link has lost its interface.
+/// `ENOLINK`: the link's interface is gone.
 fn is_gone(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::NOLINK.raw_os_error())
 }
 
-/// Puts a program at a side of a port as a filter of clsact, in place of an earlier one.
+/// Attaches a program to one side of a port as a clsact filter, replacing an earlier one.
 pub(super) fn filter(program: BorrowedFd<'_>, index: u32, side: Side) -> Result<(), KernelError> {
     let attached = clsact_filter(program, index, side).attach();
     attached.map(drop).map_err(KernelError::refused(format!("attaching a program to interface {index}")))
 }
 
-/// Takes our filter from a side of a port, if there is one. `program` is any program.
+/// Removes our filter from one side of a port, if there is one. `program` is any program.
 pub(super) fn unfilter(program: BorrowedFd<'_>, index: u32, side: Side) {
-    // Absent, or gone with its interface: what is wanted.
+    // A missing filter or interface is no error.
     let _ = clsact_filter(program, index, side).detach();
     super::messages::take();
 }
 
-/// Takes our filters from a port, and clsact if the tool made it and nobody else uses it.
+/// Removes our filters from a port, and clsact if the tool created it and nobody else uses it.
 pub(super) fn leave_clsact(program: BorrowedFd<'_>, record: &PortRecord) {
     for side in [Side::Ingress, Side::Egress] {
         unfilter(program, record.ifindex, side);
     }
-    // A qdisc whose filters cannot be counted stays: it does nothing, its removal might.
+    // Keep a qdisc whose filters cannot be counted: keeping it is harmless, removing it may not be.
     if record.made_clsact != 0 && clsact::has_filters(record.ifindex).is_ok_and(|has| !has) {
         clsact::destroy(record.ifindex);
     }

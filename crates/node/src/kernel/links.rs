@@ -1,4 +1,4 @@
-//! Network interfaces and their qdiscs as the kernel tells them over netlink (rtnetlink(7)), and what happens to them.
+//! Network interfaces, their qdiscs, and their changes, from netlink (rtnetlink(7)).
 
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -14,10 +14,10 @@ use std::time::Duration;
 /// `RTNLGRP_LINK` of linux/rtnetlink.h.
 const LINKS: u32 = 1;
 
-/// Room for what the kernel says before it is read: after more, it says that something was lost.
+/// Receive buffer for events; if it overflows, the kernel reports the loss.
 const RECEIVE_BUFFER: usize = 1 << 20;
 
-/// What packets of an interface begin with.
+/// First header of an interface's packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// An Ethernet header.
@@ -32,19 +32,19 @@ pub enum Framing {
 /// A network interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
-    /// Its index.
+    /// Index.
     pub index: u32,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Whether it is up.
+    /// True if it is up.
     pub is_up: bool,
-    /// Largest packet.
+    /// Maximum packet size (MTU).
     pub mtu: Option<u32>,
-    /// What its packets begin with.
+    /// First header of its packets.
     pub framing: Framing,
-    /// Segments that one packet may become on its way out.
+    /// Maximum number of segments that one packet may become when sent.
     pub gso_max_segs: Option<u32>,
-    /// Whether there is a program at XDP.
+    /// True if it has an XDP program.
     pub has_xdp: bool,
 }
 
@@ -80,7 +80,7 @@ impl Link {
 /// All interfaces of this network namespace.
 ///
 /// # Errors
-/// The kernel cannot be asked.
+/// The kernel cannot be queried.
 pub fn links() -> io::Result<Vec<Link>> {
     let mut links = Vec::new();
     dump(RouteNetlinkMessage::GetLink(LinkMessage::default()), |message| {
@@ -91,16 +91,16 @@ pub fn links() -> io::Result<Vec<Link>> {
     Ok(links)
 }
 
-/// The name of an interface, if it is there.
+/// Name of an interface, if it exists.
 pub(super) fn name_of(index: u32) -> Option<String> {
     let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None).ok()?;
     rustix::net::netdevice::index_to_name(&socket, index).ok()
 }
 
-/// The kind of the root qdisc of each interface, by its index.
+/// Kind of each interface's root qdisc, by interface index.
 ///
 /// # Errors
-/// The kernel cannot be asked.
+/// The kernel cannot be queried.
 pub fn root_qdiscs() -> io::Result<HashMap<u32, String>> {
     let mut kinds = HashMap::new();
     dump(RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default()), |message| {
@@ -116,7 +116,7 @@ pub fn root_qdiscs() -> io::Result<HashMap<u32, String>> {
     Ok(kinds)
 }
 
-/// Asks for all objects of a kind.
+/// Requests all objects of a kind.
 fn dump(request: RouteNetlinkMessage, mut take: impl FnMut(RouteNetlinkMessage)) -> io::Result<()> {
     let mut socket = Socket::new(NETLINK_ROUTE)?;
     socket.bind_auto()?;
@@ -141,7 +141,7 @@ fn dump(request: RouteNetlinkMessage, mut take: impl FnMut(RouteNetlinkMessage))
     }
 }
 
-/// The messages of a datagram; those that the library cannot read are left out.
+/// Messages of a datagram; those that the library cannot parse are skipped.
 fn payloads(mut datagram: &[u8]) -> Vec<NetlinkPayload<RouteNetlinkMessage>> {
     let mut payloads = Vec::new();
     while let Some(length) = datagram.first_chunk::<4>().map(|length| u32::from_ne_bytes(*length) as usize) {
@@ -157,25 +157,25 @@ fn payloads(mut datagram: &[u8]) -> Vec<NetlinkPayload<RouteNetlinkMessage>> {
     payloads
 }
 
-/// What happened to interfaces.
+/// Event of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkEvent {
-    /// There is this interface, which may be new or changed.
+    /// This interface exists, and may be new or changed.
     Present(Link),
-    /// There is none of this name any more.
+    /// No interface has this name any more.
     Gone(Link),
-    /// There was more to say than there was room for.
+    /// Events were lost.
     Lost,
 }
 
-/// Changes of interfaces of this network namespace from now on.
+/// Event source for the interfaces of this network namespace.
 #[derive(Debug)]
 pub struct LinkEvents {
     socket: Socket,
 }
 
 impl LinkEvents {
-    /// Listens.
+    /// Starts listening.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -188,8 +188,7 @@ impl LinkEvents {
         Ok(Self { socket })
     }
 
-    /// What has happened, waiting for it, or for something to read from one of `others`, for `patience` at most, or
-    /// without end.
+    /// Returns events. Waits for one, or for input at one of `others`, for at most `patience` or without limit.
     ///
     /// # Errors
     /// The socket fails.

@@ -1,4 +1,4 @@
-//! One `attach` or `detach` at a time: a lock on the folder of pins, which the kernel drops with the process.
+//! Serialises `attach` and `detach`: a lock on the folder of pins, which the kernel releases with the process.
 
 use super::KernelError;
 use rustix::fs::{FlockOperation, flock};
@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Held as long as the folder is being changed.
+/// Held while the folder is being changed.
 #[derive(Debug)]
 pub(super) struct Lock {
     _folder: File,
@@ -29,7 +29,7 @@ impl Lock {
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(busy()),
             Err(error) => return Err(KernelError::system(doing())(error.into())),
         }
-        // A detach may have removed the folder between the two calls: the lock of a folder that nobody finds is none.
+        // A detach may have removed the folder between the two calls; a lock on a removed folder is useless.
         let inode = |data: fs::Metadata| (data.dev(), data.ino());
         let ours = file.metadata().map(inode).map_err(KernelError::system(doing()))?;
         match fs::metadata(folder).map(inode) {

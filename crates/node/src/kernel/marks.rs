@@ -1,6 +1,6 @@
-//! Who else uses the bits of marks that labels lie in: rules of policy routing, nftables, iptables, filters of tc.
+//! Other users of the packet-mark bits that labels use: policy routing, nftables, iptables, tc filters.
 //!
-//! What they are is asked of their own programs; one that is not installed has nothing to say.
+//! They are queried by their own programs; missing programs are skipped.
 
 use crate::config::MarkMask;
 use serde_json::Value as Json;
@@ -38,13 +38,13 @@ pub(super) fn overlapping(mask: MarkMask, interfaces: &[&str]) -> Vec<String> {
     uses.iter().filter_map(overlap).collect()
 }
 
-/// What a program prints; nothing if it is not there or fails.
+/// Output of a program; empty if it is missing or fails.
 fn output(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     output.map_or(String::new(), |output| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// A rule or filter, and the bits that it reads or writes.
+/// A rule or filter, and the mark bits that it reads or writes.
 type Use = (String, u32);
 
 fn of_rules(name: &str, text: &str) -> Vec<Use> {
@@ -70,7 +70,7 @@ fn of_nftables(text: &str) -> Vec<Use> {
     all["nftables"].as_array().into_iter().flatten().filter_map(rule).collect()
 }
 
-/// The bits of the mark that a statement of nftables reads or writes (libnftables-json(5)).
+/// Mark bits that an nftables statement reads or writes (libnftables-json(5)).
 fn bits_of_expression(expression: &Json) -> u32 {
     if let Some(mangle) = expression.get("mangle").filter(|mangle| is_mark(&mangle["key"])) {
         return written(&mangle["value"]);
@@ -78,7 +78,7 @@ fn bits_of_expression(expression: &Json) -> u32 {
     match expression {
         _ if is_mark(expression) => ALL,
         Json::Object(fields) => match fields.get("&") {
-            // What is masked out is not read.
+            // Masked-out bits are not read.
             Some(Json::Array(sides)) if sides.iter().any(is_mark) => {
                 sides.iter().find_map(Json::as_u64).map_or(ALL, |mask| mask as u32)
             }
@@ -93,7 +93,7 @@ fn is_mark(expression: &Json) -> bool {
     expression["meta"]["key"] == "mark"
 }
 
-/// The bits in which a value may differ from the mark that there was.
+/// Bits in which a value may differ from the existing mark.
 fn written(value: &Json) -> u32 {
     if is_mark(value) {
         return 0;
@@ -119,7 +119,7 @@ fn of_iptables(program: &str, text: &str) -> Vec<Use> {
         if words.first() != Some(&"-A") {
             continue;
         }
-        // `-m connmark` and `CONNMARK --set-xmark` are about another mark.
+        // `-m connmark` and `CONNMARK --set-xmark` concern another mark.
         let jumps_to = |target: &str| words.windows(2).any(|pair| pair == ["-j", target]);
         let matches = words.windows(2).any(|pair| pair == ["-m", "mark"]);
         let mut bits = if matches { bits_after(&words, "--mark") } else { 0 };
@@ -137,7 +137,7 @@ fn of_iptables(program: &str, text: &str) -> Vec<Use> {
     uses
 }
 
-/// The classifiers fw and u32, and the action skbedit.
+/// The fw and u32 classifiers, and the skbedit action.
 fn of_tc(what: &str, text: &str) -> Vec<Use> {
     let of_line = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -152,7 +152,7 @@ fn of_tc(what: &str, text: &str) -> Vec<Use> {
     text.lines().filter_map(of_line).collect()
 }
 
-/// The mask of the word `value/mask` or `mask` behind a key; all bits without a mask, none without the key.
+/// Mask of the word `value/mask` or `mask` after a key; all bits without a mask, none without the key.
 fn bits_after(words: &[&str], key: &str) -> u32 {
     let Some(at) = words.iter().position(|word| *word == key) else { return 0 };
     let word = words.get(at + 1).copied().unwrap_or_default();
@@ -220,7 +220,7 @@ mod tests {
         let uses = of_iptables("iptables", text);
         assert_eq!(uses[0].0, "iptables -t mangle -A PREROUTING -j MARK --set-xmark 0x40000/0xff0000");
         assert_eq!(bits(uses), [0xff_0000, 3, 0xff00]);
-        // As f_fw.c, f_u32.c and m_skbedit.c of iproute2 print.
+        // Output format of f_fw.c, f_u32.c and m_skbedit.c in iproute2.
         let text = "filter parent ffff: protocol ip pref 2 fw chain 0 handle 0x10000/0xff0000 classid 1:1\n\
                     filter parent ffff: protocol ip pref 3 fw chain 0 handle 0x7\n\
                     filter parent ffff: protocol ip pref 4 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0\n  \

@@ -1,9 +1,9 @@
-//! Warnings of libbpf and the verifier, kept for the error that they explain.
+//! Warnings of libbpf and the verifier, kept for error messages.
 
 use libbpf_rs::PrintLevel;
 use std::sync::Mutex;
 
-/// What libbpf said since the last error.
+/// Messages of libbpf since the last error.
 static LOG: Mutex<String> = Mutex::new(String::new());
 
 fn note(level: PrintLevel, text: String) {
@@ -15,7 +15,7 @@ fn note(level: PrintLevel, text: String) {
     }
 }
 
-/// From here on libbpf does not write to the terminal.
+/// Redirects libbpf's messages from the terminal to this buffer.
 pub(super) fn keep() {
     libbpf_rs::set_print(Some((PrintLevel::Warn, note)));
 }

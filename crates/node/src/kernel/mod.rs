@@ -1,7 +1,7 @@
-//! The kernel data plane: programs, their maps, and how they are attached to ports.
+//! The kernel data plane: programs, their maps, and their attachment to ports.
 //!
-//! State lives in the kernel: maps and the links of programs are pinned below `node.pin_path`. The tool may
-//! end, be killed, or be replaced by a new version; the next `attach` finds everything again.
+//! State lives in the kernel: maps and links are pinned below `node.pin_path`. The tool may end, be killed, or be
+//! replaced by a new version; the next `attach` finds the state again.
 
 mod attach;
 mod batches;
@@ -35,31 +35,31 @@ pub use users::UserTable;
 use std::io;
 use std::path::PathBuf;
 
-/// Why the kernel data plane could not do what it was asked for.
+/// Errors of the kernel data plane.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// The kernel refused.
     #[error("{doing}: {source}{log}")]
     Refused {
-        /// What was attempted.
+        /// Attempted action.
         doing: String,
-        /// Why it was refused.
+        /// Reason of the refusal.
         source: libbpf_rs::Error,
-        /// What libbpf and the verifier had to say, on lines of their own.
+        /// Messages of libbpf and the verifier, one per line.
         log: String,
     },
     /// A map holds records of another version of the programs.
     #[error("map {0}: its records are those of another version; detach with that version first")]
     OtherVersion(String),
-    /// The indices of two interfaces fall on one place of the map of ports.
+    /// Two interface indices use the same slot of the map of ports.
     #[error("ports: the indices of \"{0}\" and \"{1}\" differ by a multiple of {2}; make one of them anew")]
     SamePlace(String, String, u32),
-    /// A port is of a kind whose packets cannot be read.
+    /// The packets of this kind of interface cannot be parsed.
     #[error("ports: the interface \"{interface}\" {problem}")]
     Framing {
-        /// The interface.
+        /// Interface.
         interface: String,
-        /// What is wrong with it.
+        /// Problem with it.
         problem: String,
     },
     /// More users are configured than there is room for.
@@ -68,39 +68,39 @@ pub enum KernelError {
     /// The folder for pins cannot be used.
     #[error("node.pin_path: {path}: {problem}")]
     PinPath {
-        /// The folder.
+        /// Folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Problem with it.
         problem: String,
     },
-    /// Labels still come in that nobody would take off.
+    /// Labels still arrive, and nothing would strip them.
     #[error(
         "ports: labels still come in at \"{0}\", and packets with labels are lost where nobody takes them off; detach \
          the node at the far end first, or end this one all the same with detach --now"
     )]
     LabelsComeIn(String),
-    /// A change that needs a detach first.
+    /// A change that requires a detach first.
     #[error("{key}: changed from {from} to {to}, which needs a detach first")]
     NeedsDetach {
-        /// The key.
+        /// Key.
         key: &'static str,
-        /// Its value in the kernel.
+        /// Value in the kernel.
         from: String,
-        /// Its value in the configuration.
+        /// Value in the configuration.
         to: String,
     },
     /// A system call failed.
     #[error("{doing}: {source}")]
     System {
-        /// What was attempted.
+        /// Attempted action.
         doing: String,
-        /// Why it failed.
+        /// Reason of the failure.
         source: io::Error,
     },
 }
 
 impl KernelError {
-    /// The number of the system's error behind it, if there is one.
+    /// Underlying system error number, if there is one.
     #[must_use]
     pub fn raw_os_error(&self) -> Option<i32> {
         match self {

@@ -1,11 +1,11 @@
-//! Tells when pins go away, as with a `detach` by another process.
+//! Detects removed pins, such as by a `detach` in another process.
 
 use super::KernelError;
 use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Watches a folder of pins. There is something to read from it when one of them is gone.
+/// Watches a folder of pins; the descriptor becomes readable when a pin is removed.
 #[derive(Debug)]
 pub struct PinWatch {
     folder: PathBuf,
@@ -13,7 +13,7 @@ pub struct PinWatch {
 }
 
 impl PinWatch {
-    /// Watches.
+    /// Starts watching.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -25,11 +25,11 @@ impl PinWatch {
         Ok(watch)
     }
 
-    /// Whether anything went away since it was asked last.
+    /// Returns true if a pin was removed since the last call.
     #[must_use]
     pub fn has_news(&self) -> bool {
         let mut is_news = false;
-        // An event, or many, with the name of a file.
+        // One or several events with file names.
         let mut events = [0u8; 4096];
         while rustix::io::read(&self.inotify, &mut events[..]).is_ok_and(|bytes| bytes > 0) {
             is_news = true;
@@ -40,7 +40,7 @@ impl PinWatch {
         is_news
     }
 
-    /// The folder may be another one of the same name now; one that is gone is for `is_attached` to tell.
+    /// A new folder may have the same name; `is_attached` detects a removed folder.
     fn renew(&self) {
         let _ = add_watch(&self.inotify, &self.folder, WatchFlags::DELETE | WatchFlags::DELETE_SELF);
     }

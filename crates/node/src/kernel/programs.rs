@@ -1,4 +1,4 @@
-//! The programs and maps of `planes/bpf/node.bpf.c`, loaded.
+//! The programs and maps of `planes/bpf/node.bpf.c`, after loading.
 
 use super::{KernelError, hook, messages};
 use crate::records::{
@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use zerocopy::IntoBytes;
 
-/// ELF objects want to lie on a multiple of 8 bytes.
+/// ELF objects must be aligned to 8 bytes.
 #[repr(align(8))]
 pub(super) struct Aligned<T: ?Sized>(pub(super) T);
 
@@ -43,18 +43,18 @@ pub(super) const PINNED: [&str; 16] = [
     "sweepers",
 ];
 
-/// Whether anything is attached with the pins in a folder.
+/// Returns true if anything is attached with the pins in a folder.
 pub(super) fn is_there(folder: &Path) -> bool {
     folder.join("ports").exists() && !is_half_there(folder)
 }
 
-/// Whether only some of the pins are there and no program: an attach was killed that loaded them, or a detach.
+/// Returns true if some pins exist but no program: an attach or detach was killed.
 pub(super) fn is_half_there(folder: &Path) -> bool {
     let there = PINNED.iter().filter(|name| folder.join(name).exists()).count();
     (1..PINNED.len()).contains(&there) && !hook::has_links(folder)
 }
 
-/// The maps that are pinned in `folder` have keys and records of the lengths that this build has.
+/// Checks that the maps pinned in `folder` have this build's key and record sizes.
 pub(super) fn check_pinned(folder: &Path) -> Result<(), KernelError> {
     messages::keep();
     let mut builder = ObjectBuilder::default();
@@ -72,21 +72,21 @@ pub(super) fn check_pinned(folder: &Path) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// How programs are loaded.
+/// Purpose of loading programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode<'a> {
-    /// For operation: maps are pinned in this folder, those that are there already are used.
+    /// Operation: maps are pinned in this folder, and existing ones are reused.
     Pinned(&'a Path),
-    /// For tests: nothing is pinned, clock and queue are inputs.
+    /// Tests: nothing is pinned; clock and queue are inputs.
     Replay,
-    /// For benchmarks: nothing is pinned.
+    /// Benchmarks: nothing is pinned.
     Unpinned,
 }
 
-/// What a run of a program on a frame gave.
+/// Result of running a program on a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// What the program returned: `TC_ACT_UNSPEC` is -1, `TC_ACT_SHOT` 2.
+    /// Return value of the program: `TC_ACT_UNSPEC` is -1, `TC_ACT_SHOT` 2.
     pub verdict: i32,
     /// `skb->mark` afterwards.
     pub mark: u32,
@@ -96,10 +96,10 @@ pub struct Outcome {
     pub duration_ns: u64,
 }
 
-/// What the program at XDP made of a frame.
+/// Result of running the XDP program on a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unwrapped {
-    /// What it hands to the program at tc; 0 without a label.
+    /// Metadata for the tc program; 0 without a label.
     pub label: u32,
     /// The frame without its shim.
     pub frame: Vec<u8>,
@@ -107,17 +107,17 @@ pub struct Unwrapped {
     pub duration_ns: u64,
 }
 
-/// The programs, loaded into the kernel.
+/// The loaded programs.
 #[derive(Debug)]
 pub struct Programs {
     object: Object,
 }
 
 impl Programs {
-    /// Loads the programs, with room for so many users.
+    /// Loads the programs, with tables of these sizes.
     ///
     /// # Errors
-    /// The kernel lacks what they need, refuses them, or the process lacks a capability.
+    /// The kernel lacks a feature or rejects the programs, or the process lacks a capability.
     pub fn load(mode: Mode<'_>, places: Places) -> Result<Self, KernelError> {
         messages::keep();
         let doing = "loading the kernel programs";
@@ -135,7 +135,7 @@ impl Programs {
         self.object.progs_mut().find(|program| program.name() == name).expect("the object has all programs")
     }
 
-    /// The records of all ports.
+    /// Records of all ports.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -143,7 +143,7 @@ impl Programs {
         read_ports(&self.map("ports"))
     }
 
-    /// The state of the port of the interface with `index`.
+    /// State of the port of the interface with `index`.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -151,7 +151,7 @@ impl Programs {
         Ok(self.read("port_states", &PortRecord::place(index))?.unwrap_or_default())
     }
 
-    /// The state of the meter with `key`, if there is one: of an address, or looked for among all others.
+    /// State of the meter with `key`, if it exists: looked up for addresses, otherwise searched.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -169,7 +169,7 @@ impl Programs {
         Ok(None)
     }
 
-    /// What the search for silent users has done.
+    /// State of the search for idle users.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -177,12 +177,12 @@ impl Programs {
         Ok(self.read("pools", &ZERO)?.unwrap_or_default())
     }
 
-    /// A map of its own descriptor.
+    /// Another handle of a map.
     pub(super) fn handle(&self, name: &str) -> Result<MapHandle, KernelError> {
         MapHandle::try_from(&self.map(name)).map_err(KernelError::refused(format!("opening map {name}")))
     }
 
-    /// The counters of ingress.
+    /// Counters of ingress.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -190,7 +190,7 @@ impl Programs {
         read_ingress_stats(&self.map("stats"))
     }
 
-    /// Calls `with` with the descriptor of a program.
+    /// Calls `with` with the file descriptor of a program.
     pub(super) fn with_fd<T>(&self, program: &str, with: impl FnOnce(BorrowedFd<'_>) -> T) -> T {
         with(self.program(program).as_fd())
     }
@@ -198,7 +198,7 @@ impl Programs {
     /// Writes an entry.
     ///
     /// # Errors
-    /// The map is full, or sizes do not fit.
+    /// The map is full, or sizes do not match.
     pub fn write(&self, map: &str, key: &impl Record, value: &impl Record) -> Result<(), KernelError> {
         let written = self.map(map).update(key.as_bytes(), value.as_bytes(), MapFlags::ANY);
         written.map_err(KernelError::refused(format!("writing map {map}")))
@@ -212,19 +212,19 @@ impl Programs {
         read(&self.map(map), map, key.as_bytes())
     }
 
-    /// Removes an entry, if it is there.
+    /// Removes an entry, if it exists.
     pub fn remove(&self, map: &str, key: &[u8]) {
-        // Absent is what is wanted.
+        // A missing entry is no error.
         let _ = self.map(map).delete(key);
     }
 
-    /// The keys of a map.
+    /// Keys of a map.
     #[must_use]
     pub fn keys(&self, map: &str) -> Vec<Vec<u8>> {
         self.map(map).keys().collect()
     }
 
-    /// Sets the clock and the queue of a replay.
+    /// Sets clock and queue of a replay.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -232,7 +232,7 @@ impl Programs {
         self.write("replay_input", &ZERO, input)
     }
 
-    /// Runs a program `repeat` times on a frame that comes in or goes out at interface `ifindex`.
+    /// Runs a program `repeat` times on a frame that arrives at or leaves interface `ifindex`.
     ///
     /// # Errors
     /// The kernel refuses the frame or the context.
@@ -257,7 +257,7 @@ impl Programs {
         Ok(Unwrapped { label: label.try_into().map_or(0, u32::from_ne_bytes), frame, duration_ns })
     }
 
-    /// Runs a program once; gives the frame that leaves it as well.
+    /// Runs a program once; also returns the resulting frame.
     ///
     /// # Errors
     /// The kernel refuses the frame or the context.
@@ -268,17 +268,17 @@ impl Programs {
         ifindex: u32,
         mark: u32,
     ) -> Result<(Outcome, Vec<u8>), KernelError> {
-        // Room for more headers than the programs add.
+        // Headroom for the headers that programs add.
         let mut after = vec![0; frame.len() + 64];
         let outcome = run(&self.program(program), frame, Some(&mut after), ifindex, mark, 1)?;
         Ok((outcome, after))
     }
 }
 
-/// The key of a map of one entry.
+/// Key of a map with one entry.
 pub(super) const ZERO: u32 = 0;
 
-/// Reads the entry of a key of the map `name`.
+/// Reads the entry of a key in the map `name`.
 pub(super) fn read<T: Record>(map: &impl MapCore, name: &str, key: &[u8]) -> Result<Option<T>, KernelError> {
     let value = map.lookup(key, MapFlags::ANY).map_err(KernelError::refused(format!("reading map {name}")))?;
     value.map(|value| record_of(name, &value)).transpose()
@@ -288,19 +288,19 @@ fn record_of<T: Record>(map: &str, bytes: &[u8]) -> Result<T, KernelError> {
     T::read_from_bytes(bytes).map_err(|_| KernelError::OtherVersion(map.into()))
 }
 
-/// The counters of a map of all processors.
+/// Sum of the counters of all processors.
 pub(super) fn read_ingress_stats(map: &impl MapCore) -> Result<IngressStats, KernelError> {
     Ok(IngressStats::sum(&read_percpu(map, "stats")?))
 }
 
-/// The entry of each processor of the map `name`.
+/// Entries of all processors in the map `name`.
 pub(super) fn read_percpu<T: Record>(map: &impl MapCore, name: &str) -> Result<Vec<T>, KernelError> {
     let values = map.lookup_percpu(ZERO.as_bytes(), MapFlags::ANY);
     let values = values.map_err(KernelError::refused(format!("reading map {name}")))?;
     values.iter().flatten().map(|value| record_of(name, value)).collect()
 }
 
-/// The records of a map of ports.
+/// Records of a map of ports.
 pub(super) fn read_ports(map: &impl MapCore) -> Result<Vec<PortRecord>, KernelError> {
     let mut records = Vec::new();
     for place in 0..PortRecord::PLACES {
@@ -310,7 +310,7 @@ pub(super) fn read_ports(map: &impl MapCore) -> Result<Vec<PortRecord>, KernelEr
     Ok(records)
 }
 
-/// Runs `program` on a frame; what leaves it goes to `frame_after`.
+/// Runs `program` on a frame and writes the result to `frame_after`.
 fn run(
     program: &libbpf_rs::ProgramMut<'_>,
     frame: &[u8],
@@ -322,7 +322,7 @@ fn run(
     // struct __sk_buff: mark at 8, priority at 32, ingress_ifindex at 36, ifindex at 40 (linux/bpf.h).
     let mut context = [0u8; 192];
     context[8..12].copy_from_slice(&mark.to_ne_bytes());
-    // A packet that came in nowhere is one of the node itself.
+    // A packet without an ingress interface originates from the node.
     context[36..40].copy_from_slice(&ifindex.to_ne_bytes());
     context[40..44].copy_from_slice(&ifindex.to_ne_bytes());
     let mut after = [0u8; 192];
@@ -344,9 +344,9 @@ fn run(
     Ok(Outcome { verdict, mark: word(8), priority: word(32), duration_ns })
 }
 
-/// Runs a program at XDP once; gives what it leaves, from what it puts in front of the data on, and its time in ns.
+/// Runs an XDP program once. Returns its output, including metadata before the data, and its time in ns.
 fn run_xdp(program: &libbpf_rs::ProgramMut<'_>, frame: &[u8]) -> Result<(Vec<u8>, u64), KernelError> {
-    // Room for what it may put in front.
+    // Room for metadata.
     let mut after = vec![0; frame.len() + 64];
     let input = ProgramInput { data_in: Some(frame), data_out: Some(&mut after), ..Default::default() };
     let output = program.test_run(input).map_err(KernelError::refused("running a program"))?;
@@ -355,7 +355,7 @@ fn run_xdp(program: &libbpf_rs::ProgramMut<'_>, frame: &[u8]) -> Result<(Vec<u8>
     Ok((after, duration_ns))
 }
 
-/// Mean time in ns of the program that does nothing.
+/// Mean time in ns of an empty program.
 ///
 /// # Errors
 /// The kernel refuses it.
@@ -363,7 +363,7 @@ pub fn empty_ns(frame: &[u8], repeat: u32) -> Result<u64, KernelError> {
     with_empty("fairlane_empty", |program| Ok(run(program, frame, None, 1, 0, repeat)?.duration_ns))
 }
 
-/// Least time in ns of `runs` runs of the program at XDP that does nothing.
+/// Minimum time in ns over `runs` runs of an empty XDP program.
 ///
 /// # Errors
 /// The kernel refuses it.

@@ -1,5 +1,5 @@
-//! The program of `planes/bpf/redirect.bpf.c` at an interface: what comes in goes to an `AF_XDP` socket, as long as
-//! this lives.
+//! The program of `planes/bpf/redirect.bpf.c` at an interface: passes arriving frames to an `AF_XDP` socket, while this
+//! value lives.
 
 use super::programs::{Aligned, ZERO, read_percpu};
 use super::tcx::{self, Side};
@@ -11,7 +11,7 @@ use zerocopy::IntoBytes;
 
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/redirect.bpf.o")));
 
-/// The program at an interface. It is gone when this is, also when the process is killed: only the link holds it.
+/// The attached program. Only the link holds it, so it is also removed if the process is killed.
 #[derive(Debug)]
 pub struct Redirect {
     object: Object,
@@ -19,11 +19,11 @@ pub struct Redirect {
 }
 
 impl Redirect {
-    /// Has the driver hand frames of up to `longest_frame` that come in at queue 0 of the interface with `index` to
-    /// `socket`. Of `veth` it must be known.
+    /// Makes the driver pass frames of up to `longest_frame` that arrive at queue 0 of the interface with `index` to
+    /// `socket`. `is_veth` must be true for veth interfaces.
     ///
     /// # Errors
-    /// The kernel or the driver refuses, or somebody else has a program at XDP there.
+    /// The kernel or the driver refuses, or another XDP program is attached.
     pub fn attach(index: u32, is_veth: bool, longest_frame: u32, socket: BorrowedFd<'_>) -> Result<Self, KernelError> {
         messages::keep();
         let doing = "loading the program that hands frames over";
@@ -53,7 +53,7 @@ impl Redirect {
         Ok(Self { object, _link: link })
     }
 
-    /// What it dropped since it was attached.
+    /// Counters of frames dropped since it was attached.
     ///
     /// # Errors
     /// The kernel refuses.

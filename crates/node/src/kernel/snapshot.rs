@@ -1,4 +1,4 @@
-//! What the kernel data plane has done so far, for people and monitors.
+//! State and counters of the kernel data plane, for reports and monitoring.
 
 use super::KernelError;
 use super::attach::netns;
@@ -15,22 +15,22 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use zerocopy::IntoBytes;
 
-/// The state of a node at one moment; entries are read one after another while packets pass.
+/// State of a node; entries are read one after another while packets pass.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// The node.
     pub node: NodeRecord,
-    /// Ports, in the order of their indices.
+    /// Ports, ordered by index.
     pub ports: Vec<PortView>,
-    /// Users, in the order of their keys.
+    /// Users, ordered by key.
     pub users: Vec<UserView>,
     /// Counters of ingress.
     pub ingress: IngressStats,
-    /// Places of the table.
+    /// Sizes of the table.
     pub places: Places,
-    /// How many of them configured users have; 0 if users were not read.
+    /// Number of entries of configured users; 0 if users were not read.
     pub configured: u32,
-    /// Addresses that have meters, and the search for silent ones.
+    /// Addresses with meters, and the state of the search for idle ones.
     pub pool: PoolRecord,
 }
 
@@ -39,35 +39,35 @@ pub struct Snapshot {
 pub struct PortView {
     /// Index of the interface.
     pub index: u32,
-    /// Its name, or its index if it is gone.
+    /// Name of the interface, or its index if it is gone.
     pub interface: String,
-    /// What it is set to.
+    /// Configuration of the port.
     pub record: PortRecord,
-    /// What it has done.
+    /// State of the port.
     pub state: PortState,
-    /// Packets that it has counted.
+    /// Packet counters.
     pub counts: PortCounts,
-    /// What it does with labels for the far end of its link.
+    /// Treatment of labels towards the far end of its link.
     pub labels: Labels,
-    /// The neighbours that it has packets for, if they are asked whether they read labels.
+    /// Neighbours with traffic, if they are asked whether they read labels.
     pub neighbours: Vec<Neighbour>,
-    /// Packets that were sent without what the carrier would have said.
+    /// Packets sent without a label that was due.
     pub held_back: u64,
-    /// Whether it takes labels off and does not say so, since a detach is under way or was interrupted.
+    /// True if it strips labels without announcing it, because a detach is running or was interrupted.
     pub is_silent: bool,
 }
 
 /// One user.
 #[derive(Clone, Copy, Debug)]
 pub struct UserView {
-    /// Which meter.
+    /// Key of the meter.
     pub key: UserKey,
-    /// Its state.
+    /// State of the meter.
     pub state: UserState,
 }
 
 impl PortView {
-    /// What the port does with labels for the far end of its link, for people; nothing without a carrier.
+    /// Treatment of labels towards the far end of the port's link, in words; `None` without a carrier.
     #[must_use]
     pub fn labels_in_words(&self) -> Option<String> {
         let carrier = self.record.carrier();
@@ -91,19 +91,19 @@ impl PortView {
 }
 
 impl Snapshot {
-    /// Packets that the ports dropped.
+    /// Packets dropped by ports.
     #[must_use]
     pub fn dropped_by_ports(&self) -> u64 {
         self.ports.iter().map(|port| port.counts.drops()).sum()
     }
 
-    /// Packets that users lost; the same number while neither ports nor users are taken away.
+    /// Packets dropped per user, summed up; equal to the former while no port or user is removed.
     #[must_use]
     pub fn dropped_of_users(&self) -> u64 {
         self.users.iter().map(|user| user.state.dropped).sum()
     }
 
-    /// Reads the maps that are pinned in `folder`; nothing if nothing is attached.
+    /// Reads the maps pinned in `folder`; `None` if nothing is attached.
     ///
     /// # Errors
     /// The kernel refuses, or the node is in another network namespace.
@@ -113,7 +113,7 @@ impl Snapshot {
         Ok(Some(snapshot))
     }
 
-    /// The same without users: its time does not depend on how many there are.
+    /// The same without users: the time does not depend on their number.
     ///
     /// # Errors
     /// As for [`Self::read`].
@@ -164,8 +164,8 @@ impl Snapshot {
     }
 }
 
-/// Everybody who has sent or received, or has lost packets that were metered elsewhere, and the default user; and how
-/// many configured users there are.
+/// All users that sent or received packets, all that lost packets metered at another node, and the default user; also
+/// the number of configured users.
 fn read_users(map: &MapHandle, snapshot: &Snapshot) -> Result<(Vec<UserView>, u32), KernelError> {
     let mut configured = 0;
     let end = snapshot.places.first_address() + snapshot.pool.fresh;

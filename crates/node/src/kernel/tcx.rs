@@ -1,7 +1,7 @@
-//! TCX: the hooks of a port that need no qdisc (Linux 6.6), and XDP in front of them. A link holds a program at one, a
-//! pin holds the link.
+//! TCX: hooks of a port that need no qdisc (Linux 6.6), and XDP before them. A link holds a program at a hook; a pin
+//! holds the link.
 //!
-//! Calls of libbpf itself: the wrapper has none for these hooks.
+//! Direct libbpf calls: the wrapper does not support these hooks.
 #![allow(unsafe_code)]
 
 use libbpf_sys::{
@@ -15,16 +15,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
-/// Packets that come in, or that go out; or before they come in.
+/// Hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// Come in.
+    /// Arriving packets.
     Ingress,
-    /// Go out.
+    /// Departing packets.
     Egress,
-    /// Before they come in: XDP.
+    /// Arriving packets at XDP.
     Unwrap,
-    /// The same, in the driver: in place of coming in.
+    /// Arriving packets at XDP in the driver.
     Redirect,
 }
 
@@ -40,14 +40,14 @@ impl Side {
     fn flags(self) -> u32 {
         match self {
             Self::Ingress | Self::Egress => 0,
-            // The form of XDP that every interface has: no driver restarts, and no offload of a neighbour changes. The
-            // link knows it when the program is taken away.
+            // Generic XDP, which every interface supports: no driver restarts, and a neighbour's offloads do not
+            // change. The link remembers the mode for the removal.
             Self::Unwrap => XDP_FLAGS_SKB_MODE,
             Self::Redirect => XDP_FLAGS_DRV_MODE,
         }
     }
 
-    /// What the pins of links end with.
+    /// Suffix of the pins of links.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Ingress => "ingress",
@@ -58,20 +58,20 @@ impl Side {
     }
 }
 
-/// The index of the loopback interface, which every network namespace has.
+/// Index of the loopback interface, which every network namespace has.
 const LOOPBACK: i32 = 1;
 
-/// Whether the kernel has these hooks: whether it knows the question which programs are there.
+/// Returns true if the kernel has these hooks, i.e. supports the query for attached programs.
 pub(super) fn is_there() -> bool {
     let (mut flags, mut count) = (0, 0);
-    // SAFETY: a null list with room for none; the two numbers live through the call.
+    // SAFETY: a null list with room for none; both numbers outlive the call.
     unsafe { bpf_prog_query(LOOPBACK, BPF_TCX_INGRESS, 0, &mut flags, ptr::null_mut(), &mut count) == 0 }
 }
 
-/// Most programs at a hook that are told of (`BPF_MPROG_MAX` of the kernel).
+/// Maximum number of programs at a hook that are listed (`BPF_MPROG_MAX` of the kernel).
 const MOST_PROGRAMS: usize = 64;
 
-/// The programs at a hook of TCX and the links that hold them, both by their numbers.
+/// Programs at a TCX hook and the links that hold them, by their ids.
 pub(super) fn programs_at(index: u32, side: Side) -> io::Result<Vec<(u32, u32)>> {
     let (mut programs, mut links) = ([0u32; MOST_PROGRAMS], [0u32; MOST_PROGRAMS]);
     let mut options = bpf_prog_query_opts {
@@ -81,35 +81,35 @@ pub(super) fn programs_at(index: u32, side: Side) -> io::Result<Vec<(u32, u32)>>
         ..Default::default()
     };
     options.__bindgen_anon_1.count = MOST_PROGRAMS as u32;
-    // SAFETY: the options are complete; both lists have room for as many as they say and live through the call.
+    // SAFETY: the options are complete; both lists have the stated capacity and outlive the call.
     result(unsafe { bpf_prog_query_opts(index.cast_signed(), side.kind(), &mut options) })?;
-    // SAFETY: both fields of the union are the same number.
+    // SAFETY: both fields of the union have the same type.
     let count = unsafe { options.__bindgen_anon_1.count } as usize;
     Ok(programs.into_iter().zip(links).take(count).collect())
 }
 
-/// Puts a program at a hook. It is gone when the last descriptor and pin of the link are.
+/// Attaches a program to a hook. It is detached when the last descriptor and pin of the link are gone.
 pub(super) fn link(program: BorrowedFd<'_>, index: u32, side: Side) -> io::Result<OwnedFd> {
     let size = size_of::<bpf_link_create_opts>() as _;
     let options = bpf_link_create_opts { sz: size, flags: side.flags(), ..Default::default() };
-    // SAFETY: descriptor and index are numbers; the options are complete and live through the call.
+    // SAFETY: descriptor and index are numbers; the options are complete and outlive the call.
     owned(unsafe { bpf_link_create(program.as_raw_fd(), index.cast_signed(), side.kind(), &options) })
 }
 
-/// Puts another program in the place of that of a link: no packet passes without.
+/// Replaces the program of a link atomically.
 pub(super) fn replace(link: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: two descriptors; null stands for no options.
+    // SAFETY: two descriptors; null means no options.
     result(unsafe { bpf_link_update(link.as_raw_fd(), program.as_raw_fd(), ptr::null()) }).map(drop)
 }
 
 /// Pins a link.
 pub(super) fn pin(link: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
     let path = c_path(path)?;
-    // SAFETY: the string ends with a zero and lives through the call.
+    // SAFETY: the string is zero-terminated and outlives the call.
     result(unsafe { bpf_obj_pin(link.as_raw_fd(), path.as_ptr()) }).map(drop)
 }
 
-/// Opens a link that was pinned.
+/// Opens a pinned link.
 pub(super) fn open(path: &Path) -> io::Result<OwnedFd> {
     let path = c_path(path)?;
     // SAFETY: as above.
@@ -120,12 +120,12 @@ fn c_path(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// libbpf returns the negative number of an error.
+/// libbpf returns negative error numbers.
 fn result(status: i32) -> io::Result<i32> {
     if status < 0 { Err(io::Error::from_raw_os_error(-status)) } else { Ok(status) }
 }
 
 fn owned(status: i32) -> io::Result<OwnedFd> {
-    // SAFETY: a new descriptor that nobody else has.
+    // SAFETY: a new descriptor without another owner.
     result(status).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
 }

@@ -1,8 +1,8 @@
-//! The table of users: places of meters, and the rules that lead packets to them.
+//! The table of users: slots of meters, and the rules that map packets to slots.
 //!
-//! A user has one place, which it keeps as long as it is configured, whatever else changes; all that it is known by
-//! leads there. What is written is what differs, in as few calls as can be: places first, then rules, and what is left
-//! over last, so that no packet finds a rule without a meter.
+//! A user keeps its slot for as long as it is configured, whatever else changes; all its identifiers lead there. Only
+//! differences are written, in few system calls: first slots, then rules, and finally the leftovers are removed. So no
+//! packet finds a rule without a meter.
 
 use super::KernelError;
 use super::batches::{read_all, write_all};
@@ -16,14 +16,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use zerocopy::IntoBytes;
 
-/// Where a rule is.
+/// Location of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum RuleKey {
     Prefix(PrefixKey),
     Number(NumberKey),
 }
 
-/// The maps of a node's users, and what they hold.
+/// The maps of a node's users, and their content.
 #[derive(Debug)]
 pub struct UserTable {
     users: MapHandle,
@@ -32,14 +32,14 @@ pub struct UserTable {
     mark_rules: MapHandle,
     config: MapHandle,
     places: Places,
-    /// The place of each configured user.
+    /// Slot of each configured user.
     taken: HashMap<UserKey, u32>,
     free: Vec<u32>,
     known: HashMap<RuleKey, RuleRecord>,
 }
 
 impl UserTable {
-    /// The table of what is attached with pins in `folder`; nothing if nothing is.
+    /// Opens the table attached with pins in `folder`; `None` if nothing is attached.
     ///
     /// # Errors
     /// The kernel refuses, or the maps are of another version.
@@ -52,7 +52,7 @@ impl UserTable {
         Ok(Some(table))
     }
 
-    /// The table of loaded programs; `is_new` if nobody has ever been in it.
+    /// Creates the table of loaded programs; `is_new` if it has never had users.
     pub(super) fn of(programs: &Programs, is_new: bool) -> Result<Self, KernelError> {
         let mut table = Self::of_maps(|name| programs.handle(name))?;
         if is_new {
@@ -80,7 +80,7 @@ impl UserTable {
         })
     }
 
-    /// Reads who has which place, and all rules.
+    /// Reads the slots of all users, and all rules.
     fn read(&mut self) -> Result<(), KernelError> {
         let first = UserKey::fixed().len() as u32 * 2;
         read_all(&self.users, "users", |place: u32, user: UserState| {
@@ -95,7 +95,7 @@ impl UserTable {
             }
             ControlFlow::Continue(())
         })?;
-        // The lowest is given first.
+        // Allocates the lowest slot first.
         self.free.reverse();
         read_all(&self.rules, "rules", |key, rule| {
             self.known.insert(RuleKey::Prefix(key), rule);
@@ -108,21 +108,21 @@ impl UserTable {
         Ok(())
     }
 
-    /// Places for configured users, and how many of them are taken.
+    /// Number of slots for configured users, and of used ones.
     #[must_use]
     pub fn room(&self) -> (u32, usize) {
         (self.places.configured, self.taken.len())
     }
 
-    /// Makes the users of `config` those of the table, and nobody else.
+    /// Makes the table contain exactly the users of `config`.
     ///
     /// # Errors
-    /// There is no room for them, the integer arithmetic cannot hold a parameter, or the kernel refuses.
+    /// There is no room for them, a parameter exceeds the integer arithmetic, or the kernel refuses.
     pub fn fill(&mut self, config: &NodeConfig) -> Result<(), KernelError> {
         self.hand_on(&config.users)?;
         let gone = self.absent(&config.users);
         let kept = self.taken.len() - gone.len();
-        // Who goes stays until the others are there, unless its place is needed.
+        // Removed users stay until the others are written, unless their slots are needed.
         let (first, last) =
             if config.users.len() - kept > self.free.len() { (&gone[..], &[][..]) } else { (&[][..], &gone[..]) };
         self.remove(first)?;
@@ -131,7 +131,7 @@ impl UserTable {
         self.remove(last)
     }
 
-    /// The keys of users that are not among `users`.
+    /// Keys of users that are not among `users`.
     fn absent(&self, users: &[User]) -> Vec<UserKey> {
         if self.taken.is_empty() {
             return Vec::new();
@@ -140,15 +140,15 @@ impl UserTable {
         self.taken.keys().filter(|key| !wanted.contains(key)).copied().collect()
     }
 
-    /// The key that the table has for a user: one of those that it is known by, or else the first.
+    /// Key of a user in the table: its existing identifier, otherwise its first.
     #[must_use]
     pub fn key_of(&self, user: &User) -> UserKey {
         let mut keys = user.who.iter().map(UserKey::of);
         keys.find(|key| self.taken.contains_key(key)).unwrap_or_else(|| UserKey::of(&user.who[0]))
     }
 
-    /// Gives meters new keys whose users are no longer known by the old one, but by something else that leads there:
-    /// who drops an address, or ends one session of two, shall not start anew.
+    /// Rekeys meters whose users lost the identifier used as key but have another one for the same slot. A user that
+    /// drops an address, or ends one of two sessions, must not restart its meter.
     fn hand_on(&mut self, users: &[User]) -> Result<(), KernelError> {
         if self.taken.is_empty() {
             return Ok(());
@@ -165,14 +165,14 @@ impl UserTable {
         let wanted: HashSet<UserKey> = users.iter().map(|user| self.key_of(user)).collect();
         holders.retain(|_, key| !wanted.contains(key));
         for (place, user) in heirs {
-            // Of several heirs the first.
+            // With several candidates, the first.
             let Some(old) = holders.remove(&place) else { continue };
             self.rename(&old, UserKey::of(&user.who[0]))?;
         }
         Ok(())
     }
 
-    /// The user with the key `old` is found by another one from now on, and keeps its meters.
+    /// Gives the user with the key `old` another key; it keeps its meters.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -186,9 +186,8 @@ impl UserTable {
         Ok(())
     }
 
-    /// Adds users, or changes those that are there; a user keeps its meter if one of the things that it is known by is
-    /// what it is found by, see [`Self::rename`]. Users by mark are not led to their meters by this, [`Self::fill`]
-    /// does that.
+    /// Adds or changes users. A user keeps its meter if one of its identifiers is the key of the meter, see
+    /// [`Self::rename`]. Rules of users by mark are written only by [`Self::fill`].
     ///
     /// # Errors
     /// As for [`Self::fill`].
@@ -219,7 +218,7 @@ impl UserTable {
         self.forget(&stale)
     }
 
-    /// Removes users; packets of theirs fall under other rules from then on.
+    /// Removes users; their packets then match other rules.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -236,7 +235,7 @@ impl UserTable {
         Ok(())
     }
 
-    /// The place of a user; if it is new, the states of its two meters go to `fresh`.
+    /// Slot of a user; if it is new, the states of its two meters are appended to `fresh`.
     fn place_for(&mut self, user: &User, fresh: &mut Vec<(u32, UserState)>) -> Result<u32, KernelError> {
         let key = self.key_of(user);
         if let Some(place) = self.taken.get(&key) {
@@ -250,7 +249,7 @@ impl UserTable {
         Ok(place)
     }
 
-    /// The rules that lead to places.
+    /// Rules that lead to slots.
     fn rules_of(&self, places: impl Iterator<Item = u32>) -> HashSet<RuleKey> {
         let places: HashSet<u32> = places.collect();
         if places.is_empty() {
@@ -289,7 +288,7 @@ impl UserTable {
         write_all(&self.mark_rules, "mark_rules", &marks)
     }
 
-    /// Programs look for these kinds of users from now on, and look again for what they remember.
+    /// Makes programs look up these kinds of identifiers from now on, and invalidates their caches.
     fn renew(&self, kinds: u32) -> Result<(), KernelError> {
         let Some(mut node) = read::<NodeRecord>(&self.config, "config", ZERO.as_bytes())? else { return Ok(()) };
         node.kinds |= kinds;
@@ -299,7 +298,7 @@ impl UserTable {
 }
 
 impl RuleKey {
-    /// Where the rule of what a user is known by is; marks have a map of their own.
+    /// Location of an identifier's rule; marks have a separate map.
     fn of(who: &Who) -> Option<Self> {
         match who {
             Who::Prefix(prefix) => Some(Self::Prefix(PrefixKey::new(prefix))),
@@ -315,7 +314,7 @@ impl Who {
     }
 }
 
-/// The configuration was checked against ranges that the integer arithmetic holds; this is a second line.
+/// The configuration was already checked against the ranges of the integer arithmetic.
 pub(super) fn unfit(key: &str, error: &OutOfRange) -> KernelError {
     KernelError::system(format!("{key}: {error}"))(std::io::ErrorKind::InvalidInput.into())
 }

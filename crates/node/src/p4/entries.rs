@@ -1,5 +1,4 @@
-//! Entries of a configuration for the tables of `planes/p4/abc.p4` or, with `marker.scheme = "csfq"`, of
-//! `planes/p4/csfq.p4`.
+//! Entries for the tables of `planes/p4/abc.p4` or, with `marker.scheme = "csfq"`, of `planes/p4/csfq.p4`.
 //!
 //! | configuration | table | action |
 //! |---|---|---|
@@ -10,12 +9,12 @@
 //! | `ports[].carrier` | `links` | `carry_label` |
 //! | stations, which the kernel's bridge learns by itself | `stations` | `send` |
 //!
-//! Ports are numbered in the order of the file, from 0. Meters measure from time 0 of the switch on. Meters of users
-//! have the registers from 1 on, that of the default user 0; a prefix with a meter for each address has a block of
-//! registers, which its addresses share by hash.
+//! Ports are numbered in the order of the file, from 0. Meters start at time 0 of the switch. The default user has
+//! register 0, other users have the registers from 1 on; a prefix with per-address meters has a block of registers,
+//! which its addresses share by hash.
 //!
-//! Deviations from the node: 1. A switch forgets nobody: meters have no timeout. 2. No thresholds in bytes. 3. Two
-//! addresses of one hash share a meter.
+//! Deviations from the node: 1. Meters have no timeout. 2. There are no thresholds in bytes. 3. Two addresses with the
+//! same hash share a meter.
 
 use crate::config::{
     Arrivals, BacklogSource, Carrier, ClassRule, FarEnd, MeterOf, NodeConfig, NodeScheme, Port, QueueScheme, UserIs,
@@ -28,71 +27,71 @@ use fairlane_schemes::fixed::{Accounting, Decay, FixedMeterParams, OutOfRange, P
 use fairlane_schemes::label::abc::AverageOver;
 use serde_json::Value as Json;
 
-/// Meters of the switch: `USERS` in `planes/p4/sizes.p4`, which `-DUSERS` changes.
+/// Number of meters of the switch: `USERS` in `planes/p4/sizes.p4`, which `-DUSERS` changes.
 pub const METERS: u32 = 4096;
-/// Most of them: an index of the registers.
+/// Maximum number of meters: an index of the registers.
 pub const MOST_METERS: u32 = 1 << 24;
-/// Ports of the switch: `PORTS` in `planes/p4/sizes.p4`, of which the last means drop.
+/// Number of ports of the switch: `PORTS` in `planes/p4/sizes.p4`; the last one means drop.
 pub const PORTS: usize = 511;
-/// Prefixes with a meter for each address that there is room for, if all have as many meters as they may have.
+/// Maximum number of prefixes with per-address meters, if all use their maximum of meters.
 const BLOCKS: u32 = 16;
-/// How many times the limit of the AQM the switch's own queue holds: it must not drop first, and what waits can be more
-/// than the program counts, by the packets that come while others leave an empty queue.
+/// Capacity of the switch's own queue as a multiple of the AQM's limit. It must not drop first, and the queue may
+/// exceed the program's count by the packets that arrive while others leave an empty queue.
 const DEPTH_OF_LIMIT: u32 = 2;
-/// Length of a full packet, for the rate of a queue that is served by packets.
+/// Length of a full packet, for the rate of a queue served in packets.
 const FULL_PACKET_BITS: u64 = 1500 * 8;
 
 /// A value of `bits` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
-    /// The number.
+    /// Value.
     pub number: u128,
-    /// Its width.
+    /// Width.
     pub bits: u32,
 }
 
 /// Parameters of an action, in order.
 pub type Params = Vec<(&'static str, Value)>;
 
-/// What an entry matches.
+/// Match of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// This value of the field.
+    /// Exact value of the field.
     Exact(&'static str, Value),
-    /// The upper so many bits of the field.
+    /// Prefix: the upper bits of the field, and their number.
     Prefix(&'static str, Value, u8),
 }
 
-/// An entry of a table; without a key its default action.
+/// An entry of a table; without a match, its default action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The table.
+    /// Table.
     pub table: &'static str,
-    /// What it matches.
+    /// Match.
     pub key: Option<Key>,
-    /// The action.
+    /// Action.
     pub action: &'static str,
-    /// Its parameters, in order.
+    /// Parameters of the action, in order.
     pub params: Params,
 }
 
-/// A queue of the switch itself, for which P4 has no word.
+/// A queue of the switch itself, outside of P4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
-    /// The port.
+    /// Port.
     pub port: usize,
-    /// Packets that it may hold.
+    /// Capacity in packets.
     pub depth_packets: Option<u32>,
-    /// Packets that it serves in a second.
+    /// Service rate in packets per second.
     pub rate_packets: Option<u64>,
 }
 
-/// Where a station is: Ethernet address and interface.
+/// A station: Ethernet address and interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Station {
     /// Ethernet address.
     pub mac: [u8; 6],
-    /// Name of the interface, as in the configuration.
+    /// Name of the interface in the configuration.
     pub interface: String,
 }
 
@@ -108,10 +107,10 @@ impl std::str::FromStr for Station {
     }
 }
 
-/// All that a switch is told.
+/// Complete configuration of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
-    /// Which program the tables are of.
+    /// Program of the tables.
     pub scheme: NodeScheme,
     /// Interfaces, by port.
     pub interfaces: Vec<String>,
@@ -122,10 +121,10 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// What `config` means for a switch with so many meters, with stations that do not move.
+    /// Translates `config` for a switch with `meters` meters and stations that do not move.
     ///
     /// # Errors
-    /// The switch cannot do what the configuration asks for.
+    /// The switch does not support a key of the configuration.
     pub fn new(config: &NodeConfig, meters: u32, stations: &[Station]) -> Result<Self, ConfigError> {
         if config.ports.len() > PORTS {
             let problem = format!("{} of them, the switch has {PORTS}", config.ports.len());
@@ -170,7 +169,7 @@ impl Switch {
         Ok(Self { scheme: config.scheme, interfaces, entries, queues: queues(&config.ports) })
     }
 
-    /// The program that these tables are of.
+    /// Program of these tables.
     #[must_use]
     pub fn program(&self) -> &'static str {
         match self.scheme {
@@ -180,7 +179,7 @@ impl Switch {
     }
 }
 
-/// Keys of a configuration that the switch has no use for, in the order of the file.
+/// Keys of a configuration that the switch does not use, in the order of the file.
 #[must_use]
 pub fn unused_keys(json: &Json) -> Vec<String> {
     let in_table = |path: &str, table: &Json, names: &[&str]| -> Vec<String> {
@@ -204,7 +203,7 @@ fn bits(bits: u32, number: u64) -> Value {
     Value { number: number.into(), bits }
 }
 
-/// What the integer arithmetic cannot hold, at `key`.
+/// Error for a value, at `key`, that exceeds the integer arithmetic.
 fn out_of_range(key: impl Into<String>) -> impl FnOnce(OutOfRange) -> ConfigError {
     move |error| ConfigError::new(key, format!("is out of range, it must be from {} to {}", error.min, error.max))
 }
@@ -226,7 +225,7 @@ fn decay(decay: Decay) -> Params {
     vec![("decay_step", bits(64, decay.step_q56())), ("decay_shift", bits(8, decay.shift().into()))]
 }
 
-/// What estimators of one time constant need.
+/// Entries of the estimators of one time constant.
 fn rates(rates: RateConstants) -> Params {
     let mut params = decay(rates.decay());
     params.push(("log2_tick", signed(rates.log2_tick_q31())));
@@ -249,7 +248,7 @@ fn domain(config: &NodeConfig) -> Result<Entry, ConfigError> {
     Ok(Entry { table: "domain", key: None, action: "set_domain", params })
 }
 
-/// What meters of ABC need.
+/// Entries of ABC meters.
 fn meters(config: &NodeConfig) -> Result<Params, ConfigError> {
     let meter = &config.abc_marker;
     let meters = FixedMeterParams::new(meter.memory, config.default_user.reference_rate);
@@ -282,7 +281,7 @@ impl Registers {
         Err(ConfigError::new(key, problem))
     }
 
-    /// Meters of a prefix whose addresses have meters of their own, which leaves `host_bits` to them.
+    /// Number of meters of a prefix with per-address meters and `host_bits` bits of addresses.
     fn block(&self, host_bits: u32) -> u32 {
         1u32.checked_shl(host_bits).unwrap_or(u32::MAX).min((self.all / BLOCKS).max(1))
     }
@@ -310,7 +309,7 @@ fn users(config: &NodeConfig, meters: u32) -> Result<Vec<Entry>, ConfigError> {
     Ok(entries)
 }
 
-/// Action and parameters of a user whose prefix leaves `host_bits` to addresses.
+/// Action and parameters of a user whose prefix has `host_bits` bits of addresses.
 fn user(
     params: &UserParams,
     config: &NodeConfig,
@@ -358,7 +357,7 @@ fn send(config: &NodeConfig, station: &Station) -> Result<Entry, ConfigError> {
     })
 }
 
-/// The AQM of a port, if it has one; `unit` is the reference rate of weight 1.
+/// AQM of a port, if it has one; `unit` is the reference rate of weight 1.
 fn aqm(number: usize, port: &Port, unit: BitRate) -> Result<Option<Entry>, ConfigError> {
     let mut params = match port.queue.scheme {
         QueueScheme::DropTail => return Ok(None),
@@ -384,7 +383,7 @@ fn aqm(number: usize, port: &Port, unit: BitRate) -> Result<Option<Entry>, Confi
     Ok(Some(Entry::of_port("aqm", "standard_metadata.egress_spec", number, action, params)))
 }
 
-/// Whether the queue is one of the ingress, in nanoseconds; otherwise it is that of the port, in packets.
+/// True if the queue is that of the ingress, in nanoseconds; otherwise that of the port, in packets.
 fn is_virtual(number: usize, port: &Port) -> Result<bool, ConfigError> {
     let thresholds = port.thresholds();
     let q_min = thresholds[0].1;
@@ -404,13 +403,13 @@ fn is_virtual(number: usize, port: &Port) -> Result<bool, ConfigError> {
     }
 }
 
-/// What ABC needs besides its thresholds.
+/// Parameters of ABC besides its thresholds.
 fn abc(number: usize, port: &Port) -> Result<Params, ConfigError> {
     let key = format!("ports[{number}].queue.averager_memory");
     Ok(decay(Decay::new(port.abc.averager_memory).map_err(out_of_range(key))?))
 }
 
-/// What CSFQ needs besides its thresholds.
+/// Parameters of CSFQ besides its thresholds.
 fn csfq(number: usize, port: &Port, unit: BitRate) -> Result<Params, ConfigError> {
     let of = &port.csfq;
     let rate = port.params.rate.unwrap_or(BitRate(1));
@@ -425,7 +424,7 @@ fn csfq(number: usize, port: &Port, unit: BitRate) -> Result<Params, ConfigError
     Ok(params)
 }
 
-/// A threshold in 1/16 packets or nanoseconds, to the nearest.
+/// A threshold in 1/16 packets or nanoseconds, rounded to the nearest.
 fn units(threshold: Threshold) -> u64 {
     match threshold {
         Threshold::Packets(packets) => (packets * PACKET as f64).round() as u64,
@@ -434,8 +433,8 @@ fn units(threshold: Threshold) -> u64 {
     }
 }
 
-/// The switch's own queues; without an AQM `limit` is theirs. They serve packets, not bytes: as many as full packets of
-/// the link's rate.
+/// The switch's own queues; without an AQM they have `limit`. They serve packets, not bytes: as many as full packets
+/// fit into the link's rate.
 fn queues(ports: &[Port]) -> Vec<Queue> {
     let of = |(port, Port { params, queue, .. }): (usize, &Port)| {
         let of_limit = if queue.scheme == QueueScheme::DropTail { 1 } else { DEPTH_OF_LIMIT };
@@ -443,7 +442,7 @@ fn queues(ports: &[Port]) -> Vec<Queue> {
             Some(QueueLimit::Packets(packets)) => Some(packets * of_limit),
             _ => None,
         };
-        // A virtual queue must stay the only one.
+        // Only one virtual queue is possible.
         let is_served = queue.backlog == BacklogSource::Qdisc;
         let rate_packets = params.rate.filter(|_| is_served).map(|rate| (rate.0 / FULL_PACKET_BITS).max(1));
         Queue { port, depth_packets, rate_packets }
@@ -529,13 +528,13 @@ mod tests {
         }
     }
 
-    /// Action and parameters of the AQM of the one port.
+    /// Action and parameters of the AQM of the single port.
     fn aqm_of(port: Json, scheme: &str) -> (&'static str, Params) {
         let config = read(&json!({"marker": {"scheme": scheme}, "ports": [port]}));
         let switch = Switch::new(&config, METERS, &[]).unwrap();
         let entry = switch.entries.into_iter().find(|entry| entry.table == "aqm").unwrap();
         if entry.action == "set_virtual_aqm" {
-            // Its queue is not one of the switch.
+            // Its queue is not a queue of the switch.
             assert_eq!(switch.queues, []);
         }
         (entry.action, entry.params)
@@ -545,7 +544,7 @@ mod tests {
     fn a_switch_with_more_meters_has_larger_blocks_for_addresses() {
         let user = json!({"prefix": "10.0.0.0/8", "meter_of": "address"});
         let config = read(&json!({"ports": [{"interface": "eth0"}], "users": [user]}));
-        // A sixteenth of the meters, behind the default user's.
+        // A sixteenth of the meters, after the default user's.
         for (meters, size) in [(METERS, 256), (65_536, 4096), (17, 1)] {
             let switch = Switch::new(&config, meters, &[]).unwrap();
             let users = switch.entries.iter().find(|entry| entry.table == "users").unwrap();
@@ -557,7 +556,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_accepts_however_small_q_min_is() {
-        // A hundredth of a packet is less than the sixteenth that queues are counted in.
+        // A hundredth of a packet is less than the unit of queues, a sixteenth.
         let (_, params) =
             aqm_of(json!({"interface": "eth0", "queue": {"scheme": "abc", "q_min": "0.01 packets"}}), "abc");
         assert_eq!(params[2], ("q_min", bits(64, 1)));
@@ -572,13 +571,13 @@ mod tests {
             {"interface": "b", "queue": {"scheme": "droptail", "limit": "24 packets"}},
         ]});
         let queues = Switch::new(&read(&config), METERS, &[]).unwrap().queues;
-        // Without an AQM it is the queue itself that has the limit.
+        // Without an AQM the queue itself has the limit.
         assert_eq!(queues.iter().map(|queue| queue.depth_packets).collect::<Vec<_>>(), [Some(48), Some(24)]);
     }
 
     #[test]
     fn a_virtual_queue_is_in_nanoseconds() {
-        // 50 Mbit/s: 160 ns a byte, 160 * 2^20 = 167772160; a limit of 36 kB takes 5.76 ms.
+        // 50 Mbit/s: 160 ns per byte, 160 * 2^20 = 167772160; a limit of 36 kB takes 5.76 ms.
         let (action, params) = aqm_of(
             json!({
                 "interface": "eth0", "rate": "50 Mbit/s",

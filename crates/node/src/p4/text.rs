@@ -5,10 +5,10 @@ use crate::config::NodeScheme;
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Write;
 
-/// Tables whose entries are all ours, in the order of a packet.
+/// Tables that contain only our entries, in the order of processing.
 const TABLES: [&str; 5] = ["ports", "users", "stations", "aqm", "links"];
 
-/// Registers with state that belongs to entries and means nothing to others.
+/// Registers whose state belongs to entries and must be reset with them.
 fn state(scheme: NodeScheme) -> &'static [&'static str] {
     match scheme {
         NodeScheme::Abc => &["meter_sum", "meter_tick", "averager_sum", "averager_count", "averager_tick"],
@@ -30,7 +30,8 @@ fn state(scheme: NodeScheme) -> &'static [&'static str] {
     }
 }
 
-/// Commands for `simple_switch_CLI`, and nothing else: it knows no comments. A running switch can be given them again.
+/// Commands for `simple_switch_CLI`, without comments, which it does not support. They may be applied to a running
+/// switch again.
 #[must_use]
 pub fn cli(switch: &Switch) -> String {
     let mut text = String::new();
@@ -69,8 +70,8 @@ fn command(entry: &Entry) -> String {
     }
 }
 
-/// The entries for a client of P4Runtime, which finds the numbers of tables, fields and actions in the `p4info` of the
-/// program. Values are hexadecimal, of full width. Queues are not there: P4Runtime has no word for them.
+/// Entries for a client of P4Runtime, which takes the ids of tables, fields and actions from the program's `p4info`.
+/// Values are hexadecimal with full width. Queues are missing: P4Runtime does not have them.
 #[must_use]
 pub fn p4runtime(switch: &Switch) -> Json {
     let updates: Vec<Json> = switch.entries.iter().map(update).collect();

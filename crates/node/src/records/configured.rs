@@ -1,4 +1,4 @@
-//! The records of a configuration.
+//! Conversion of a configuration to records.
 
 use super::fixed::{CsfqParamsRecord, CsfqRecord, DecayRecord};
 use super::maps::{
@@ -18,10 +18,10 @@ use fairlane_schemes::label::abc::AverageOver;
 use std::time::Duration;
 
 impl NodeRecord {
-    /// The record of a configuration.
+    /// Record of a configuration.
     ///
     /// # Errors
-    /// The integer arithmetic cannot hold a parameter.
+    /// A parameter exceeds the integer arithmetic.
     pub fn new(config: &NodeConfig, start_ns: u64, netns: u64, places: Places) -> Result<Self, OutOfRange> {
         let params = FixedMeterParams::new(config.abc_marker.memory, config.default_user.reference_rate)?;
         let rates = RateConstants::new(config.csfq_marker.rate_constant)?;
@@ -36,7 +36,7 @@ impl NodeRecord {
             start_ns,
             netns,
             user_timeout_ns,
-            // Expiry is late by no more than that, or by what the slices take that a large table needs.
+            // Maximum delay of an expiry, apart from the slices that a large table needs.
             sweep_ns: user_timeout_ns / 10,
             decay: DecayRecord::new(decay),
             log2_memory,
@@ -56,10 +56,10 @@ impl NodeRecord {
 }
 
 impl MarkBits {
-    /// Labels lie in the bits of `mask`.
+    /// Labels use the bits of `mask`.
     #[must_use]
     pub fn new(MarkMask(mask): MarkMask) -> Self {
-        // One is for the class.
+        // One bit is the class.
         let bits = mask.count_ones() - 1;
         let lost = Activity::BITS.saturating_sub(bits);
         Self { mask, shift: mask.trailing_zeros(), lost, most: (1 << bits) - 1 }
@@ -67,27 +67,27 @@ impl MarkBits {
 }
 
 impl NodeRecord {
-    /// The generation of rules after this one.
+    /// Next generation of rules.
     #[must_use]
     pub fn next_generation(&self) -> u32 {
         self.generation.wrapping_add(1).max(1)
     }
 }
 
-/// How many places the table of meters has.
+/// Number of slots in the table of meters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// Configured users, two places each: as a source, as a destination.
+    /// Configured users, with two slots each: as a source and as a destination.
     pub configured: u32,
-    /// Addresses that have meters of their own.
+    /// Per-address meters.
     pub addresses: u32,
 }
 
 impl Places {
-    /// Configured users that there is room for at least.
+    /// Minimum number of configured users with room.
     const FEWEST: u32 = 1024;
 
-    /// What a configuration asks for.
+    /// Sizes required by a configuration.
     #[must_use]
     pub fn of(config: &NodeConfig) -> Self {
         let twice = (config.users.len() as u32).saturating_mul(2).max(Self::FEWEST);
@@ -95,38 +95,38 @@ impl Places {
         Self { configured, addresses: config.users_table.limit }
     }
 
-    /// The place of the first address.
+    /// First slot of addresses.
     #[must_use]
     pub fn first_address(self) -> u32 {
         Place::First as u32 + 2 * self.configured
     }
 
-    /// All of them.
+    /// Total number of slots.
     #[must_use]
     pub fn all(self) -> u32 {
         self.first_address() + self.addresses
     }
 
-    /// What a table of `all` places has, `addresses` of them for addresses.
+    /// Sizes of a table of `all` slots, `addresses` of them for addresses.
     #[must_use]
     pub fn of_table(all: u32, addresses: u32) -> Self {
         Self { configured: all.saturating_sub(addresses + Place::First as u32) / 2, addresses }
     }
 
-    /// Whether a place is the first of the two of a configured user.
+    /// Returns true if a slot is the first of the two of a configured user.
     #[must_use]
     pub fn is_of_user(self, place: u32) -> bool {
         (Place::First as u32..self.first_address()).contains(&place) && place.is_multiple_of(2)
     }
 
-    /// The places of configured users, one of each two.
+    /// First slots of configured users.
     pub fn of_users(self) -> impl Iterator<Item = u32> {
         (Place::First as u32..self.first_address()).step_by(2)
     }
 }
 
 impl Who {
-    /// What the user is known by.
+    /// Kind of the identifier.
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
@@ -140,7 +140,7 @@ impl Who {
         }
     }
 
-    /// Its numbers, if that is what it is known by.
+    /// Numbers of the identifier, if it has numbers.
     fn numbers(&self) -> (u32, u32) {
         match *self {
             Self::Prefix(_) => (0, 0),
@@ -152,7 +152,7 @@ impl Who {
 }
 
 impl NumberKey {
-    /// The key of what has numbers.
+    /// Key of an identifier with numbers.
     #[must_use]
     pub fn new(who: &Who) -> Self {
         let (first, second) = who.numbers();
@@ -163,12 +163,12 @@ impl NumberKey {
 impl UserKey {
     /// The meter of addresses without a user.
     pub const DEFAULT: Self = Self::new([0; 16], 0, Kind::Default);
-    /// The meter of addresses that found no place of their own.
+    /// Meter of addresses that found the table full.
     pub const OVERFLOW: Self = Self::new([0; 16], 0, Kind::Overflow);
-    /// The meter of packets in which no address is found.
+    /// Meter of packets without a recognised address.
     pub const UNPARSED: Self = Self::new([0; 16], 0, Kind::Unparsed);
 
-    /// The meters that every node has, with their places.
+    /// Meters of every node, with their slots.
     #[must_use]
     pub fn fixed() -> [(u32, Self); 3] {
         [
@@ -178,13 +178,13 @@ impl UserKey {
         ]
     }
 
-    /// The meter of an IPv6 address, or of an IPv4 address mapped into it; of what else the user is known by.
+    /// Meter of an IPv6 address, or of an IPv4 address mapped into it, or of another identifier.
     #[must_use]
     pub const fn new(address: [u8; 16], bits: u8, kind: Kind) -> Self {
         Self { address, bits, kind: kind as u8, user_is: 0, reserved: [0; 5] }
     }
 
-    /// The meter of a user as a source.
+    /// Meter of a user as a source.
     #[must_use]
     pub fn of(who: &Who) -> Self {
         if let Who::Prefix(prefix) = who {
@@ -213,10 +213,10 @@ impl PrefixKey {
 }
 
 impl RuleRecord {
-    /// The rule that gives rate and class to the user whose meters are at `place`.
+    /// Rule that gives rate and class to the user whose meters start at slot `place`.
     ///
     /// # Errors
-    /// The integer arithmetic cannot hold a parameter.
+    /// A parameter exceeds the integer arithmetic.
     pub fn new(place: u32, params: &UserParams, config: &NodeConfig) -> Result<Self, OutOfRange> {
         let offset = match config.scheme {
             NodeScheme::Abc => FixedMeterParams::new(config.abc_marker.memory, params.reference_rate)?.offset_q31(),
@@ -229,29 +229,29 @@ impl RuleRecord {
         Ok(Self { offset, place, address_limit, class_rule: params.traffic_class as u32, reserved: 0 })
     }
 
-    /// With the mark that it counts for.
+    /// Adds the mark to which it applies.
     #[must_use]
     pub fn of_mark(self, mark: &MarkMatch) -> MarkRuleRecord {
         MarkRuleRecord { value: mark.value, mask: mark.mask, rule: self }
     }
 }
 
-/// Of a port that has none in the configuration.
+/// Interface index of an unused slot.
 pub(super) const UNKNOWN_RATE: BitRate = BitRate(1);
 
 impl PortRecord {
-    /// Places of ports in the maps.
+    /// Slots of ports in the maps.
     pub const PLACES: u32 = 1024;
 
-    /// The record of a port of a node.
+    /// Record of a port of a node.
     ///
     /// # Errors
-    /// The integer arithmetic cannot hold a parameter.
+    /// A parameter exceeds the integer arithmetic.
     pub fn new(config: &NodeConfig, port: &Port, ifindex: u32, made_clsact: bool) -> Result<Self, OutOfRange> {
-        // The reference rate of weight 1.
+        // Reference rate of weight 1.
         let unit = config.default_user.reference_rate;
         let metered = config.ports.iter().filter(|port| port.params.arrivals == Arrivals::Meter).count() as u32;
-        // Nobody can take the places of another port.
+        // Ports cannot take each other's slots.
         let address_limit = port.params.address_limit.unwrap_or(config.users_table.limit.div_ceil(metered.max(1)));
         let rate = port.params.rate.unwrap_or(UNKNOWN_RATE);
         let is_virtual = port.queue.backlog == BacklogSource::Virtual;
@@ -306,7 +306,7 @@ impl PortRecord {
             ns_per_byte_q20: Self::ns_per_byte_q20(rate),
             control_ns_per_byte_q20: match port.params.control_rate {
                 BitRate(0) => 0,
-                // Above 0 also where it is less than the last digit.
+                // Above 0 even if it is less than the last digit.
                 rate => Self::ns_per_byte_q20(rate).max(1),
             },
             csfq,
@@ -315,18 +315,18 @@ impl PortRecord {
         Ok(Self { asks: asks.into(), ..record })
     }
 
-    /// How long a byte takes.
+    /// Time per byte.
     pub(super) fn ns_per_byte_q20(rate: BitRate) -> u64 {
         (8e9 * 1_048_576.0 / rate.as_f64()).round() as u64
     }
 
-    /// The place of the interface with `index`.
+    /// Slot of the interface with `index`.
     #[must_use]
     pub fn place(index: u32) -> u32 {
         index % Self::PLACES
     }
 
-    /// Whether the state of a port with the `other` record means the same here.
+    /// Returns true if the state of a port with the `other` record has the same meaning here.
     #[must_use]
     pub fn keeps_state_of(&self, other: &Self) -> bool {
         let of = |record: &Self| (record.decay, record.packet_weight, record.unit, record.aqm, record.csfq.decay);
@@ -334,7 +334,7 @@ impl PortRecord {
     }
 }
 
-/// A threshold in the unit of the queue, rounded to the nearest; a time is what the link sends in it.
+/// A threshold in the unit of the queue, rounded to the nearest; a time becomes the bytes that the link sends in it.
 fn units_of(threshold: Threshold, is_virtual: bool, rate: BitRate) -> i64 {
     let units = match threshold {
         Threshold::Delay(time) if is_virtual => time.as_secs_f64() * 1e9,
@@ -347,21 +347,21 @@ fn units_of(threshold: Threshold, is_virtual: bool, rate: BitRate) -> i64 {
 }
 
 impl NeighbourState {
-    /// How often a neighbour is asked.
+    /// Interval between questions to a neighbour.
     pub const ASK_EVERY: Duration = Duration::from_millis(200);
-    /// How long labels are written after a question that was answered.
+    /// Time for which labels are written after an answered question.
     pub const READ_FOR: Duration = Duration::from_secs(2);
 }
 
 impl PoolRecord {
-    /// Places that a slice looks at. One costs 20 to 30 ns, so that 256 of them and 64 expiries stay below 100 us.
+    /// Slots per slice of the search. One takes 20 to 30 ns, so that 256 slots and 64 expiries stay below 100 us.
     pub const SLICE_LOOKED: u32 = 256;
-    /// Users that a slice expires, each of which costs 200 to 500 ns.
+    /// Maximum number of expiries per slice; each takes 200 to 500 ns.
     pub const SLICE_EXPIRED: u32 = 64;
 }
 
 impl PortState {
-    /// A port that has seen nothing.
+    /// Initial state of a port.
     #[must_use]
     pub fn initial() -> Self {
         Self { csfq: CsfqRecord::initial(), ..Self::default() }

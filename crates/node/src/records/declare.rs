@@ -1,16 +1,16 @@
-//! Records that C and Rust share: the structures of the one and the definitions of the other come from one declaration.
+//! Records shared by C and Rust: one declaration generates both definitions.
 
 use std::fmt::Write as _;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// What lies in a map as it does in memory.
+/// Types whose map layout equals their memory layout.
 pub trait Record: FromBytes + IntoBytes + Immutable {}
 
 impl<T: FromBytes + IntoBytes + Immutable> Record for T {}
 
 /// A type that has the same layout in C.
 pub trait CType {
-    /// The declaration of a field of this type in C.
+    /// C declaration of a field of this type.
     fn declare(name: &str) -> String;
 }
 
@@ -35,33 +35,33 @@ impl<T: CType, const N: usize> CType for [T; N] {
 /// A structure in C.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What it is.
+    /// Description.
     pub doc: &'static str,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: usize,
-    /// What its address is a multiple of.
+    /// Alignment.
     pub align: usize,
-    /// Its fields, in their order.
+    /// Fields, in order.
     pub fields: Vec<Field>,
 }
 
 /// A field of a structure.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// What it is.
+    /// Description.
     pub doc: &'static str,
-    /// Where it begins, in bytes.
+    /// Offset in bytes.
     pub offset: usize,
-    /// Its declaration in C.
+    /// C declaration.
     pub declaration: String,
 }
 
 impl Layout {
-    /// The definition in C, and the assertions that its compiler puts everything where Rust does.
+    /// C definition, with assertions that the C compiler uses Rust's layout.
     #[must_use]
     pub fn definition(&self) -> String {
         let Self { name, doc, size, align, fields } = self;
@@ -79,8 +79,8 @@ impl Layout {
     }
 }
 
-/// Declares records: `struct Name = name_in_c { field: Type, .. }`, each with a line of documentation, and a function
-/// that gives their layouts.
+/// Declares records: `struct Name = name_in_c { field: Type, .. }`, each with a doc line, and a function that returns
+/// their layouts.
 macro_rules! records {
     ($(#[$layouts_meta:meta])* fn $layouts:ident; $(
         #[doc = $doc:literal] $(#[$meta:meta])*
@@ -125,7 +125,7 @@ macro_rules! records {
     };
 }
 
-/// Enumerations of C whose numbers are those of variants in Rust: `NAME = Type::Variant, ..;`.
+/// C enumerations with the numbers of Rust variants: `NAME = Type::Variant, ..;`.
 macro_rules! enumerations {
     ($($($NAME:ident = $variant:expr),+;)+) => {
         [$([$(format!("{} = {}", stringify!($NAME), $variant as u32)),+].join(", ")),+]

@@ -1,11 +1,11 @@
-//! State and parameters of the integer arithmetic, as `planes/bpf/fixed.h` has them.
+//! State and parameters of the integer arithmetic, as in `planes/bpf/fixed.h`.
 
 use super::declare::records;
 use fairlane_schemes::fixed::csfq::{FixedCsfq, FixedCsfqParams};
 use fairlane_schemes::fixed::{Decay, LOG2_OF_ZERO_Q31};
 
 records! {
-    /// The layouts of all of them.
+    /// Layouts of all records.
     fn layouts;
 
     /// Decay of one memory.
@@ -22,7 +22,7 @@ records! {
     struct MeterRecord = fair_meter {
         /// S in bytes, Q16.
         sum: u64,
-        /// Since the start of the measurement.
+        /// Time since the start of the measurement.
         last_tick: u64,
     }
 
@@ -32,13 +32,13 @@ records! {
         sum: u64,
         /// N, Q28.
         count: u64,
-        /// Since the start of the measurement.
+        /// Time since the start of the measurement.
         last_tick: u64,
     }
 
-    /// A port of CSFQ: what does not change.
+    /// Parameters of a CSFQ port.
     struct CsfqParamsRecord = fair_csfq_params {
-        /// Of K_alpha.
+        /// Decay of K_alpha.
         decay: DecayRecord,
         /// log2 of a tick over K_alpha, Q31.
         log2_tick: i64,
@@ -50,23 +50,23 @@ records! {
         log2_full: i64,
     }
 
-    /// A port of CSFQ: logarithms in Q31, FAIR_LOG2_OF_ZERO_Q31 where there is no rate.
+    /// State of a CSFQ port: logarithms in Q31, FAIR_LOG2_OF_ZERO_Q31 if there is no rate.
     struct CsfqRecord = fair_csfq {
-        /// The fair rate.
+        /// Fair rate.
         log2_alpha: i64,
-        /// Of the present uncongested window.
+        /// Maximum label of the current uncongested window.
         largest_label: i64,
-        /// When the window began.
+        /// Start of the window.
         window_start_ns: u64,
-        /// Of A and F: rate * K_alpha in bytes, Q16.
+        /// Sums of A and F: rate * K_alpha in bytes, Q16.
         sums: [u64; 2],
         /// Bytes of the tick, Q16.
         pending: [u64; 2],
-        /// Since the start of the measurement.
+        /// Time since the start of the measurement.
         last_tick: u64,
-        /// Whether A exceeds C.
+        /// True if A exceeds C.
         is_congested: u32,
-        /// Cuts of the fair rate that are left until the window ends.
+        /// Cuts of the fair rate left until the window ends.
         cuts_left: u32,
     }
 }
@@ -91,7 +91,7 @@ impl CsfqParamsRecord {
 }
 
 impl CsfqRecord {
-    /// Neither a fair rate nor a label yet; congested, with all cuts.
+    /// Initial state: no fair rate and no label; congested, with all cuts.
     pub(super) fn initial() -> Self {
         let (log2_alpha, largest_label) = (LOG2_OF_ZERO_Q31, LOG2_OF_ZERO_Q31);
         Self { log2_alpha, largest_label, is_congested: 1, cuts_left: FixedCsfq::CUTS, ..Self::default() }

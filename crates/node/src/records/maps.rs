@@ -3,35 +3,36 @@
 use super::declare::records;
 use super::fixed::{AveragerRecord, CsfqParamsRecord, CsfqRecord, DecayRecord, MeterRecord};
 
-/// What a user is known by. What has a number has it in the first four bytes of a key, a second one in the next four.
+/// Kinds of user identifiers. A numeric identifier is in the first four bytes of a key, a second number in the next
+/// four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A place that nobody has.
+    /// An unused slot.
     Free,
     /// A prefix of addresses.
     Address,
-    /// Nothing: who has no user of its own.
+    /// None: the default user.
     Default,
-    /// Nothing: addresses that found no place.
+    /// None: addresses that found the table full.
     Overflow,
-    /// Nothing: packets in which no address is found.
+    /// None: packets without a recognised address.
     Unparsed,
-    /// The number of the outermost 802.1Q tag.
+    /// The outermost 802.1Q tag.
     Vlan,
     /// Value and mask of a mark.
     Mark,
-    /// The number of the outer of two tags, or of a single 802.1ad tag, whatever is within.
+    /// The outer of two tags, or a single 802.1ad tag, whatever follows.
     Service,
-    /// The numbers of outer and inner tag.
+    /// The outer and the inner tag.
     Tags,
     /// A PPPoE session.
     Session,
-    /// The number of a tunnel, as the kernel's tunnel interfaces give it.
+    /// Tunnel number as reported by the kernel's tunnel interfaces.
     Tunnel,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub(super) const ALL: [Self; 11] = [
         Self::Free,
         Self::Address,
@@ -47,20 +48,20 @@ impl Kind {
     ];
 }
 
-/// What comes before the places of users.
+/// Slots before those of users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Of the default user; each meter has two places, as a source and as a destination.
+    /// Default user; each meter has two slots, as a source and as a destination.
     Default = 0,
-    /// Of addresses that found no place of their own.
+    /// Addresses that found the table full.
     Overflow = 2,
-    /// Of packets in which no address is found.
+    /// Packets without a recognised address.
     Unparsed = 4,
-    /// The first of configured users.
+    /// First slot of configured users.
     First = 6,
 }
 
-/// The unit of a queue.
+/// Unit of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     /// 1/16 packets.
@@ -72,19 +73,19 @@ pub(super) enum Unit {
 }
 
 records! {
-    /// The layouts of all of them.
+    /// Layouts of all records.
     fn layouts;
 
-    /// Where a label lies in the mark of a packet: a bit for the class, above it the upper bits of the activity plus 1.
-    /// The other bits of the mark are not the node's.
+    /// Position of the label in a packet mark: a bit for the class, above it the upper bits of the activity plus 1.
+    /// Other bits of the mark are not used.
     struct MarkBits = mark_bits {
-        /// Which bits.
+        /// Bits of the label.
         mask: u32,
-        /// Its lowest bit.
+        /// Lowest bit of the label.
         shift: u32,
-        /// Lower bits of the activity that have no room.
+        /// Number of low activity bits that are cut off.
         lost: u32,
-        /// The highest number above the bit for the class.
+        /// Maximum value above the class bit.
         most: u32,
     }
 
@@ -94,35 +95,35 @@ records! {
         start_ns: u64,
         /// Inode of the network namespace of the ports.
         netns: u64,
-        /// Silence after which a meter makes room.
+        /// Idle time after which a meter is freed.
         user_timeout_ns: u64,
-        /// Time for a search of the whole table for silent users.
+        /// Time of a search of the whole table for idle users.
         sweep_ns: u64,
-        /// Of M_AM, or of K of CSFQ.
+        /// Decay of M_AM, or of K of CSFQ.
         decay: DecayRecord,
-        /// log2 of that memory in ns, Q31: tells memories apart.
+        /// log2 of that memory in ns, Q31: identifies the memory.
         log2_memory: i64,
         /// Accounting factor of each class.
         factor_q20: [u32; 2],
         /// log2 of a tick over the memory, Q31: CSFQ.
         log2_tick: i64,
-        /// What labels say and ports decide by.
+        /// Quantity that labels carry and ports decide by.
         scheme: u32,
         /// Number of users by mark.
         marks: u32,
-        /// What users are known by, a bit for each kind.
+        /// Kinds of identifiers in use, one bit each.
         kinds: u32,
-        /// Place of the first address that has a meter of its own.
+        /// First slot of per-address meters.
         first_address: u32,
-        /// Number of such places.
+        /// Number of these slots.
         addresses: u32,
-        /// What carries labels at the ports of the node, a bit for each carrier.
+        /// Label carriers in use at the node's ports, one bit each.
         carriers: u32,
-        /// How often rules have changed, never zero: what programs remember of them holds as long as it is the same.
+        /// Generation of the rules, never zero: programs' cached rules are valid only for the same generation.
         generation: u32,
         /// Zero.
         reserved: u32,
-        /// Where labels lie in marks.
+        /// Position of labels in marks.
         mark_bits: MarkBits,
     }
 
@@ -135,86 +136,86 @@ records! {
         address: [u8; 16],
     }
 
-    /// The identity of a meter, which survives every change of the configuration. Aligned: copied in three steps.
+    /// Identity of a meter, unchanged by changes of the configuration. Aligned, since it is copied in three steps.
     #[derive(Hash, PartialOrd, Ord)]
     #[repr(align(8))]
     struct UserKey = user_key {
-        /// Of the prefix, or the address itself; numbers of other kinds.
+        /// Address of the prefix, or the numbers of another identifier.
         address: [u8; 16],
         /// Length of the prefix; 128 for an address.
         bits: u8,
-        /// What the user is known by.
+        /// Kind of identifier.
         kind: u8,
-        /// Whether it is metered as a source or as a destination.
+        /// Metered as a source or as a destination.
         user_is: u8,
         /// Zero.
         reserved: [u8; 5],
     }
 
-    /// What a user is known by, other than addresses and marks.
+    /// Key of an identifier other than addresses and marks.
     #[derive(Hash)]
     struct NumberKey = number_key {
-        /// What the numbers are.
+        /// Kind of identifier.
         kind: u32,
-        /// The first.
+        /// First number.
         first: u32,
-        /// The second, or zero.
+        /// Second number, or zero.
         second: u32,
     }
 
-    /// Meter, rate and class of a user.
+    /// Rule: meter, rate and class of a user.
     struct RuleRecord = rule {
-        /// What the reference rate adds to the label, Q31.
+        /// Contribution of the reference rate to the label, Q31.
         offset: i64,
-        /// Of its meter as a source; that as a destination follows.
+        /// Slot of its meter as a source; that as a destination follows.
         place: u32,
-        /// Most meters of its addresses at a time; 0 if all share one.
+        /// Maximum number of per-address meters; 0 if all addresses share one.
         address_limit: u32,
-        /// Which packets are expedited.
+        /// Packets that are expedited.
         class_rule: u32,
         /// Zero.
         reserved: u32,
     }
 
-    /// Users by mark: the first whose mask and value fit counts.
+    /// Users by mark: the first matching entry counts.
     struct MarkRuleRecord = mark_rule {
-        /// What the bits under the mask are.
+        /// Bits under the mask.
         value: u32,
-        /// Which bits count.
+        /// Significant bits.
         mask: u32,
-        /// What the user has.
+        /// Rule of the user.
         rule: RuleRecord,
     }
 
-    /// A user: its meter and counters. What packets that found it locked add is in the fields `late`.
+    /// A user: meter and counters. Packets that found it locked are added to the fields `late`.
     struct UserState = user {
-        /// Of the meter; the programs take it, the tool writes zero.
+        /// Lock of the meter; used by programs, the tool writes zero.
         lock: u32,
         /// Label of the last packet.
         activity: i32,
-        /// Amount, and when it was counted.
+        /// Amount, and time of counting.
         meter: MeterRecord,
         /// Bytes of the tick, Q16: CSFQ.
         pending: u64,
-        /// When the last packet came, on the monotonic clock.
+        /// Time of the last packet, on the monotonic clock.
         last_ns: u64,
         /// Packets metered.
         packets: u64,
-        /// Bytes metered, from the IP header on.
+        /// Bytes metered, including the IP header.
         bytes: u64,
-        /// Packets that an AQM of this node dropped.
+        /// Packets dropped by AQMs of this node.
         dropped: u64,
-        /// Who it is.
+        /// Identity of the meter.
         key: UserKey,
-        /// Of an address: the place of the user whose limit it counts for.
+        /// For an address: slot of the user whose limit it counts for.
         owner: u32,
-        /// Of an address: the place of the port that it first came in at.
+        /// For an address: slot of the port at which it first arrived.
         port: u32,
-        /// Of a user: its addresses that have meters.
+        /// For a user: number of its per-address meters.
         addresses: u32,
         /// Zero.
         reserved: u32,
-        /// What the next packet that takes the lock adds to the meter, in bytes, Q16.
+        /// Amount in bytes, Q16, that the next packet with the lock adds to the meter.
         late_amount: u64,
         /// Packets metered without the lock.
         late_packets: u64,
@@ -222,79 +223,79 @@ records! {
         late_bytes: u64,
     }
 
-    /// The search for silent users: a slice of the table at a time.
+    /// State of the search for idle users, one slice of the table at a time.
     struct PoolRecord = pool {
-        /// Places that were ever given to addresses; those behind have not been touched.
+        /// Number of slots that were ever used for addresses; later ones are untouched.
         fresh: u32,
-        /// Where the next slice begins.
+        /// Start of the next slice.
         cursor: u32,
-        /// Addresses that have meters.
+        /// Number of per-address meters.
         live: u32,
-        /// Most places that a slice has looked at.
+        /// Maximum number of slots in a slice so far.
         most_looked: u32,
-        /// Most users that a slice has expired.
+        /// Maximum number of expired users in a slice so far.
         most_expired: u32,
         /// Zero.
         reserved: u32,
         /// Slices so far.
         slices: u64,
-        /// Longest time of a slice, in ns.
+        /// Maximum time of a slice, in ns.
         most_ns: u64,
     }
 
-    /// What happens at a port.
+    /// Configuration of a port.
     struct PortRecord = port_config {
-        /// Index of the interface; 0 in a place without a port.
+        /// Index of the interface; 0 in an unused slot.
         ifindex: u32,
-        /// What happens to packets that come in.
+        /// Treatment of arriving packets.
         ingress: u32,
-        /// What decides on packets that go out.
+        /// Decision on departing packets.
         aqm: u32,
-        /// What carries labels on the link.
+        /// Carrier of labels on the link.
         carrier: u32,
-        /// Of the queue.
+        /// Unit of the queue.
         unit: u32,
-        /// Whether the tool made the clsact qdisc.
+        /// True if the tool created the clsact qdisc.
         made_clsact: u32,
-        /// Whether users that come in are sources or destinations.
+        /// Users of arriving packets are sources or destinations.
         user_is: u32,
-        /// Most meters of addresses that come in here at a time.
+        /// Maximum number of per-address meters for addresses that arrive here.
         address_limit: u32,
-        /// Whether packets begin with their IP header.
+        /// True if packets begin with their IP header.
         is_layer3: u32,
-        /// Whether the AQM marks packets that can be marked, in place of dropping them.
+        /// True if the AQM marks ECN-capable packets instead of dropping them.
         marks_ecn: u32,
-        /// Where labels lie in marks.
+        /// Position of labels in marks.
         mark_bits: MarkBits,
-        /// skb->priority of each class, 0 leaves it.
+        /// skb->priority of each class; 0 leaves it unchanged.
         qdisc_class: [u32; 2],
-        /// Whether labels wait until the far end says that it reads them.
+        /// True if labels wait until the far end announces that it reads them.
         asks: u32,
         /// Zero.
         reserved: u32,
-        /// Until when a port that reads labels does not say so; 0 if it does.
+        /// Time until which a port that reads labels does not announce it; 0 if it does.
         quiet_until_ns: u64,
         /// Q_min.
         q_min: i64,
-        /// Q_base; of CSFQ the threshold of its queue.
+        /// Q_base; for CSFQ the threshold of its queue.
         q_base: i64,
         /// Gamma.
         gamma: i64,
         /// Q_max; 0 for none.
         limit: i64,
-        /// Of M_AA.
+        /// Decay of M_AA.
         decay: DecayRecord,
-        /// What a packet counts for in A_avg, FAIR_PACKET_WEIGHT; 0 for its bytes.
+        /// Weight of a packet in A_avg, FAIR_PACKET_WEIGHT; 0 to weight by bytes.
         packet_weight: u64,
-        /// What a byte adds to the virtual queue.
+        /// Time per byte of the virtual queue.
         ns_per_byte_q20: u64,
-        /// What a byte of control traffic takes of its rate, 0 if none passes.
+        /// Time per byte of the control rate; 0 if no control traffic bypasses the AQM.
         control_ns_per_byte_q20: u64,
         /// Parameters of CSFQ.
         csfq: CsfqParamsRecord,
     }
 
-    /// Packets of a port, as they are on the wire.
+    /// Packet counters of a port, with sizes on the wire.
     struct PortCounts = port_counts {
         /// Packets accepted.
         accepted: u64,
@@ -306,37 +307,37 @@ records! {
         overlimit: u64,
         /// Accepted packets without a label.
         unlabelled: u64,
-        /// Accepted packets that were marked in place of dropped (ECN).
+        /// Accepted packets that were ECN-marked instead of dropped.
         marked: u64,
-        /// Control packets that passed the AQM within their rate.
+        /// Control packets that bypassed the AQM within their rate.
         control: u64,
-        /// Control packets beyond their rate, which the AQM judged as others without a label.
+        /// Control packets beyond their rate, treated by the AQM like other unlabelled packets.
         control_excess: u64,
     }
 
-    /// What a port has done. What packets that found it locked add is in the fields `late`.
+    /// State of a port. Packets that found it locked are added to the fields `late`.
     struct PortState = port_state {
-        /// Of all but the fields `late`; the programs take it, the tool writes zero.
+        /// Lock of all but the fields `late`; used by programs, the tool writes zero.
         lock: u32,
-        /// A_avg before the last packet; of CSFQ log2 of the fair rate, the lowest label without an estimate.
+        /// A_avg before the last packet; for CSFQ log2 of the fair rate, the lowest label without an estimate.
         average: i32,
         /// A_avg.
         averager: AveragerRecord,
-        /// When the virtual queue will be empty.
+        /// Time at which the virtual queue will be empty.
         free_at_ns: u64,
-        /// Queue that the last packet found, in the unit of the port.
+        /// Queue found by the last packet, in the unit of the port.
         queue: i64,
-        /// T_drop of the last packet; of CSFQ Q_min.
+        /// T_drop of the last packet; for CSFQ Q_min.
         threshold: i64,
         /// Packets counted under the lock.
         counts: PortCounts,
-        /// When control traffic will have used up what it has taken of its rate.
+        /// Theoretical arrival time of the control rate limiter.
         control_at_ns: u64,
         /// State of CSFQ.
         csfq: CsfqRecord,
         /// Packets counted without the lock.
         late: PortCounts,
-        /// What the next packet that takes the lock adds to the sum of the averager.
+        /// Amount that the next packet with the lock adds to the averager's sum.
         late_sum: u64,
         /// The same for its count.
         late_count: u64,
@@ -346,87 +347,88 @@ records! {
         late_pending: [u64; 2],
     }
 
-    /// A neighbour that packets are sent to.
+    /// Key of a neighbour to which packets are sent.
     struct NeighbourKey = neighbour_key {
         /// Index of the interface.
         ifindex: u32,
-        /// Its address.
+        /// Ethernet address.
         mac: [u8; 6],
-        /// What carries labels to it.
+        /// Carrier of labels to it.
         carrier: u8,
         /// Zero.
         reserved: u8,
     }
 
-    /// Whether a neighbour reads labels.
+    /// State of a neighbour: whether it reads labels.
     struct NeighbourState = neighbour {
-        /// Until when labels may be written; of one that never answered, when it was met.
+        /// Time until which labels may be written; for a neighbour that never answered, the time when it was first
+        /// seen.
         until_ns: u64,
-        /// When it was asked last.
+        /// Time of the last question.
         asked_ns: u64,
-        /// What its answer must repeat.
+        /// Nonce that its answer must repeat.
         nonce: u32,
         /// Zero.
         reserved: u32,
     }
 
-    /// What is known of the far end of the link of a port.
+    /// State of the far end of a port's link.
     struct LinkState = link_state {
-        /// When a new neighbour was met last.
+        /// Time when a new neighbour was last seen.
         asked_ns: u64,
-        /// Until when the last neighbour that answered may be sent labels.
+        /// Time until which labels may be sent to the last neighbour that answered.
         until_ns: u64,
-        /// When the port last said that it reads labels.
+        /// Time of the port's last announcement that it reads labels.
         answered_ns: u64,
-        /// When a label came last while the port did not say so.
+        /// Time of the last label that arrived while the port did not announce that it reads them.
         late_ns: u64,
-        /// Packets sent without what the carrier would have said.
+        /// Packets sent without a label that was due.
         held_back: u64,
     }
 
-    /// Counters of what happens to labels, of one processor.
+    /// Label counters of one processor.
     struct IngressStats = ingress_stats {
         /// Packets metered.
         metered: u64,
-        /// Packets whose label came over a trusted link.
+        /// Packets with a label from a trusted link.
         trusted: u64,
-        /// Packets from untrusted ports that had a label.
+        /// Packets with a label from an untrusted port.
         stripped: u64,
-        /// Packets dropped because no label could be taken from them or put onto them.
+        /// Packets dropped because a label could not be removed or added.
         refused: u64,
         /// Packets of protocols other than IP.
         not_ip: u64,
-        /// Packets whose headers are cut off or contradict themselves.
+        /// Packets with truncated or inconsistent headers.
         malformed: u64,
-        /// Packets with more tags than are looked through.
+        /// Packets with more tags than are parsed.
         too_many_tags: u64,
-        /// Packets of PPPoE that are not IP: discovery, control.
+        /// PPPoE packets that are not IP: discovery, control.
         pppoe_not_ip: u64,
-        /// Packets of MPLS that are not IP below at most four labels.
+        /// MPLS packets that are not IP below at most four labels.
         mpls_not_ip: u64,
         /// Packets of addresses that found the table full.
         no_room: u64,
-        /// Packets of addresses whose user has as many meters as it may.
+        /// Packets of addresses whose user has its maximum number of meters.
         user_full: u64,
-        /// Packets of addresses that came in at a port that has as many meters as it may.
+        /// Packets of addresses that arrived at a port with its maximum number of meters.
         port_full: u64,
-        /// Users forgotten.
+        /// Expired users.
         expired: u64,
         /// Packets dropped because a label made them too large for their link.
         too_large: u64,
     }
 
-    /// Counters of the program that hands frames to the forwarder, one of each for every processor.
+    /// Counters of the program that passes frames to the forwarder, one set per processor.
     struct RedirectStats = redirect_stats {
-        /// Frames dropped since they are too long.
+        /// Frames dropped because they are too long.
         oversized: u64,
-        /// Frames dropped since their checksum was left to a network card.
+        /// Frames dropped because their checksum was left to a network card.
         without_checksum: u64,
     }
 
-    /// Inputs of a replay, in place of the clock, the qdisc and the random number.
+    /// Inputs of a replay, instead of the clock, the qdisc and random numbers.
     struct ReplayInput = replay_input {
-        /// The time.
+        /// Time.
         now_ns: u64,
         /// Packets in the qdisc.
         packets: u32,

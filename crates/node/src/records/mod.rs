@@ -1,6 +1,5 @@
-//! The records that the kernel programs and the tool share, each declared once: as a structure here, from which
-//! `make bpf-headers` writes the definition in `planes/bpf/generated/` with assertions of its size and of each field's
-//! offset.
+//! Records shared by the kernel programs and the tool, each declared once, as a structure here. `make bpf-headers`
+//! generates its C definition in `planes/bpf/generated/`, with assertions of its size and of each field's offset.
 
 mod configured;
 mod declare;
@@ -20,13 +19,13 @@ pub use maps::{
 use crate::config::{Arrivals, Carrier, ClassRule, NodeScheme, QueueScheme, User, UserIs};
 use maps::{Place, Unit};
 
-/// The layouts of the records of the maps.
+/// Layouts of the map records.
 #[must_use]
 pub fn layouts() -> Vec<Layout> {
     maps::layouts()
 }
 
-/// The headers in `planes/bpf/generated/`: their names and what they hold.
+/// The headers in `planes/bpf/generated/`: names and contents.
 #[must_use]
 pub fn headers() -> [(&'static str, String); 2] {
     let constants = format!(

@@ -1,4 +1,4 @@
-//! What the records say, in words and in physical units.
+//! Conversion of records to words and physical units.
 
 use super::configured::UNKNOWN_RATE;
 use super::maps::{IngressStats, Kind, NodeRecord, PortCounts, PortRecord, PortState, Unit, UserKey, UserState};
@@ -8,13 +8,13 @@ use fairlane_schemes::fixed::{Activity, PACKET};
 use std::fmt;
 use std::net::Ipv6Addr;
 
-/// The choice with a number, as in the configuration.
+/// Choice with a number, as in the configuration.
 fn choice<T: ConfigValue>(number: u32) -> &'static str {
     T::CHOICES.and_then(|choices| choices.get(number as usize)).copied().unwrap_or("unknown")
 }
 
 impl NodeRecord {
-    /// The scheme of the node.
+    /// Scheme of the node.
     #[must_use]
     pub fn scheme(&self) -> &'static str {
         choice::<NodeScheme>(self.scheme)
@@ -22,49 +22,49 @@ impl NodeRecord {
 }
 
 impl PortRecord {
-    /// Whether a packet with a label is lost on the link of the port if nobody takes it off.
+    /// Returns true if labelled packets are lost on the port's link unless the far end strips the label.
     #[must_use]
     pub fn needs_reader(&self) -> bool {
         [Carrier::Tag, Carrier::Shim].iter().any(|carrier| *carrier as u32 == self.carrier)
     }
 
-    /// Whether the port takes such labels off.
+    /// Returns true if the port strips such labels.
     #[must_use]
     pub fn reads(&self) -> bool {
         self.ingress == Arrivals::Trusted as u32 && self.needs_reader()
     }
 
-    /// Whether anything happens to packets that come in: answers of the far end do, too.
+    /// Returns true if arriving packets need a program, also for answers of the far end.
     #[must_use]
     pub fn has_ingress(&self) -> bool {
         self.ingress != 0 || self.asks != 0
     }
 
-    /// Whether shims are taken off before the packets come in.
+    /// Returns true if shims are stripped before other processing.
     #[must_use]
     pub fn has_unwrap(&self) -> bool {
         self.ingress == Arrivals::Trusted as u32 && self.carrier == Carrier::Shim as u32
     }
 
-    /// Whether anything happens to packets that go out.
+    /// Returns true if departing packets need a program.
     #[must_use]
     pub fn has_egress(&self) -> bool {
         self.aqm != 0 || self.carrier != 0
     }
 
-    /// What carries labels on the link.
+    /// Carrier of labels on the link.
     #[must_use]
     pub fn carrier(&self) -> &'static str {
         choice::<Carrier>(self.carrier)
     }
 
-    /// The scheme of the port.
+    /// Scheme of the port.
     #[must_use]
     pub fn scheme(&self) -> &'static str {
         choice::<QueueScheme>(self.aqm)
     }
 
-    /// A queue of `units` of the record, for people.
+    /// Text of a queue of `units` of the record.
     #[must_use]
     pub fn queue_in_words(&self, units: i64) -> String {
         let queue = self.queue_in_units(units);
@@ -77,7 +77,7 @@ impl PortRecord {
         }
     }
 
-    /// A queue of `units` of the record: packets, bytes, or seconds of a virtual queue.
+    /// Converts a queue of `units` of the record: packets, bytes, or seconds of a virtual queue.
     #[must_use]
     pub fn queue_in_units(&self, units: i64) -> f64 {
         if self.unit == Unit::Packets as u32 {
@@ -89,19 +89,19 @@ impl PortRecord {
         }
     }
 
-    /// A queue of `units` of the record in packets, if that is its unit.
+    /// Converts a queue of `units` of the record to packets, if that is its unit.
     #[must_use]
     pub fn packets(&self, units: i64) -> Option<f64> {
         (self.unit == Unit::Packets as u32).then(|| self.queue_in_units(units))
     }
 
-    /// A queue of `units` of the record in bytes, if that is its unit.
+    /// Converts a queue of `units` of the record to bytes, if that is its unit.
     #[must_use]
     pub fn bytes(&self, units: i64) -> Option<f64> {
         (self.unit == Unit::Bytes as u32).then(|| self.queue_in_units(units))
     }
 
-    /// How long the link takes for a queue of `units` of the record, if its rate is known and the unit is not packets.
+    /// Time for the link to send a queue of `units` of the record, if its rate is known and the unit is not packets.
     #[must_use]
     pub fn delay_s(&self, units: i64) -> Option<f64> {
         let is_known = self.ns_per_byte_q20 != Self::ns_per_byte_q20(UNKNOWN_RATE);
@@ -116,7 +116,7 @@ impl PortRecord {
 }
 
 impl PortState {
-    /// All that was counted, with the lock and without.
+    /// Sum of the counters with and without the lock.
     #[must_use]
     pub fn total(&self) -> PortCounts {
         let (counts, late): ([u64; PORT_COUNTS], [u64; PORT_COUNTS]) =
@@ -125,13 +125,13 @@ impl PortState {
         zerocopy::transmute!(sums)
     }
 
-    /// A_avg before the last packet; of CSFQ the logarithm of the fair rate, the lowest label without an estimate.
+    /// A_avg before the last packet; for CSFQ the logarithm of the fair rate, the lowest label without an estimate.
     #[must_use]
     pub fn average(&self) -> Activity {
         Activity::from_units(self.average)
     }
 
-    /// The fair rate of CSFQ in reference rates, if there is an estimate.
+    /// Fair rate of CSFQ in reference rates, if there is an estimate.
     #[must_use]
     pub fn fair_rate(&self) -> Option<f64> {
         (self.average() != Activity::MIN).then(|| self.average().to_f64().exp2())
@@ -142,7 +142,7 @@ impl PortState {
 const PORT_COUNTS: usize = size_of::<PortCounts>() / size_of::<u64>();
 
 impl PortCounts {
-    /// Packets dropped, for whatever reason.
+    /// Packets dropped, for any reason.
     #[must_use]
     pub fn drops(&self) -> u64 {
         self.dropped + self.overlimit
@@ -150,7 +150,7 @@ impl PortCounts {
 }
 
 impl UserState {
-    /// With what was counted without the lock among the rest.
+    /// Includes counters without the lock.
     #[must_use]
     pub fn settled(self) -> Self {
         let (packets, bytes) = (self.packets + self.late_packets, self.bytes + self.late_bytes);
@@ -168,13 +168,13 @@ impl UserState {
 const COUNTERS: usize = size_of::<IngressStats>() / size_of::<u64>();
 
 impl IngressStats {
-    /// Each counter with its name and what it counts.
+    /// Each counter with its name and description.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> + use<> {
         let counters: [u64; COUNTERS] = zerocopy::transmute!(*self);
         Self::layout().fields.into_iter().zip(counters).map(|(field, value)| (field.name, field.doc.trim(), value))
     }
 
-    /// The sum of the records of all processors.
+    /// Sum of the records of all processors.
     #[must_use]
     pub fn sum(records: &[Self]) -> Self {
         let mut sums = [0; COUNTERS];
@@ -186,8 +186,8 @@ impl IngressStats {
     }
 }
 
-/// As in a configuration: `10.0.1.0/24`, `2001:db8::1`, `vlan 7`, `mark 0x10/0xff`, `default`; a destination with `to `
-/// in front.
+/// Notation of the configuration: `10.0.1.0/24`, `2001:db8::1`, `vlan 7`, `mark 0x10/0xff`, `default`; a destination
+/// has the prefix `to `.
 impl fmt::Display for UserKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.user_is == UserIs::Destination as u8 {
@@ -212,7 +212,7 @@ impl fmt::Display for UserKey {
 }
 
 impl UserKey {
-    /// What the user is known by; a number of another version is nobody's.
+    /// Kind of identifier; a number of another version is none.
     #[must_use]
     pub fn kind(&self) -> Kind {
         Kind::ALL.into_iter().find(|kind| *kind as u8 == self.kind).unwrap_or(Kind::Free)

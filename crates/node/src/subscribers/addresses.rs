@@ -1,10 +1,10 @@
-//! Addresses and prefixes of a session of RADIUS accounting.
+//! Addresses and prefixes of a RADIUS session.
 
 use crate::config::Prefix;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Which attribute told an address.
+/// Attribute that reported an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -18,39 +18,39 @@ pub enum Kind {
     FramedIpv6Address,
 }
 
-/// All that a session has, by the attribute that told it.
+/// Addresses of a session, by attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Addresses(BTreeMap<Kind, Vec<String>>);
 
 impl Addresses {
-    /// Adds one.
+    /// Adds an address.
     pub fn push(&mut self, kind: Kind, prefix: Prefix) {
         self.0.entry(kind).or_default().push(prefix.to_string());
     }
 
-    /// Those of `news` replace those of the same attributes; others stay.
+    /// Replaces the addresses of attributes present in `news`; keeps the others.
     #[must_use]
     pub fn merged(&self, news: &Self) -> Self {
         Self(self.0.iter().chain(&news.0).map(|(kind, texts)| (*kind, texts.clone())).collect())
     }
 
-    /// Takes one away.
+    /// Removes an address.
     pub fn remove(&mut self, prefix: Prefix) {
         self.0.values_mut().for_each(|texts| texts.retain(|text| text.parse() != Ok(prefix)));
         self.0.retain(|_, texts| !texts.is_empty());
     }
 
-    /// All, as texts.
+    /// All addresses as text.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.values().flatten().map(String::as_str)
     }
 
-    /// All.
+    /// All addresses.
     pub fn prefixes(&self) -> impl Iterator<Item = Prefix> {
         self.texts().filter_map(|text| text.parse().ok())
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.values().all(Vec::is_empty)

@@ -1,11 +1,11 @@
-//! Why subscribers are not changed.
+//! Errors of changes of subscribers.
 
 use super::store::StoreError;
 use crate::config::shown_name;
 use crate::kernel::KernelError;
 use fairlane_schemes::base::config::ConfigError;
 
-/// Why a change is not made.
+/// Reason why a change is not made.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
     /// The file of subscribers.
@@ -14,12 +14,12 @@ pub enum ChangeError {
     /// The file of subscribers cannot be written.
     #[error("{0}; nothing was changed")]
     NotKept(StoreError),
-    /// The kernel refused, and what was done before that could not be undone.
+    /// The kernel refused, and earlier steps could not be undone.
     #[error("{refused}; taking the change back: {problem}; the next change or attach loads what the file has")]
     Half {
-        /// Why it was refused.
+        /// Reason of the refusal.
         refused: Box<ChangeError>,
-        /// Why it could not be undone.
+        /// Reason why it could not be undone.
         problem: String,
     },
     /// A key of a subscriber.
@@ -37,10 +37,10 @@ pub enum ChangeError {
         name: String,
         /// The prefix, address or session.
         who: String,
-        /// The subscriber that has it.
+        /// Subscriber that has it.
         other: String,
     },
-    /// The name is one of the configuration.
+    /// The name is taken by a user of the configuration.
     #[error("user \"{0}\": is in the configuration, change it there")]
     Configured(String),
     /// No subscriber has the name.
@@ -52,7 +52,7 @@ pub enum ChangeError {
     /// The running node.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// A request that contradicts itself.
+    /// A contradictory request.
     #[error("{0}")]
     Asked(String),
 }

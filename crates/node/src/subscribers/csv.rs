@@ -1,8 +1,8 @@
-//! Lists of subscribers: plain CSV, and `ShapedDevices.csv` of LibreQoS, told apart by their first line.
+//! Lists of subscribers: plain CSV, and `ShapedDevices.csv` of LibreQoS, distinguished by the first line.
 //!
 //! Plain CSV has a column for each key of `[[users]]` and `site`; several prefixes in one cell are separated by `;` or
-//! spaces. Of `ShapedDevices.csv` a subscriber is a circuit: the addresses of all its devices share one meter. How that
-//! file is read, and what is refused, stands in the head of `fairlane_libreqos`.
+//! spaces. In `ShapedDevices.csv`, a subscriber is a circuit: all its devices share one meter. The module docs of
+//! `fairlane_libreqos` describe how that file is read and what is rejected.
 
 use super::{Subscriber, prefixes_of};
 use crate::config::UserParams;
@@ -11,44 +11,44 @@ use fairlane_schemes::base::units::BitRate;
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 
-/// What the list does not say itself.
+/// Options of an import.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The nodes, if parents are to be looked up.
+    /// Nodes in which parents are looked up, if any.
     pub network: Option<Network>,
-    /// Reference rate for each Mbit/s of `Download Max Mbps`; without it all have that of the default user.
+    /// Reference rate per Mbit/s of `Download Max Mbps`; without it, all have the reference rate of the default user.
     pub rate_per_mbps: Option<BitRate>,
-    /// Whether devices of `ShapedDevices.csv` without an address are passed over, in place of an error.
+    /// Skips devices of `ShapedDevices.csv` without an address instead of failing.
     pub skips_without_address: bool,
 }
 
-/// Columns of `ShapedDevices.csv` that are always used, and that may be.
+/// Required and optional columns of `ShapedDevices.csv`.
 const REQUIRED: &[&[Column]] = &[&[Column::Ipv4, Column::Ipv6]];
 const WITH_RATES: &[&[Column]] = &[&[Column::Ipv4, Column::Ipv6], &[Column::DownloadMax]];
-/// Its plan, of which [`WITH_RATES`] uses the first: devices with another one are not of the same subscriber.
+/// Columns of the plan; [`WITH_RATES`] uses the first. Devices with different plans are not of the same subscriber.
 const PLAN: &[Column] = &[Column::DownloadMax, Column::UploadMax, Column::DownloadMin, Column::UploadMin];
 const OPTIONAL: &[Column] = &[Column::CircuitName, Column::ParentNode, Column::ParentNodeId, Column::AnchorNodeId];
 
-/// Columns of plain CSV that hold numbers.
+/// Numeric columns of plain CSV.
 const NUMBERS: [&str; 5] = ["vlan", "s_vlan", "c_vlan", "pppoe_session", "tunnel"];
 
-/// A list that was read.
+/// An imported list.
 #[derive(Debug, Default)]
 pub struct List {
-    /// Who is in it.
+    /// Subscribers.
     pub subscribers: Vec<Subscriber>,
-    /// The line of each, of a circuit the first.
+    /// Line of each subscriber; for a circuit, its first line.
     pub lines: HashMap<String, u64>,
-    /// Devices without an address, which were passed over.
+    /// Number of skipped devices without an address.
     pub skipped: usize,
-    /// What the operator ought to know about the list.
+    /// Warnings for the operator.
     pub notes: Vec<String>,
 }
 
-/// Reads the bytes of a list.
+/// Parses the bytes of a list.
 ///
 /// # Errors
-/// One line that names line, column and value.
+/// One line with line number, column and value.
 pub fn parse(bytes: &[u8], options: &Options) -> Result<List, String> {
     let (text, note) = decode(bytes)?;
     let mut list = List { notes: note.into_iter().collect(), ..List::default() };
@@ -134,10 +134,10 @@ fn plain<'a>(cells: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Subscrib
     if subscriber.name.is_empty() { Err("name: missing".into()) } else { Ok(subscriber) }
 }
 
-/// The subscriber of a circuit. Minimum and maximum rates are what LibreQoS shapes to, which a node does not.
+/// The subscriber of a circuit. Minimum and maximum rates are ignored: LibreQoS shapes to them, a node does not.
 fn subscriber_of(circuit: Circuit, options: &Options) -> Subscriber {
     let Circuit { id, name, node, parent, most, addresses, .. } = circuit;
-    // An identifier has no `#`, so that this tells circuits apart, whatever their names.
+    // An identifier has no `#`, so this distinguishes circuits, whatever their names.
     let name = if name.is_empty() { format!("#{id}") } else { format!("{name} #{id}") };
     let mut subscriber = Subscriber { name, ..Subscriber::default() };
     subscriber.user.insert("prefix".into(), addresses.into());
@@ -156,7 +156,7 @@ fn subscriber_of(circuit: Circuit, options: &Options) -> Subscriber {
 mod tests {
     use super::*;
 
-    /// In the format of LibreQoS 2.0 with overrides of queues.
+    /// In the format of LibreQoS 2.0 with queue overrides.
     const SHAPED: &str = "# comments come first\n\
         Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,MAC,IPv4,IPv6,Download Min Mbps,Upload Min Mbps,\
         Download Max Mbps,Upload Max Mbps,Comment,sqm\n\
@@ -187,7 +187,7 @@ mod tests {
             list[2].user["prefix"],
             json!(["100.64.0.5", "fdd7:b724:0:500::/56", "100.64.0.6", "fdd7:b724:0:600::/56"])
         );
-        // 1 kbit/s for each of 2.5 Mbit/s.
+        // 1 kbit/s per Mbit/s, of 2.5 Mbit/s.
         assert_eq!(list[1].user["reference_rate"], "2.5 kbit/s");
         assert_eq!(list[0].user(&UserParams::default()).unwrap().unwrap().who.len(), 3);
     }
@@ -258,7 +258,7 @@ mod tests {
     fn rows_that_do_not_fit_together_are_refused_and_what_has_no_effect_is_noted() {
         let shaped = |row: &str| format!("{}{row}\n", &SHAPED[..SHAPED.find("1,\"1").unwrap()]);
         let problem = |row: &str| parse(&shaped(row), &Options::default()).unwrap_err();
-        // Two addresses without quotes, one circuit with two names, one name that two circuits would have.
+        // Two addresses without quotes, one circuit with two names, one name for two circuits.
         let first = "1,Anna,1,,AP_A,,10.0.0.1,,1,1,155,20,,";
         assert!(
             problem(&first.replace("10.0.0.1", "10.0.0.1,10.0.0.2"))
@@ -267,7 +267,7 @@ mod tests {
         let named = "line 4: Circuit Name: differs from that of circuit \"1\" in line 3: it is one subscriber";
         assert_eq!(problem(&format!("{first}\n{}", first.replace("Anna", "Berta"))), named);
         assert_eq!(problem("1 #2,a,1,,,,10.0.0.1,,1,1,155,20,,"), "line 3: Circuit ID: \"1 #2\" has a \"#\"");
-        // Devices of a circuit may stand anywhere.
+        // Devices of a circuit need not be adjacent.
         let rows = format!("{first}\n2,,2,,,,10.0.0.2,,1,1,155,20,,\n{}", first.replace("10.0.0.1", "10.0.0.3"));
         let list = parse(&shaped(&rows), &Options::default()).unwrap();
         assert_eq!(list.subscribers[0].user["prefix"], json!(["10.0.0.1", "10.0.0.3"]));

@@ -1,68 +1,69 @@
-//! Memory of sessions that are over, so that a record of one that arrives late starts nothing.
+//! Memory of ended sessions, so that a late record does not restart one.
 
 use super::session::Session;
 use std::collections::HashMap;
 
-/// Ends in each of two generations; the older one is forgotten when the newer one is full.
+/// Ends in each of two generations; when the newer one is full, the older one is dropped.
 const MOST_ENDS: usize = 1 << 15;
 
-/// Records without an Event-Timestamp that arrive for so many seconds after the end of their session repeat what was
-/// sent before it: a server retransmits for less than that (RFC 5080, 2.2.1), or counts the time in Acct-Delay-Time.
+/// Records without Event-Timestamp that arrive within this number of seconds after the end of their session count as
+/// retransmissions from before it. A server retransmits for a shorter time (RFC 5080, 2.2.1), or reports the delay in
+/// Acct-Delay-Time.
 const REPEATED_FOR_S: u64 = 300;
 
-/// Stamps before 2020 are those of a clock that was never set.
+/// A stamp before 2020 comes from a clock that was never set.
 const CLOCK_IS_SET_S: u64 = 1_577_836_800;
 
-/// When an event happened, in seconds since 1970.
+/// Time of an event, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// Arrival of its record less its Acct-Delay-Time (RFC 2866, 5.2).
+    /// Arrival of its record minus its Acct-Delay-Time (RFC 2866, 5.2).
     by_arrival: u64,
-    /// Its Event-Timestamp (RFC 2869, 5.3).
+    /// Event-Timestamp (RFC 2869, 5.3).
     stamp: Option<u64>,
 }
 
 impl Moment {
-    /// From the time of arrival and the attributes of a record.
+    /// Creates it from the arrival time and the attributes of a record.
     #[must_use]
     pub fn new(arrival: u64, delay: u64, stamp: Option<u64>) -> Self {
         Self { by_arrival: arrival.saturating_sub(delay), stamp: stamp.filter(|stamp| *stamp >= CLOCK_IS_SET_S) }
     }
 
-    /// The time of the event. A clock that is ahead of ours makes no record newer than its arrival.
+    /// Time of the event. A server clock that is ahead never makes a record newer than its arrival.
     #[must_use]
     pub fn at(self) -> u64 {
         self.stamp.map_or(self.by_arrival, |stamp| stamp.min(self.by_arrival))
     }
 
-    /// The time of the event by our clock alone: that of a server which has just started may be wrong.
+    /// Time of the event by the local clock alone: the clock of a server that just started may be wrong.
     #[must_use]
     pub fn by_arrival(self) -> u64 {
         self.by_arrival
     }
 
-    /// The same, with a stamp if it has none.
+    /// The same time, with a stamp if there is none.
     #[must_use]
     pub fn or_stamped(self, stamp: u64) -> Self {
         Self { stamp: self.stamp.or(Some(stamp)), ..self }
     }
 
-    /// Both by the clock of the server, if both have a stamp.
+    /// Both times by the server's clock, if both have a stamp.
     fn stamps(self, other: Self) -> Option<(u64, u64)> {
         Some((self.stamp.map(|_| self.at())?, other.stamp.map(|_| other.at())?))
     }
 }
 
-/// What is over.
+/// Subject of an end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Over {
     /// A session.
     Session(Session),
-    /// All sessions that a server had.
+    /// All sessions of a server.
     Server(String),
 }
 
-/// The latest ends.
+/// Latest ends.
 #[derive(Debug, Default)]
 pub struct Ended {
     newer: HashMap<Over, Moment>,
@@ -70,7 +71,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Remembers ends.
+    /// Records ends.
     pub fn extend(&mut self, ends: HashMap<Over, Moment>) {
         for (over, when) in ends {
             if self.newer.len() >= MOST_ENDS {
@@ -85,11 +86,11 @@ impl Ended {
     }
 }
 
-/// What is remembered, and the ends that have come since and may yet be refused.
+/// Recorded ends, and later ones that may still be rejected.
 pub struct Ends<'a> {
-    /// What is remembered.
+    /// Recorded ends.
     pub before: &'a Ended,
-    /// Since then.
+    /// Ends since then.
     pub new: HashMap<Over, Moment>,
 }
 
@@ -98,19 +99,19 @@ impl Ends<'_> {
         self.new.get(over).copied().or_else(|| self.before.get(over))
     }
 
-    /// Whether a session had ended before a record of it from `when`.
+    /// Returns true if a session ended before a record of it from `when`.
     #[must_use]
     pub fn has_ended(&self, session: &Session, when: Moment) -> bool {
         let Some(end) = self.get(&Over::Session(session.clone())) else { return false };
         if let Some((record, end)) = when.stamps(end) {
             return record <= end;
         }
-        // A server that started anew may give its sessions the same identifiers again.
+        // A restarted server may reuse session identifiers.
         let restart = self.get(&Over::Server(session.server.clone())).map_or(0, Moment::by_arrival);
         end.by_arrival > restart && when.by_arrival <= end.by_arrival + REPEATED_FOR_S
     }
 
-    /// Whether a record of a server that starts or stops has come before, or a later one.
+    /// Returns true if a start or stop record of a server was seen before, or a later one.
     #[must_use]
     pub fn is_repeated(&self, server: &str, when: Moment) -> bool {
         let last = self.get(&Over::Server(server.into()));

@@ -1,20 +1,19 @@
-//! Lists of subscribers as `user list --json` prints them, and as backups of the list are kept.
+//! Lists of subscribers in the format of `user list --json`, also used for backups.
 
 use super::Change;
 use super::csv::List;
 use super::store::problem_of;
 
-/// Whether these bytes are such a list, as opposed to CSV.
+/// Returns true if these bytes are such a list, not CSV.
 #[must_use]
 pub fn is_one(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().starts_with(b"{")
 }
 
-/// Reads the list. Sessions are those of RADIUS now, whatever the list has: a subscriber with nothing else is passed
-/// over.
+/// Parses the list. Its sessions are ignored in favour of current ones; a subscriber with nothing else is skipped.
 ///
 /// # Errors
-/// One line that names line and value.
+/// One line with line number and value.
 pub fn parse(bytes: &[u8]) -> Result<List, String> {
     let (mut list, mut sessions_only) = (List::default(), 0);
     for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {

@@ -1,4 +1,4 @@
-//! Changes of subscribers while packets pass: checked, written into the maps of the running node, kept.
+//! Changes of subscribers in a running node: checked, written into the maps, and stored.
 
 use super::session::Session;
 use super::store::{self, Before, Locked, Store, StoreError, Subscribers};
@@ -9,12 +9,12 @@ use crate::records::UserKey;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-/// What a change did.
+/// Result of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changed {
-    /// Changes that were kept.
+    /// Number of stored changes.
     pub changes: usize,
-    /// Whether a running node has them; otherwise the next `attach` loads them.
+    /// True if a running node has them; otherwise the next `attach` loads them.
     pub is_live: bool,
 }
 
@@ -22,38 +22,38 @@ pub struct Changed {
 #[derive(Clone, Debug)]
 struct Known {
     who: Vec<Who>,
-    /// Of its meter.
+    /// Key of its meter.
     key: Option<UserKey>,
 }
 
-/// Those who change by name; `None` goes.
+/// Changed subscribers by name; `None` for removed ones.
 type LastOfEach<'a> = BTreeMap<&'a str, Option<&'a Subscriber>>;
 
-/// The subscribers of a node, to be changed.
+/// The subscribers of a node, for changes.
 #[derive(Debug)]
 pub struct Live {
     config: NodeConfig,
     store: Store,
     /// Maps of the node, if it is attached.
     table: Option<UserTable>,
-    /// Of the maps that `table` has read.
+    /// Generation of the maps read by `table`.
     generation: u64,
     known: HashMap<String, Known>,
     owners: HashMap<Who, String>,
-    /// Who has which session.
+    /// Owner of each session.
     sessions: HashMap<Session, String>,
-    /// Names of the configuration.
+    /// Names in the configuration.
     configured: HashSet<String>,
-    /// Whether a change failed half-way, so that all has to be read again.
+    /// True if a change failed half-way, so that everything must be read again.
     is_stale: bool,
-    /// Whether the maps may lack what the file has, and could not be filled anew.
+    /// True if the maps may lack entries of the file, and could not be refilled.
     is_unfinished: bool,
-    /// Subscribers that are left out, not told yet.
+    /// Warnings about skipped subscribers, not reported yet.
     problems: Vec<String>,
 }
 
 impl Live {
-    /// The subscribers of the node with the configuration at `path`.
+    /// Opens the subscribers of the node with the configuration at `path`.
     ///
     /// # Errors
     /// The configuration or the file of subscribers cannot be read, or the kernel refuses.
@@ -78,20 +78,20 @@ impl Live {
         Ok(live)
     }
 
-    /// Who is there.
+    /// Current subscribers.
     #[must_use]
     pub fn subscribers(&self) -> &Subscribers {
         self.store.subscribers()
     }
 
-    /// What of the file cannot be used, as far as it was found since the last call, in one line each.
+    /// Problems found in the file since the last call, one per line.
     pub fn take_problems(&mut self) -> Vec<String> {
         let mut problems = self.store.take_problems();
         problems.append(&mut self.problems);
         problems
     }
 
-    /// Reads the maps, and who has what.
+    /// Reads the maps, and the owners of sessions.
     fn read(&mut self) -> Result<(), ChangeError> {
         self.generation = store::generation(&self.config.state_folder());
         self.table = UserTable::open(Path::new(&self.config.node.pin_path))?;
@@ -117,12 +117,12 @@ impl Live {
         self.known.insert(user.name.clone(), Known { who: user.who.clone(), key });
     }
 
-    /// Makes the changes that `make` wants, given who is there, all or none. They are in the maps of a node that runs
-    /// when this returns, and outlive the process.
+    /// Applies the changes returned by `make`, which gets the current subscribers; all or none. On return, they are in
+    /// the maps of a running node and stored on disk.
     ///
     /// # Errors
-    /// One of them is not possible, or the disk does not take them: file and maps are as they were. Or the kernel does
-    /// not take them: so they are, but for the meters of those who had gone, which start anew.
+    /// A change is impossible, or the disk fails: file and maps are unchanged. If the kernel rejects the change, file
+    /// and maps are restored; meters of re-added subscribers restart.
     pub fn change(
         &mut self,
         make: impl FnOnce(&Self) -> Result<Vec<Change>, ChangeError>,
@@ -130,7 +130,7 @@ impl Live {
         self.change_after(|_, _| Ok(()), make)
     }
 
-    /// The same for changes that may concern the whole list, which is kept as a backup before.
+    /// The same for changes of the whole list, which is backed up first.
     ///
     /// # Errors
     /// As for [`Self::change`]; without a backup nothing is changed.
@@ -158,7 +158,7 @@ impl Live {
         if !changes.is_empty() {
             prepare(&self.store, &lock)?;
         }
-        // The file first: what the disk does not take the node never has.
+        // The file first: the node must not have anything that the disk rejects.
         let before = self.keep(&changes, &lock)?;
         self.is_stale = true;
         if let Err(refused) = self.write(&removed, &users) {
@@ -177,11 +177,11 @@ impl Live {
         Ok(Changed { changes: changes.len(), is_live: self.table.is_some() })
     }
 
-    /// Knows what others did since the last time, and makes up for what they left half done.
+    /// Reads changes of other processes, and completes their unfinished ones.
     fn catch_up(&mut self, lock: &Locked) -> Result<(), ChangeError> {
         let folder = self.config.state_folder();
         self.is_unfinished = unfinished::is_there(&folder) && self.fill().is_err();
-        // Who filled the maps, or made them anew, may have given other places to the same users.
+        // A process that filled or recreated the maps may have moved users to other slots.
         let is_attached = crate::kernel::is_attached(&self.config);
         let is_current = self.table.is_some() == is_attached && self.generation == store::generation(&folder);
         if lock.was_changed || !is_current || self.is_stale || self.is_unfinished {
@@ -190,18 +190,18 @@ impl Live {
         Ok(())
     }
 
-    /// Writes the changes into the file, with a mark beside it until the maps have them as well.
+    /// Writes the changes into the file, with a marker file until the maps have them as well.
     fn keep(&mut self, changes: &[Change], lock: &Locked) -> Result<Before, ChangeError> {
         let folder = self.config.state_folder();
         if self.table.is_some() {
             unfinished::begin(&folder).map_err(ChangeError::NotKept)?;
         }
         self.store.append(changes, lock).map_err(|error| match error {
-            // What is in the file belongs into the maps, whatever it is.
+            // The content of the file belongs into the maps, whatever it is.
             StoreError::Partly { .. } => error.into(),
             StoreError::System { .. } => {
                 if !self.is_unfinished {
-                    // Left behind it costs the next one time, and nothing else.
+                    // If this fails, the leftover marker only costs the next change time.
                     let _ = unfinished::finish(&folder);
                 }
                 ChangeError::NotKept(error)
@@ -209,27 +209,27 @@ impl Live {
         })
     }
 
-    /// Writes the changes that are in the file into the maps; all that is in the file, if the maps may lack more.
+    /// Writes the changes of the file into the maps; the whole file, if the maps may lack more.
     fn write(&mut self, removed: &[&str], users: &[User]) -> Result<(), ChangeError> {
         if self.is_unfinished {
             return self.fill();
         }
         if let Some(table) = &mut self.table {
             apply(table, &self.known, removed, users, &self.config)?;
-            // Left behind it costs the next one time, and nothing else.
+            // If this fails, the leftover marker only costs the next change time.
             let _ = unfinished::finish(&self.config.state_folder());
         }
         Ok(())
     }
 
-    /// The sessions of those with these names, and who has them.
+    /// Updates owners of sessions for these names.
     fn sessions_of_all(&self, names: &HashSet<&str>) -> Vec<(Session, String)> {
         let subscribers = names.iter().filter_map(|name| self.subscribers().get(*name));
         subscribers.flat_map(sessions_of).collect()
     }
 
-    /// Takes a change back that the kernel refused half-way, from the file and from the maps. Who had gone starts anew.
-    /// If that fails the mark stays, and the next change fills the maps.
+    /// Reverts a change that the kernel rejected half-way, in the file and in the maps. Meters of removed subscribers
+    /// restart. If that fails the marker file stays, and the next change refills the maps.
     fn undo(&mut self, refused: ChangeError, before: Before, lock: &Locked) -> ChangeError {
         let undone = self.store.take_back(before, lock).map_err(ChangeError::Store).and_then(|()| self.fill());
         match undone {
@@ -241,7 +241,7 @@ impl Live {
         }
     }
 
-    /// Makes the maps those of the file, whatever is in them.
+    /// Makes the maps equal to the file, whatever they contain.
     fn fill(&mut self) -> Result<(), ChangeError> {
         self.read()?;
         let folder = self.config.state_folder();
@@ -255,15 +255,15 @@ impl Live {
         Ok(unfinished::finish(&folder)?)
     }
 
-    /// Whether changes would be possible, as far as can be known without making them.
+    /// Checks changes as far as possible without making them.
     ///
     /// # Errors
-    /// One of them is not.
+    /// One of them is impossible.
     pub fn try_out(&self, changes: &[Change]) -> Result<(), ChangeError> {
         self.check(changes).map(drop)
     }
 
-    /// Names that have no meter afterwards, and users that come or change.
+    /// Names without a meter afterwards, and users that are new or changed.
     fn check<'a>(&self, changes: &'a [Change]) -> Result<(Vec<&'a str>, Vec<User>), ChangeError> {
         let last = self.last_of_each(changes)?;
         let released: HashSet<&Who> =
@@ -292,7 +292,7 @@ impl Live {
                     users.push(user);
                 }
                 Ok(None) => removed.push(name),
-                // Had no meter before, and asks for nothing: the end of a session is always possible.
+                // It had no meter and needs none: the end of a session is always possible.
                 Err(_) if subscriber.is_some_and(|subscriber| self.only_loses_sessions(subscriber)) => {}
                 Err(error) => return Err(error),
             }
@@ -301,7 +301,7 @@ impl Live {
         Ok((removed, users))
     }
 
-    /// The user of a subscriber, as far as it can be judged without the others.
+    /// User of a subscriber, checked without regard to others.
     fn user_of(&self, subscriber: &Subscriber) -> Result<Option<User>, ChangeError> {
         let name = || subscriber.name.clone();
         if self.configured.contains(&subscriber.name) {
@@ -315,7 +315,7 @@ impl Live {
         }
     }
 
-    /// Whether this is somebody who is left out of the maps, with fewer sessions than before.
+    /// Returns true if this subscriber is skipped in the maps and only loses sessions.
     fn only_loses_sessions(&self, after: &Subscriber) -> bool {
         let before = self.subscribers().get(&after.name).filter(|before| !self.known.contains_key(&before.name));
         before.is_some_and(|before| {
@@ -324,7 +324,7 @@ impl Live {
         })
     }
 
-    /// What becomes of each name that changes: of several changes the last.
+    /// Final state of each changed name: the last of several changes counts.
     fn last_of_each<'a>(&self, changes: &'a [Change]) -> Result<LastOfEach<'a>, ChangeError> {
         let mut last = LastOfEach::new();
         for change in changes {
@@ -344,7 +344,7 @@ impl Live {
         Ok(last)
     }
 
-    /// The next `attach` has room for all.
+    /// The next `attach` will check the room.
     fn check_room(&self, removed: &[&str], users: &[User]) -> Result<(), ChangeError> {
         let new = users.iter().filter(|user| !self.known.contains_key(&user.name)).count();
         let gone = removed.iter().filter(|name| self.known.contains_key(**name)).count();
@@ -380,7 +380,7 @@ fn sessions_of(subscriber: &Subscriber) -> impl Iterator<Item = (Session, String
     subscriber.sessions.keys().map(|session| (session, subscriber.name.clone()))
 }
 
-/// Writes changes into the maps. Who goes comes first, so that what one leaves the other can have.
+/// Writes changes into the maps. Removals come first, so that their identifiers can be reused.
 fn apply(
     table: &mut UserTable,
     known: &HashMap<String, Known>,
@@ -395,7 +395,7 @@ fn apply(
         let Some(key) = old.key.filter(|key| !user.who.iter().any(|who| UserKey::of(who) == *key)) else { continue };
         match old.who.iter().find(|who| user.who.contains(who)) {
             Some(who) => table.rename(&key, UserKey::of(who))?,
-            // It is known by nothing that it was known by, and starts anew.
+            // It has no identifier in common with its old state, so its meter restarts.
             None => gone.push(key),
         }
     }

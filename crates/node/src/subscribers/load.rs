@@ -7,10 +7,10 @@ use fairlane_schemes::base::config::ConfigError;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// Subscribers that are told if more are left out.
+/// Maximum number of subscribers named in the warning about skipped ones.
 const MOST_TOLD: usize = 5;
 
-/// The configuration at `path` together with the subscribers that are kept.
+/// Loads the configuration at `path` together with the stored subscribers.
 ///
 /// # Errors
 /// Either cannot be read, or there is no room for both.
@@ -18,7 +18,7 @@ pub fn load(path: &Path) -> Result<NodeConfig, LoadSubscribersError> {
     Ok(load_telling(path)?.0)
 }
 
-/// The same, and what is left out of it, in one line each.
+/// The same, with warnings about skipped subscribers, one per line.
 ///
 /// # Errors
 /// As for [`load`].
@@ -26,11 +26,11 @@ pub fn load_telling(path: &Path) -> Result<(NodeConfig, Vec<String>), LoadSubscr
     with_kept(NodeConfig::load(path)?, path)
 }
 
-/// The configuration that was read from `path`, together with the subscribers that are kept; and what is left out of
-/// them, in one line each: one that is wrong must not leave the node without any.
+/// Adds the stored subscribers to the configuration that was read from `path`. Returns warnings about skipped
+/// subscribers, one per line: a wrong one must not disable all.
 ///
 /// # Errors
-/// They cannot be read, or there is no room for them.
+/// The subscribers cannot be read, or there is no room for them.
 pub fn with_kept(mut config: NodeConfig, path: &Path) -> Result<(NodeConfig, Vec<String>), LoadSubscribersError> {
     let state = config.state_folder();
     let (kept, mut problems) = store::read(&state)?;
@@ -41,7 +41,7 @@ pub fn with_kept(mut config: NodeConfig, path: &Path) -> Result<(NodeConfig, Vec
     Ok((config, problems))
 }
 
-/// The users of those who are kept, and why some are left out. The configuration counts before them.
+/// Users of the stored subscribers, and the reasons for skipping some. The configuration takes precedence.
 pub(super) fn usable(config: &NodeConfig, kept: &Subscribers) -> (Vec<User>, Vec<String>) {
     let names: HashSet<&str> = config.users.iter().map(|user| user.name.as_str()).collect();
     let mut owners: HashMap<Who, &str> = HashMap::new();
@@ -87,17 +87,17 @@ fn usable_user(
     }
 }
 
-/// The configuration at `path` without any users, for what does not ask for them.
+/// Loads the configuration at `path` without users, for commands that do not need them.
 ///
 /// # Errors
-/// It cannot be read.
+/// The configuration cannot be read.
 pub fn load_without_users(path: &Path) -> Result<NodeConfig, LoadError> {
     let mut file = TomlFile::open(path)?;
     file.json.as_object_mut().and_then(|tables| tables.remove("users"));
     NodeConfig::read_all(&file.json).map_err(|errors| file.wrong(&errors))
 }
 
-/// Why configuration and subscribers cannot be used together.
+/// Reason why configuration and subscribers cannot be used together.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadSubscribersError {
     /// The configuration.
@@ -106,14 +106,14 @@ pub enum LoadSubscribersError {
     /// The file of subscribers.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Each is right.
+    /// Each is valid alone.
     #[error("{path} with the subscribers in {state}: {source}")]
     Together {
-        /// The configuration.
+        /// Path of the configuration.
         path: PathBuf,
-        /// The folder of subscribers.
+        /// Folder of subscribers.
         state: PathBuf,
-        /// What is wrong.
+        /// Problem.
         source: ConfigError,
     },
 }

@@ -1,7 +1,7 @@
-//! Subscribers: users that come and go while the node runs, besides those of the configuration.
+//! Subscribers: users that are added and removed while the node runs, in addition to those of the configuration.
 //!
-//! They are kept in a file beside the state of the system (`node.state_path`), since a BPF file system holds maps only;
-//! the maps of a running node are changed entry by entry.
+//! They are stored in a file in `node.state_path`, since a BPF file system holds only maps. The maps of a running node
+//! are changed entry by entry.
 
 pub mod addresses;
 #[cfg(feature = "ebpf")]

@@ -1,17 +1,17 @@
-//! RADIUS accounting (RFC 2866): who has which addresses, as the access network's servers tell it.
+//! RADIUS accounting (RFC 2866): addresses of users, as reported by the servers of the access network.
 //!
-//! A session that starts or goes on puts its addresses to the user of its `User-Name`; one that stops takes them away.
-//! Of what an interim update tells each attribute replaces what the same one told before; those that it leaves out
-//! stay, since all of them are optional there (RFC 2866 5.13, RFC 3162 3, RFC 6911 4). Read are `Framed-IP-Address`
-//! (RFC 2865 5.8), `Framed-IPv6-Prefix` (RFC 3162 2.3), `Delegated-IPv6-Prefix` (RFC 4818), `Framed-IPv6-Address`
-//! (RFC 6911 3.1).
+//! A session that starts or continues adds its addresses to the user of its `User-Name`; a session that stops removes
+//! them. In an interim update, each attribute replaces what the same attribute reported before. Missing attributes
+//! leave addresses unchanged, since all are optional there (RFC 2866 5.13, RFC 3162 3, RFC 6911 4). The attributes are
+//! `Framed-IP-Address` (RFC 2865 5.8), `Framed-IPv6-Prefix` (RFC 3162 2.3), `Delegated-IPv6-Prefix` (RFC 4818),
+//! `Framed-IPv6-Address` (RFC 6911 3.1).
 //!
-//! An event happened when its `Event-Timestamp` says (RFC 2869 5.3), or else `Acct-Delay-Time` before its arrival
-//! (RFC 2866 5.2). Answers repeat each `Proxy-State` in order (RFC 2865 5.33).
+//! The time of an event is its `Event-Timestamp` (RFC 2869 5.3), otherwise `Acct-Delay-Time` before its arrival (RFC
+//! 2866 5.2). Answers repeat each `Proxy-State` in order (RFC 2865 5.33).
 //!
-//! Deviations: 1. Requests without a known status are answered and change nothing: an answer stops the retransmission
-//! of what concerns somebody else. 2. Addresses that no subscriber can have are passed over, as if they had not been
-//! told. 3. Nothing but addresses is recorded, so this is no accounting server in the sense of billing.
+//! Deviations: 1. Requests with an unknown status are answered and change nothing: an answer stops retransmissions. 2.
+//! Addresses that no subscriber can have are skipped as if they were missing. 3. Only addresses are recorded, so this
+//! is not an accounting server for billing.
 
 use super::addresses::{Addresses, Kind};
 use super::ended::Moment;
@@ -30,68 +30,68 @@ use radius::core::rfc2866::{
 use radius::core::rfc2869::lookup_event_timestamp;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Longest packet (RFC 2865, 3).
+/// Maximum packet (RFC 2865, 3).
 pub const MOST_BYTES: usize = 4096;
 /// Code, identifier, length, authenticator.
 const HEADER_BYTES: usize = 20;
-/// Numbers of attributes: RFC 3162, RFC 4818, RFC 6911.
+/// Attribute numbers: RFC 3162, RFC 4818, RFC 6911.
 const IPV6_PREFIXES: [(u8, Kind); 2] = [(97, Kind::FramedIpv6Prefix), (123, Kind::DelegatedIpv6Prefix)];
 const IPV6_ADDRESS: u8 = 168;
-/// Bits of the shortest IPv6 prefix that a session can have: that is what a whole provider gets (our choice).
+/// Length of the shortest IPv6 prefix that a session can have: a whole provider gets that (our choice).
 const SHORTEST_IPV6: u8 = 32;
 
-/// What a request says.
+/// Event of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A session has these addresses: it started or goes on.
+    /// A session has these addresses: it started or continues.
     Up(Up),
-    /// A session is over.
+    /// A session ended.
     Down(Session, Moment),
-    /// All sessions of a server are over: it starts or stops.
+    /// All sessions of a server ended: it starts or stops.
     AllDown {
-        /// The server.
+        /// Server.
         server: String,
-        /// When it did.
+        /// Time of the event.
         when: Moment,
     },
-    /// Nothing that concerns the node.
+    /// Not relevant to the node.
     Other,
 }
 
-/// A session that starts or goes on.
+/// A session that starts or continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Up {
-    /// Unique for its server.
+    /// Identifier, unique for its server.
     pub session: Session,
-    /// Whose it is; without a name it is a user of its own, or still that of its start.
+    /// User name. Without one, the session is a separate user, or keeps the name of its start.
     pub user: Option<String>,
-    /// Its addresses; empty if they are not known yet.
+    /// Addresses; empty if not known yet.
     pub addresses: Addresses,
-    /// Whether it starts. Otherwise what is not told stays as it was.
+    /// True if it starts. Otherwise, missing values are unchanged.
     pub is_start: bool,
-    /// When it did.
+    /// Time of the event.
     pub when: Moment,
 }
 
-/// Why a request is silently discarded (RFC 2866, 3).
+/// Reason for silently discarding a request (RFC 2866, 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// Shorter than it says, or otherwise none.
+    /// Shorter than its length field, or otherwise invalid.
     #[error("malformed")]
     Malformed,
-    /// Its User-Name cannot be the name of a user.
+    /// Its User-Name is not a valid user name.
     #[error("with a name that no user can have")]
     Name,
     /// Not an Accounting-Request.
     #[error("of another kind")]
     OtherKind,
-    /// Its authenticator does not fit the secret.
+    /// Its authenticator does not match the secret.
     #[error("not authentic")]
     NotAuthentic,
-    /// Nobody who may send requests.
+    /// Sender not allowed.
     #[error("from a stranger")]
     Stranger,
-    /// It lacks what a request must have.
+    /// A required attribute is missing.
     #[error("incomplete")]
     Incomplete,
 }
@@ -101,7 +101,7 @@ impl Refused {
     pub const ALL: [Self; 6] =
         [Self::Stranger, Self::Malformed, Self::OtherKind, Self::NotAuthentic, Self::Incomplete, Self::Name];
 
-    /// As a label of a counter.
+    /// Label of a counter.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -115,24 +115,24 @@ impl Refused {
     }
 }
 
-/// A request that was understood.
+/// A parsed request.
 #[derive(Debug)]
 pub struct Request {
     packet: Packet,
-    /// What it says.
+    /// Event.
     pub event: Event,
-    /// Addresses that no subscriber can have, which were passed over.
+    /// Number of skipped addresses that no subscriber can have.
     pub passed_over: u64,
 }
 
 impl Request {
-    /// Reads a request that came from `from` at `arrival`, in seconds since 1970.
+    /// Parses a request from `from` that arrived at `arrival`, in seconds since 1970.
     ///
     /// # Errors
-    /// It is to be discarded.
+    /// The request must be discarded.
     pub fn read(datagram: &[u8], secret: &[u8], from: IpAddr, arrival: u64) -> Result<Self, Refused> {
         let length = datagram.get(2..4).map(|length| usize::from(u16::from_be_bytes([length[0], length[1]])));
-        // What follows is padding (RFC 2866, 3).
+        // The rest is padding (RFC 2866, 3).
         let bytes = length.filter(|length| (HEADER_BYTES..=MOST_BYTES).contains(length));
         let bytes = bytes.and_then(|length| datagram.get(..length)).ok_or(Refused::Malformed)?;
         let packet = Packet::decode(bytes, secret).map_err(|_| Refused::Malformed)?;
@@ -148,7 +148,7 @@ impl Request {
         Ok(Self { packet, event, passed_over })
     }
 
-    /// The answer, to be sent when what the request says has been kept (RFC 2866, 2).
+    /// The answer, to be sent after the request's changes are stored (RFC 2866, 2).
     #[must_use]
     pub fn answer(&self) -> Option<Vec<u8>> {
         let mut answer = self.packet.make_response_packet(Code::AccountingResponse);
@@ -208,7 +208,7 @@ fn addresses(packet: &Packet, passed_over: &mut u64) -> Result<Addresses, Refuse
     Ok(addresses)
 }
 
-/// Whether somebody can send from there, and not from everywhere.
+/// Returns true for a unicast address or prefix that does not cover everything.
 fn is_of_a_subscriber(prefix: Prefix) -> bool {
     match prefix.address() {
         IpAddr::V4(address) => {
@@ -217,15 +217,15 @@ fn is_of_a_subscriber(prefix: Prefix) -> bool {
             !(has_meaning || address.is_unspecified() || address.is_loopback() || address.is_multicast())
         }
         IpAddr::V6(address) => {
-            // ::/32 has the unspecified, the loopback and all mapped IPv4 addresses.
+            // ::/32 contains the unspecified address, the loopback address and all mapped IPv4 addresses.
             let is_special = address.segments()[..2] == [0, 0] || address.is_multicast();
             !is_special && !address.is_unicast_link_local() && prefix.bits() >= SHORTEST_IPV6
         }
     }
 }
 
-/// Reserved byte, length of the prefix, as many bytes of it as are needed at least; bits behind the prefix are zero
-/// (RFC 3162, 2.3), or are made so.
+/// Reserved byte, prefix length, and at least the required bytes of the prefix. Bits after the prefix must be zero (RFC
+/// 3162, 2.3), and are masked.
 fn ipv6_prefix(value: &[u8]) -> Option<Prefix> {
     let (&[_, bits], bytes) = value.split_first_chunk::<2>()?;
     if bits > 128 || bytes.len() > 16 || bytes.len() * 8 < usize::from(bits) {
@@ -240,12 +240,12 @@ fn ipv6_prefix(value: &[u8]) -> Option<Prefix> {
 mod tests {
     use super::*;
 
-    /// Of arrival.
+    /// Time of arrival.
     const NOW: u64 = 1_800_000_000;
     const SECRET: &[u8] = b"xyzzy5461";
     const FROM: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
-    /// The attributes of a request in bytes of their own making.
+    /// The attributes of a request, as separate byte strings.
     fn request(attributes: &[(u8, &[u8])]) -> Vec<u8> {
         let mut packet = vec![4, 7, 0, 0];
         packet.extend([0; 16]);
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(stop_at(&[]), NOW);
         assert_eq!(stop_at(&[(41, &[0, 0, 1, 1])]), NOW - 257);
         assert_eq!(stop_at(&[(41, &[0, 0, 0, 1]), (55, &stamp)]), NOW - 90);
-        // Others of a wrong length are none.
+        // Other lengths are ignored.
         assert_eq!(stop_at(&[(41, &[1]), (55, &[0; 8])]), NOW);
     }
 
@@ -326,7 +326,7 @@ mod tests {
         }
         assert_eq!(event_of(&[STOP, SESSION, SERVER]), Ok(Event::Down(session, when())));
         assert_eq!(event_of(&[OFF, SERVER]), Ok(Event::AllDown { server: "bng1".into(), when: when() }));
-        // By the address of the server, and if that is not given either, by where the request came from.
+        // By the server's identifier or address, otherwise by the source address of the request.
         let by_address = Event::AllDown { server: "10.0.0.1".into(), when: when() };
         assert_eq!(event_of(&[OFF, (4, &[10, 0, 0, 1])]), Ok(by_address));
         assert_eq!(event_of(&[OFF]), Ok(Event::AllDown { server: "192.0.2.1".into(), when: when() }));
@@ -353,7 +353,7 @@ mod tests {
             (168, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1]),
             (168, &[0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
         ];
-        // Padded to the bytes that the length asks for.
+        // Padded to the bytes that the length requires.
         let padded = |value: &[u8]| match value {
             [0, bits, rest @ ..] if value.len() < 16 => {
                 let mut value = value.to_vec();
@@ -394,7 +394,7 @@ mod tests {
             changed[at] ^= 1;
             assert!(read(&changed, SECRET).is_err(), "byte {at}");
         }
-        // Padding behind the packet is no part of it.
+        // Padding after the packet is ignored.
         let request = read(&[&bytes[..], &[0; 9]].concat(), SECRET).unwrap();
         // Response Authenticator, RFC 2866 section 3: MD5(code + id + length + request authenticator + attributes +
         // secret).

@@ -14,8 +14,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Name of the user of a session without a User-Name. Two sessions never have the same: a space of the server is
-    /// escaped.
+    /// Name of the user of a session without a User-Name. It is unique: a space in the server's name is escaped.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{} {}", self.server.replace('\\', "\\\\").replace(' ', "\\ "), self.id)
@@ -26,19 +25,19 @@ impl Session {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a session such as {\"at\":0,\"addresses\":{}}")]
 pub struct SessionState {
-    /// Time of the latest record that said something new, in seconds since 1970.
+    /// Time of the latest record with news, in seconds since 1970.
     #[serde(default)]
     pub at: u64,
-    /// Its addresses.
+    /// Addresses.
     pub addresses: Addresses,
 }
 
-/// The sessions of a subscriber, by server and then by identifier.
+/// Sessions of a subscriber, by server and identifier.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sessions(BTreeMap<String, BTreeMap<String, SessionState>>);
 
 impl Sessions {
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -75,17 +74,17 @@ impl Sessions {
         of_server.flat_map(|(server, ids)| ids.keys().map(|id| Session { server: server.clone(), id: id.clone() }))
     }
 
-    /// All states.
+    /// States of all sessions.
     pub fn states(&self) -> impl Iterator<Item = &SessionState> {
         self.0.values().flat_map(BTreeMap::values)
     }
 
-    /// All states, to be changed.
+    /// Mutable states of all sessions.
     pub fn states_mut(&mut self) -> impl Iterator<Item = &mut SessionState> {
         self.0.values_mut().flat_map(BTreeMap::values_mut)
     }
 
-    /// Whether one of them has an address.
+    /// Returns true if a session has an address.
     #[must_use]
     pub fn have_addresses(&self) -> bool {
         self.states().any(|state| !state.addresses.is_empty())

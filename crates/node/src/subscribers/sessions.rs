@@ -1,9 +1,8 @@
-//! Changes that the events of sessions make: a subscriber has the prefixes of all its sessions, and goes with the last
-//! of them unless it was added otherwise.
+//! Changes caused by session events: a subscriber has the prefixes of all its sessions. It is removed with its last
+//! session unless it was also added in another way.
 //!
-//! Events count by the time at which they happened. A record that is older than what is known of its session only adds
-//! what is missing there, it takes no address from a session with a later record, and a session that has ended stays
-//! ended.
+//! Events are ordered by the time at which they happened. A record older than the known state of its session only adds
+//! missing values and takes no address from a session with a later record. An ended session stays ended.
 
 use super::addresses::Addresses;
 use super::ended::{Ended, Ends, Moment, Over};
@@ -13,47 +12,47 @@ use super::{Change, ChangeError, Subscriber};
 use crate::config::Prefix;
 use std::collections::{BTreeMap, HashMap};
 
-/// Subscribers as they are before some events.
+/// Subscribers before some events.
 pub trait Before {
-    /// The one of a name.
+    /// Subscriber with a name.
     fn subscriber(&self, name: &str) -> Option<&Subscriber>;
-    /// All.
+    /// All subscribers.
     fn subscribers(&self) -> impl Iterator<Item = &Subscriber>;
-    /// Who has a session.
+    /// Owner of a session.
     fn holder(&self, session: &Session) -> Option<&str>;
-    /// Who has a prefix.
+    /// Owner of a prefix.
     fn owner(&self, prefix: Prefix) -> Option<&str>;
-    /// Checks what can be judged of a subscriber without the others.
+    /// Checks a subscriber without regard to others.
     ///
     /// # Errors
     /// It cannot be metered.
     fn check(&self, subscriber: &Subscriber) -> Result<(), ChangeError>;
 }
 
-/// What events ask for.
+/// Result of events.
 pub struct Judged {
-    /// The changes of all events that are possible.
+    /// Changes of all possible events.
     pub changes: Vec<Change>,
-    /// For each event, why it is not possible.
+    /// For each event, the reason why it is impossible, if it is.
     pub refused: Vec<Option<ChangeError>>,
-    /// What is over, to be remembered once the changes are kept.
+    /// Ends to be recorded once the changes are stored.
     pub ends: HashMap<Over, Moment>,
 }
 
-/// Subscribers as they are after some events.
+/// Subscribers after some events.
 struct After<'a, B> {
     before: &'a B,
-    /// Those that differ; `None` is gone.
+    /// Changed subscribers; `None` for removed ones.
     changed: BTreeMap<String, Option<Subscriber>>,
-    /// Who has a session, as far as it differs.
+    /// Changed owners of sessions.
     sessions: HashMap<Session, Option<String>>,
-    /// Who has a prefix, as far as it differs.
+    /// Changed owners of prefixes.
     owners: HashMap<Prefix, Option<String>>,
     ends: Ends<'a>,
 }
 
-/// The changes that events ask for, in the order of their arrival. An event that is not possible changes nothing, so
-/// that it does not stand in the way of others.
+/// Changes caused by events, in the order of their arrival. An impossible event changes nothing, so that it does not
+/// block others.
 #[must_use]
 pub fn judge<B: Before>(before: &B, ended: &Ended, events: &[&Event]) -> Judged {
     let (changed, sessions, owners) = (BTreeMap::new(), HashMap::new(), HashMap::new());
@@ -89,7 +88,8 @@ impl<B: Before> After<'_, B> {
         self.get(&self.holder(session)?)?.sessions.get(session)
     }
 
-    /// The session has these addresses, those that an interim update left out as before; nobody else has them.
+    /// Gives the session these addresses, plus those that an interim update did not mention; takes them from all
+    /// others.
     fn up(&mut self, up: &Up) -> Result<(), ChangeError> {
         let (session, at) = (&up.session, up.when.at());
         if self.ends.has_ended(session, up.when) {
@@ -97,10 +97,10 @@ impl<B: Before> After<'_, B> {
         }
         let (holder, before) = (self.holder(session), self.state(session).cloned());
         let is_older = before.as_ref().is_some_and(|before| at < before.at);
-        // A start of the same second has come before, or was overtaken.
+        // A start in the same second was seen before, or was overtaken.
         let is_first = before.as_ref().is_some_and(|before| at == before.at && up.is_start);
         let before = before.unwrap_or_default();
-        // An interim update need not repeat the name either; an older record renames only a session without a name.
+        // An interim update need not repeat the name either; an older record only names a session without a name.
         let user = match (&up.user, &holder) {
             (Some(_), Some(holder)) if is_older && *holder != session.name() => holder.clone(),
             (Some(user), _) => user.clone(),
@@ -122,7 +122,7 @@ impl<B: Before> After<'_, B> {
             // Nothing to meter yet; a later interim update has the addresses.
             return Ok(());
         }
-        // A record that says nothing new is not written.
+        // A record without news is not written.
         let is_news = is_renamed || addresses != before.addresses;
         let at = if is_news { at.max(before.at) } else { before.at };
         let mut subscriber = self.subscriber(&user);
@@ -132,16 +132,17 @@ impl<B: Before> After<'_, B> {
         Ok(())
     }
 
-    /// The one of a name, new if there is none.
+    /// Subscriber with a name, new if it does not exist.
     fn subscriber(&self, name: &str) -> Subscriber {
         self.get(name).cloned().unwrap_or_else(|| Subscriber { name: name.into(), ..Subscriber::default() })
     }
 
-    /// Whether a user can have a session: nobody else was given one of its addresses, and the user can be metered.
+    /// Checks that a user can have a session: no other user was given one of its addresses, and the user can be
+    /// metered.
     fn check(&self, user: &str, session: &Session, addresses: &Addresses) -> Result<(), ChangeError> {
         for prefix in addresses.prefixes() {
             let Some(other) = self.owner(prefix).filter(|other| other != user) else { continue };
-            // Users of the configuration are no subscribers.
+            // Users of the configuration are not subscribers.
             if self.get(&other).is_none_or(|other| other.given_prefixes().any(|given| given == prefix)) {
                 return Err(ChangeError::Taken { name: user.into(), who: prefix.to_string(), other });
             }
@@ -152,7 +153,8 @@ impl<B: Before> After<'_, B> {
         if subscriber.sessions.have_addresses() { self.before.check(&subscriber) } else { Ok(()) }
     }
 
-    /// Takes addresses from sessions whose end was not reported. Returns those that no session with a later record has.
+    /// Takes addresses from sessions whose end was not reported. Returns the addresses that no session with a later
+    /// record has.
     fn take(&mut self, user: &str, addresses: &Addresses, at: u64) -> Addresses {
         let mut taken = addresses.clone();
         for prefix in addresses.prefixes() {
@@ -175,7 +177,7 @@ impl<B: Before> After<'_, B> {
         self.set(subscriber);
     }
 
-    /// The sessions end that a server had when it started or stopped.
+    /// Ends the sessions that a server had when it started or stopped.
     fn all_down(&mut self, server: &str, when: Moment) {
         if self.ends.is_repeated(server, when) {
             return;
@@ -193,15 +195,15 @@ impl<B: Before> After<'_, B> {
         self.ends.new.insert(Over::Server(server.into()), when);
     }
 
-    /// Takes a prefix from all sessions of a subscriber.
+    /// Removes a prefix from all sessions of a subscriber.
     fn take_from(&mut self, other: &str, prefix: Prefix) {
         let Some(mut subscriber) = self.get(other).cloned() else { return };
         subscriber.sessions.states_mut().for_each(|state| state.addresses.remove(prefix));
         self.set(subscriber);
     }
 
-    /// Keeps what it is; a subscriber without anything that it is known by goes. What it has after this it owns, also
-    /// what a session of it left and another one still has.
+    /// Stores a subscriber, or removes one without any identifier. Addresses that it still has are owned by it, also
+    /// those that only one of two sessions lost.
     fn set(&mut self, mut subscriber: Subscriber) {
         let name = subscriber.name.clone();
         let before = self.get(&name).map(Subscriber::prefixes).unwrap_or_default();
@@ -237,7 +239,7 @@ mod tests {
     use super::*;
     use crate::config::UserParams;
 
-    /// Subscribers as a node keeps them, without one; and what is over.
+    /// Subscribers of a node before a change, and the recorded ends.
     #[derive(Default)]
     struct Kept(BTreeMap<String, Subscriber>, Ended);
 
@@ -264,7 +266,7 @@ mod tests {
         }
     }
 
-    /// Who has which prefixes after some events.
+    /// Owners of prefixes after some events.
     type Has = Vec<(String, Vec<String>)>;
 
     impl Kept {
@@ -295,12 +297,12 @@ mod tests {
         Session { server: "bng".into(), id: id.into() }
     }
 
-    /// So many seconds after the first event of a test, by the clock of the server.
+    /// A time this number of seconds after the first event of a test, by the server's clock.
     fn at(second: u64) -> Moment {
         Moment::new(1_800_001_000, 0, Some(1_800_000_000 + second))
     }
 
-    /// The same, by the time of arrival alone.
+    /// The same, by arrival time only.
     fn arrived_at(second: u64) -> Moment {
         Moment::new(1_800_000_000 + second, 0, None)
     }
@@ -337,19 +339,19 @@ mod tests {
         let all = has(&[("anna", &["10.0.0.1/32", "2001:db8::/56"])]);
         assert_eq!(kept.after(&[up(true, "anna", "s1", &[V4, V6])]), all);
         assert_eq!(kept.after(&[up(false, "anna", "s1", &[V4])]), all);
-        // Nor is anything written.
+        // Nothing is written.
         let same = when_at(&up(false, "anna", "s1", &[V4]), at(9));
         assert_eq!(judge(&kept, &Ended::default(), &[&same]).changes, []);
         assert_eq!(kept.after(&[up(false, "anna", "s1", &[])]), all);
-        // Nor the name.
+        // The name is kept as well.
         assert_eq!(kept.after(&[up(false, "", "s1", &[])]), all);
-        // What it tells replaces what the same attribute told.
+        // Its addresses replace those of the same attribute.
         let moved = kept.after(&[up(false, "anna", "s1", &[(Kind::FramedIpAddress, "10.0.0.2")])]);
         assert_eq!(moved, has(&[("anna", &["10.0.0.2/32", "2001:db8::/56"])]));
-        // The session is known by another name now, and keeps its addresses.
+        // The session now has another name, and keeps its addresses.
         let renamed = kept.after(&[up(false, "anna@example", "s1", &[])]);
         assert_eq!(renamed, has(&[("anna@example", &["10.0.0.2/32", "2001:db8::/56"])]));
-        // A start begins anew.
+        // A start resets the session.
         let again = [[V6].as_slice(), &[]].map(|addresses| up(true, "anna", "s1", addresses));
         assert_eq!(kept.after(&[when_at(&again[0], at(1))]), has(&[("anna", &["2001:db8::/56"])]));
         assert_eq!(kept.after(&[when_at(&again[1], at(2))]), has(&[]));
@@ -366,7 +368,7 @@ mod tests {
         }
         assert_eq!(kept.after(&[]), has(&[("bert", &["10.0.0.1/32"])]));
         assert_eq!(Kept::default().after(&events), has(&[("bert", &["10.0.0.1/32"])]));
-        // One of two sessions with an address ends, and somebody else gets it.
+        // One of two sessions with an address ends, and another user gets the address.
         let anna = has(&[("anna", &["10.0.0.1/32"])]);
         let mut kept = Kept::default();
         assert_eq!(kept.after(&[events[0].clone(), events[1].clone(), down("s2", at(1))]), anna);
@@ -421,11 +423,11 @@ mod tests {
         kept.after(&[of("bng 1", "x", "anna", "10.0.0.1"), of("bng", "1 x", "bert", "10.0.0.2")]);
         let off = |server: &str, second| Event::AllDown { server: server.into(), when: at(second) };
         assert_eq!(kept.after(&[off("bng", 1)]), has(&[("anna", &["10.0.0.1/32"])]));
-        // One that arrives again does not end what has started since, whatever the time between.
+        // A repeated record does not end a later session, after any time.
         kept.after(&[when_at(&of("bng", "2", "bert", "10.0.0.2"), at(2))]);
         assert_eq!(kept.after(&[off("bng", 1)]).len(), 2);
         assert_eq!(kept.after(&[off("bng", 3), off("bng 1", 3)]), has(&[]));
-        // Without a stamp the time that it waited counts.
+        // Without a stamp the reported delay counts.
         kept.after(&[when_at(&of("nas", "1", "carl", "10.0.0.3"), arrived_at(10))]);
         let late = |delay| Event::AllDown { server: "nas".into(), when: Moment::new(1_800_000_020, delay, None) };
         assert_eq!(kept.after(&[late(15)]), has(&[("carl", &["10.0.0.3/32"])]));
@@ -438,9 +440,9 @@ mod tests {
         for (start_at, stop_at, again, is_late) in [
             (at(0), at(5), at(0), true),
             (at(0), at(5), at(5), true),
-            // The server gave the identifier to a new session.
+            // The server reused the identifier for a new session.
             (at(0), at(5), at(6), false),
-            // Without a stamp: a retransmission, also one that says how long it waited.
+            // Without a stamp: a retransmission, also one that reports its delay.
             (arrived_at(0), arrived_at(5), arrived_at(9), true),
             (arrived_at(0), arrived_at(5), Moment::new(1_800_002_000, 2000, None), true),
             (arrived_at(0), arrived_at(5), arrived_at(306), false),
@@ -454,7 +456,7 @@ mod tests {
             assert_eq!(Kept::default().after(&events), expected, "{again:?}");
             assert_eq!(Kept::default().after(&events[1..]), expected, "{again:?}");
         }
-        // Accounting-On ended it: the identifier may come again, but not the record of before.
+        // Accounting-On ended it: the identifier may be reused, but the earlier record is rejected.
         let on = |when| Event::AllDown { server: "bng".into(), when };
         let mut kept = Kept::default();
         assert_eq!(kept.after(&[begin.clone(), on(at(5)), begin.clone()]), has(&[]));
@@ -469,18 +471,18 @@ mod tests {
         let old = up(true, "anna", "s1", &[V4, V6]);
         let all = has(&[("bert", &["10.0.0.1/32"])]);
         assert_eq!(kept.after(&[when_at(&start("bert", "s2", "10.0.0.1"), at(5))]), all);
-        // Of the two addresses one has a present owner.
+        // One of the two addresses has a current owner.
         let both = has(&[("anna", &["2001:db8::/56"]), ("bert", &["10.0.0.1/32"])]);
         assert_eq!(kept.after(std::slice::from_ref(&old)), both);
         assert_eq!(kept.after(&[when_at(&up(false, "anna", "s1", &[V4]), at(4))]), both);
         assert_eq!(kept.after(&[when_at(&up(false, "anna", "s1", &[V4]), at(6))])[1..], has(&[]));
-        // An interim update overtook the start: the start has the name and what was left out.
+        // An interim update overtook the start: the start supplies the name and missing values.
         let mut kept = Kept::default();
         assert_eq!(kept.after(&[when_at(&up(false, "", "s1", &[V4]), at(3))]), has(&[("bng s1", &["10.0.0.1/32"])]));
         let started = when_at(&up(true, "anna", "s1", &[(V4.0, "10.0.0.9"), V6]), at(0));
         let all = has(&[("anna", &["10.0.0.1/32", "2001:db8::/56"])]);
         assert_eq!(kept.after(std::slice::from_ref(&started)), all);
-        // What arrives again changes nothing.
+        // Repeated records change nothing.
         assert_eq!(kept.after(&[started, when_at(&up(false, "old", "s1", &[(V4.0, "10.0.0.8")]), at(2))]), all);
     }
 }

@@ -1,12 +1,12 @@
-//! The file of subscribers, a journal: the last change of a name counts. Changes are appended; now and then the file is
-//! replaced by one with the present subscribers only. One process changes it at a time, and reads it again if another
-//! one did.
+//! The file of subscribers, a journal in which the last change of a name counts. Changes are appended; occasionally the
+//! file is replaced by one with the current subscribers only. One process changes it at a time, and reads the changes
+//! of others first.
 //!
 //! A step is one line, `{"put": ...}`, `{"remove": ...}` or `{"all": [...]}` for several changes. A line cut off by a
 //! kill or a power cut is no JSON, so a step counts as a whole or not at all, and needs no commit record.
 //!
-//! A line that is no change, as an editor may leave it, is left out with a warning: the subscribers of the other lines
-//! are metered. Whoever changes such a file keeps it aside first.
+//! A line that is not a change, such as from an editor, is skipped with a warning; the subscribers of the other lines
+//! are metered. Before the next change such a file is backed up.
 
 use super::subscriber::{Change, Subscriber};
 use crate::config::in_words;
@@ -21,22 +21,22 @@ use std::path::{Path, PathBuf};
 /// Name of the file.
 const FILE: &str = "subscribers.jsonl";
 
-/// Name of the file that says how often the maps were made anew or filled as a whole.
+/// Name of the file that counts how often the maps were recreated or refilled.
 const GENERATION: &str = "attached";
 
-/// Superseded bytes before the file is written again, besides as many as the present subscribers take.
+/// Superseded bytes before the file is compacted, in addition to the size of the current subscribers.
 const MOST_STALE: u64 = 1 << 20;
 
-/// Name of the lists before the last imports that replaced them, followed by a number; 1 is the newest.
+/// Name of the backups before the last imports with --replace, followed by a number; 1 is the newest.
 const BACKUP: &str = "subscribers.before";
 
-/// Backups that are kept.
+/// Number of backups.
 const BACKUPS: u32 = 3;
 
-/// Where a file goes that has something else in it than changes, before it is written anew.
+/// Name of the copy of a file with invalid lines, before it is compacted.
 const ASIDE: &str = "subscribers.damaged";
 
-/// Lines that are told of a file with more that are none of ours.
+/// Maximum number of invalid lines that are reported.
 const MOST_TOLD: usize = 5;
 
 /// The file cannot be used.
@@ -45,20 +45,20 @@ pub enum StoreError {
     /// The system refuses.
     #[error("{path}: {}", in_words(.source))]
     System {
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         source: io::Error,
     },
-    /// The system refuses, and does not take away what was written before that either.
+    /// The system refuses, and the partial write could not be undone.
     #[error("{path}: {}; taking away what was written of it: {}; it may be there in part", in_words(.source),
         in_words(.problem))]
     Partly {
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// Why it is not there as a whole.
+        /// Reason why it was not written completely.
         source: io::Error,
-        /// Why it is not taken away.
+        /// Reason why the partial write remains.
         problem: io::Error,
     },
 }
@@ -66,7 +66,7 @@ pub enum StoreError {
 /// All subscribers, by name.
 pub type Subscribers = BTreeMap<String, Subscriber>;
 
-/// What is kept in `folder`, nobody if there is no file; and what of it cannot be read, in one line each.
+/// Subscribers stored in `folder`, none if there is no file; and unreadable lines, one message each.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -83,8 +83,7 @@ pub fn read(folder: &Path) -> Result<(Subscribers, Vec<String>), StoreError> {
     }
 }
 
-/// Keeps subscribers from being changed as long as the result is there. Nothing if there is no folder, hence no
-/// subscriber.
+/// Locks the subscribers while the result lives. `None` if there is no folder, and so no subscriber.
 ///
 /// # Errors
 /// The system refuses.
@@ -100,13 +99,13 @@ pub fn hold(folder: &Path) -> Result<Option<File>, StoreError> {
     }
 }
 
-/// How often the maps were filled as a whole; whoever knows what is in them has to look again when this is another.
+/// Number of times the maps were refilled; if it differs, cached knowledge of the maps is invalid.
 #[must_use]
 pub fn generation(folder: &Path) -> u64 {
     fs::read_to_string(folder.join(GENERATION)).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
-/// The maps were filled as a whole. To be called while the folder is held.
+/// Counts a refill of the maps. The caller must hold the lock.
 ///
 /// # Errors
 /// The system refuses.
@@ -130,18 +129,18 @@ struct All<'a> {
     all: &'a [Change],
 }
 
-/// What a file holds.
+/// Content of a file.
 #[derive(Default)]
 struct Contents {
     subscribers: Subscribers,
     lines: usize,
-    /// Bytes up to the end of the last whole line.
+    /// Bytes up to the end of the last complete line.
     whole: usize,
-    /// Whether that line has no line end.
+    /// True if that line has no line break.
     is_open: bool,
-    /// Lines that are no changes, with their numbers.
+    /// Invalid lines, with their numbers.
     broken: Vec<(usize, String)>,
-    /// Bytes after the last whole line: the beginning of a line, or else damage.
+    /// Bytes after the last complete line: a partial line, or damage.
     cut_off: usize,
     damaged_tail: usize,
 }
@@ -160,7 +159,7 @@ impl Contents {
         match contents.read_line(tail) {
             // Some editors do not end the last line.
             Ok(()) => (contents.whole, contents.is_open) = (bytes.len(), true),
-            // The process that wrote it was killed: the change was not confirmed to anybody.
+            // The writing process was killed: the change was not confirmed.
             Err(error) if error.is_eof() => contents.cut_off = tail.len(),
             Err(_) if tail.contains(&0) => contents.damaged_tail = tail.len(),
             Err(error) => contents.broken.push((contents.lines + 1, problem_of(&error))),
@@ -181,7 +180,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Whether it has something else in it than changes.
+    /// Returns true if it contains anything but changes.
     fn is_damaged(&self) -> bool {
         !self.broken.is_empty() || self.damaged_tail > 0
     }
@@ -204,7 +203,7 @@ impl Contents {
     }
 }
 
-/// What `serde_json` says of a text that is one line of another, without its number there.
+/// Error of `serde_json` for a line, without the line number within its text.
 #[must_use]
 pub fn problem_of(error: &serde_json::Error) -> String {
     let text = error.to_string();
@@ -219,34 +218,34 @@ fn apply(subscribers: &mut Subscribers, change: Change) {
     }
 }
 
-/// The file, open to be changed.
+/// The file, open for changes.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
     file: File,
-    /// Bytes of it that are in `subscribers`.
+    /// Bytes of it that are reflected in `subscribers`.
     bytes: u64,
-    /// Bytes that the present subscribers need, as far as known.
+    /// Bytes that the current subscribers need, as far as known.
     needed: u64,
     subscribers: Subscribers,
-    /// What could not be read, not told yet.
+    /// Unreadable lines, not reported yet.
     problems: Vec<String>,
 }
 
-/// How the file was before a change.
+/// State of the file before a change.
 #[derive(Clone, Copy, Debug)]
 pub struct Before(u64);
 
-/// Nobody else changes the file as long as this is there.
+/// Exclusive access to the file while this value lives.
 #[derive(Debug)]
 pub struct Locked {
     _folder: File,
-    /// Whether somebody else had changed it, so that it was read again.
+    /// True if another process had changed the file, so that it was read again.
     pub was_changed: bool,
 }
 
 impl Store {
-    /// Opens the file in `folder`, which is made if need be.
+    /// Opens the file in `folder`, which is created if necessary.
     ///
     /// # Errors
     /// The system refuses.
@@ -255,28 +254,28 @@ impl Store {
         let system = |source| StoreError::System { path: path.clone(), source };
         fs::create_dir_all(folder).map_err(system)?;
         let file = open(&path).map_err(system)?;
-        // The name of a new file lasts.
+        // Makes the name of a new file durable.
         sync_folder(&path).map_err(system)?;
         let (subscribers, problems) = (Subscribers::new(), Vec::new());
         let mut store = Self { path, file, bytes: 0, needed: 0, subscribers, problems };
         let _lock = store.lock()?;
-        // A process that was killed may have left it.
+        // Left by a killed process.
         let _ = fs::remove_file(store.part());
         Ok(store)
     }
 
-    /// What could not be read since the last call, in one line each.
+    /// Lines that could not be read since the last call, one message each.
     pub fn take_problems(&mut self) -> Vec<String> {
         std::mem::take(&mut self.problems)
     }
 
-    /// Who is there.
+    /// Current subscribers.
     #[must_use]
     pub fn subscribers(&self) -> &Subscribers {
         &self.subscribers
     }
 
-    /// Waits until nobody else changes the file, and reads it again if somebody has.
+    /// Waits for exclusive access, and reads the file again if another process changed it.
     ///
     /// # Errors
     /// The system refuses.
@@ -302,7 +301,7 @@ impl Store {
         self.problems.extend(contents.problems(&self.path));
         let is_damaged = contents.is_damaged();
         (self.subscribers, self.bytes) = (contents.subscribers, contents.whole as u64);
-        // Somebody else may have written it again.
+        // Another process may have replaced the file.
         self.needed = self.needed.min(self.bytes);
         if !is_damaged {
             self.file.set_len(self.bytes)?;
@@ -321,7 +320,7 @@ impl Store {
         self.replace(&self.text()?)
     }
 
-    /// A copy of the file under a name of its own.
+    /// Copies the file under another name.
     fn keep_aside(&self) -> io::Result<PathBuf> {
         let mut names = (1..).map(|number| self.path.with_file_name(format!("{ASIDE}-{number}")));
         let aside = names.find(|path| !path.exists()).ok_or(io::ErrorKind::AlreadyExists)?;
@@ -329,11 +328,10 @@ impl Store {
         Ok(aside)
     }
 
-    /// Keeps changes; when this returns they outlive the process, and the machine. What it returns is for
-    /// [`Self::take_back`].
+    /// Stores changes; on return they are durable. The result is for [`Self::take_back`].
     ///
     /// # Errors
-    /// The system refuses: nothing is changed, but for [`StoreError::Partly`].
+    /// The system refuses: nothing is changed, except for [`StoreError::Partly`].
     pub fn append(&mut self, changes: &[Change], _lock: &Locked) -> Result<Before, StoreError> {
         let before = Before(self.bytes);
         if changes.is_empty() {
@@ -349,7 +347,7 @@ impl Store {
         Ok(before)
     }
 
-    /// Takes away what was written of a change, for half a change is none; what to say of it.
+    /// Removes a partially written change; returns the error to report.
     fn shorten(&self, source: io::Error) -> StoreError {
         let path = self.path.clone();
         match self.file.set_len(self.bytes) {
@@ -358,7 +356,7 @@ impl Store {
         }
     }
 
-    /// Takes back what was kept since: all is as it was.
+    /// Reverts what was stored since `before`.
     ///
     /// # Errors
     /// The system refuses.
@@ -368,7 +366,7 @@ impl Store {
         read.map_err(|source| StoreError::System { path: self.path.clone(), source })
     }
 
-    /// Keeps the list as it is under another name, besides those of earlier calls.
+    /// Stores a backup of the list, besides earlier ones.
     ///
     /// # Errors
     /// The system refuses: nothing is changed.
@@ -385,8 +383,8 @@ impl Store {
         write().map_err(|source| StoreError::System { path: name(1), source })
     }
 
-    /// Writes the file again if most of it is superseded. A failure is a warning and no error: what was kept is kept.
-    /// It is tried again after as many bytes as the first time.
+    /// Compacts the file if most of it is superseded. A failure is only a warning, since everything is stored. It is
+    /// retried after as many bytes as the first time.
     pub fn tidy(&mut self, _lock: &Locked) {
         if self.is_tidy() {
             return;
@@ -406,7 +404,7 @@ impl Store {
         self.bytes <= 2 * self.needed + MOST_STALE
     }
 
-    /// The present subscribers, one a line.
+    /// Current subscribers, one per line.
     fn text(&self) -> io::Result<Vec<u8>> {
         let mut text = Vec::new();
         for subscriber in self.subscribers.values() {
@@ -415,7 +413,7 @@ impl Store {
         Ok(text)
     }
 
-    /// Replaces the file in one step.
+    /// Replaces the file atomically.
     fn replace(&mut self, text: &[u8]) -> io::Result<()> {
         fs::rename(self.write_part(text)?, &self.path)?;
         sync_folder(&self.path)?;
@@ -424,7 +422,7 @@ impl Store {
         Ok(())
     }
 
-    /// A file to be renamed.
+    /// A temporary file, to be renamed.
     fn part(&self) -> PathBuf {
         self.path.with_extension("part")
     }
@@ -434,7 +432,7 @@ impl Store {
         match write_all(&part, text) {
             Ok(()) => Ok(part),
             Err(error) => {
-                // It takes room that others need.
+                // It would take room that others need.
                 let _ = fs::remove_file(&part);
                 Err(error)
             }
@@ -452,7 +450,7 @@ fn line(changes: &[Change]) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A file that has this in it, and nothing that an earlier process left half done.
+/// Creates a file with this content, replacing leftovers of earlier processes.
 fn write_all(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut file = open(path)?;
     file.set_len(0)?;
@@ -460,13 +458,13 @@ fn write_all(path: &Path, text: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Names in the folder of a file outlive the machine.
+/// Makes names in the folder of a file durable.
 fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    // Names and addresses of people are nobody else's business.
+    // Names and addresses of people are private.
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
@@ -518,7 +516,7 @@ mod tests {
         assert!(problems[0].ends_with(": the last 11 bytes are a change that was not finished: nothing of it counts"));
         assert_eq!(kept.len(), 1);
         assert_eq!(kept["a"].user["prefix"], json!(["10.0.0.3"]));
-        // The rest of the line is taken away before the next one comes.
+        // The rest of the line is removed before the next one is appended.
         let mut store = Store::open(&folder.0).unwrap();
         change(&mut store, &[put("c", "10.0.0.4")]);
         assert_eq!(read(&folder.0).unwrap().0.len(), 2);
@@ -535,7 +533,7 @@ mod tests {
         let (new, last) = (fs::read(&path).unwrap(), store.subscribers().clone());
         for length in old.len()..=new.len() {
             fs::write(&path, &new[..length]).unwrap();
-            // The line end is no part of the change.
+            // The line break is not part of the change.
             let expected = if length + 1 < new.len() { &kept } else { &last };
             assert_eq!(&read(&folder.0).unwrap().0, expected, "{length}");
             let mut store = Store::open(&folder.0).unwrap();
@@ -555,7 +553,7 @@ mod tests {
         let mut store = Store::open(&folder.0).unwrap();
         change(&mut store, &[put("next", "10.8.0.3")]);
         assert_eq!(read(&folder.0).unwrap().0.len(), 2);
-        // One with a mistake is not called cut off.
+        // A line with an error is not called truncated.
         let [(_, problems), _] = both(&folder, b"nonsense");
         assert!(problems[0].contains("line 1: column 1: expected value"), "{problems:?}");
     }
@@ -626,7 +624,7 @@ mod tests {
         let mut store = Store::open(&folder.0).unwrap();
         change(&mut store, &[put("a", "10.0.0.1")]);
         let lock = store.lock().unwrap();
-        // It takes no lines, and does not become shorter either.
+        // Appending fails, and so does truncating.
         store.file = File::open(&store.path).unwrap();
         let error = store.append(&[put("b", "10.0.0.2")], &lock).unwrap_err();
         assert!(matches!(error, StoreError::Partly { .. }), "{error}");
@@ -639,7 +637,7 @@ mod tests {
     fn a_file_that_cannot_be_written_anew_is_not_tried_at_each_change() {
         let folder = Folder::new("untidy");
         let mut store = Store::open(&folder.0).unwrap();
-        // In the way of the new file.
+        // Blocks the new file.
         fs::create_dir(folder.0.join("subscribers.part")).unwrap();
         let few = vec![put("a", "10.0.0.1"); 1000];
         let turns = 3 * MOST_STALE as usize / line(&few).unwrap().len();
@@ -655,7 +653,7 @@ mod tests {
         assert!(store.bytes <= 200 + MOST_STALE && store.take_problems().is_empty(), "{}", store.bytes);
     }
 
-    /// What a reader and then a writer have of a file with these bytes: names, problems.
+    /// Result of a reader and then a writer for a file with these bytes: names, problems.
     fn both(folder: &Folder, bytes: &[u8]) -> [(Vec<String>, Vec<String>); 2] {
         fs::write(folder.0.join(FILE), bytes).unwrap();
         let names = |subscribers: &Subscribers| subscribers.keys().cloned().collect();
@@ -678,10 +676,10 @@ mod tests {
         assert_eq!((&read_names, &names), (&vec!["a".into(), "b".into()], &read_names));
         assert_eq!((problems.len(), told.len()), (1, 2), "{told:?}");
         assert!(problems[0].contains("subscribers.jsonl: line 2: column 1: expected value"), "{problems:?}");
-        // The writer goes on with what is left, and the operator has what was there.
+        // The writer continues with the valid lines, and the operator has the original file.
         assert_eq!(fs::read(folder.0.join("subscribers.damaged-1")).unwrap(), bytes);
         assert_eq!(read(&folder.0).unwrap().1, Vec::<String>::new());
-        // A second time it gets another name; of many lines a few are told.
+        // The second time it gets another name; only some of many lines are reported.
         let [(_, problems), (_, told)] = both(&folder, &b"\xff\n".repeat(20));
         assert_eq!((problems.len(), told.len()), (MOST_TOLD + 1, MOST_TOLD + 2), "{told:?}");
         assert!(problems[MOST_TOLD].ends_with("15 more lines are left out"), "{problems:?}");
@@ -695,7 +693,7 @@ mod tests {
         assert_eq!((names.len(), problems.len(), told.len()), (0, 1, 2));
         assert!(problems[0].ends_with("the last 4096 bytes are no text, as after a power cut: changes may be lost"));
         assert_eq!(fs::read(folder.0.join("subscribers.damaged-1")).unwrap(), [0; 4096]);
-        // At the end of what is right.
+        // After the valid lines.
         let bytes = [&lines_of(&[put("a", "10.0.0.1")])[..], &[0; 10]].concat();
         let [(names, problems), (kept, _)] = both(&folder, &bytes);
         assert_eq!((&names, &kept, problems.len()), (&vec!["a".into()], &names, 1));

@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashSet;
 
-/// A subscriber, as it is kept.
+/// A subscriber, as stored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Subscriber {
-    /// Its name, which tells it apart.
+    /// Name, unique among subscribers.
     pub name: String,
-    /// Where it is attached, from the root of the network: names of sites with `/` in between.
+    /// Site, from the root of the network: names separated by `/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
-    /// Its sessions (RADIUS accounting), whose addresses it has besides those of `user`.
+    /// RADIUS sessions, whose addresses are added to those of `user`.
     #[serde(default, skip_serializing_if = "Sessions::is_empty")]
     pub sessions: Sessions,
-    /// Keys of a table of `[[users]]`, without the name.
+    /// Keys of a `[[users]]` table, without the name.
     #[serde(default)]
     pub user: Map<String, Json>,
 }
 
 impl Subscriber {
-    /// The table of `[[users]]` that says the same.
+    /// The equivalent `[[users]]` table.
     #[must_use]
     pub fn table(&self) -> Json {
         let mut table = self.user.clone();
@@ -46,11 +46,12 @@ impl Subscriber {
         table.into()
     }
 
-    /// The user that the node meters, with what the default user has where it has no key; `None` if keys are given, but
-    /// a session has yet to say what it is known by.
+    /// The user that the node meters, with the default user's values for missing keys. `None` if there are keys but no
+    /// identifier until a session has one.
     ///
     /// # Errors
-    /// A key is unknown, of the wrong kind or out of range, nothing is given at all, or a prefix has everybody in it.
+    /// A key is unknown, of the wrong kind or out of range, nothing is given at all, or a prefix contains all
+    /// addresses.
     pub fn user(&self, default: &UserParams) -> Result<Option<User>, ConfigError> {
         let table = self.table();
         let user = match self.is_given() {
@@ -61,7 +62,7 @@ impl Subscriber {
         let mut user = user.map_err(|error| {
             ConfigError::new(format!("user \"{}\": {}", shown_name(&self.name), error.key), error.problem)
         })?;
-        // An address that two sessions have, or that is written in two ways, is one.
+        // An address that two sessions have, or that is written in two ways, counts once.
         let mut seen = HashSet::new();
         user.iter_mut().for_each(|user| user.who.retain(|who| seen.insert(*who)));
         Ok(user)
@@ -71,26 +72,26 @@ impl Subscriber {
         self.sessions.states().map(|state| &state.addresses)
     }
 
-    /// Whether an operator or a list gave anything of it, as opposed to sessions only.
+    /// Returns true if an operator or a list gave any of it, not only sessions.
     #[must_use]
     pub fn is_given(&self) -> bool {
         !self.user.is_empty() || self.site.is_some()
     }
 
-    /// What is left without all that an operator or a list gave; nobody if it has no addresses then.
+    /// The subscriber with only its sessions; `None` if these have no addresses.
     #[must_use]
     pub fn sessions_alone(&self) -> Option<Self> {
         let (name, sessions) = (self.name.clone(), self.sessions.clone());
         self.sessions.have_addresses().then(|| Self { name, sessions, ..Self::default() })
     }
 
-    /// All its prefixes, those of its sessions as well.
+    /// All prefixes, including those of sessions.
     #[must_use]
     pub fn prefixes(&self) -> Vec<Prefix> {
         self.given_prefixes().chain(self.addresses().flat_map(Addresses::prefixes)).collect()
     }
 
-    /// The prefixes that an operator or a list gave it.
+    /// Prefixes given by an operator or a list.
     pub fn given_prefixes(&self) -> impl Iterator<Item = Prefix> {
         let of_user = match self.user.get("prefix") {
             Some(Json::Array(prefixes)) => prefixes.as_slice(),
@@ -101,7 +102,8 @@ impl Subscriber {
     }
 }
 
-/// Refuses all addresses of IPv4. In the configuration they may be meant, in a list of subscribers they are a slip.
+/// Rejects prefixes with all IPv4 addresses. They may be intended in the configuration, but in a list of subscribers
+/// they are a mistake.
 fn not_everybody(user: User) -> Result<User, ConfigError> {
     let is_all = |who: &&Who| matches!(who, Who::Prefix(prefix) if *prefix == Prefix::within(prefix.address(), 0));
     match user.who.iter().find(is_all) {
@@ -117,14 +119,14 @@ fn not_everybody(user: User) -> Result<User, ConfigError> {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
-    /// This subscriber is there from now on, in place of one of the same name.
+    /// Adds this subscriber, or replaces the one with the same name.
     Put(Subscriber),
-    /// The one of this name is not.
+    /// Removes the subscriber with this name.
     Remove(String),
 }
 
 impl Change {
-    /// Whom it concerns.
+    /// Name of the subscriber.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -134,7 +136,7 @@ impl Change {
     }
 }
 
-/// A prefix as a table of users has it, from an address with or without a length.
+/// A prefix in the notation of a table of users, from an address with or without a length.
 pub(crate) fn prefixes_of(cell: &str) -> Vec<Json> {
     cell.split([',', ';', ' ']).map(str::trim).filter(|prefix| !prefix.is_empty()).map(|prefix| json!(prefix)).collect()
 }

@@ -1,10 +1,10 @@
-//! What became of the requests of RADIUS accounting: counters, and one line a second at most for people.
+//! Outcome of RADIUS accounting requests: counters, and at most one log line a second.
 
 use super::radius::Refused;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// Between two lines.
+/// Minimum time between two log lines.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Counters of requests.
@@ -16,31 +16,31 @@ struct Counts {
     passed_over: u64,
 }
 
-/// All since the start, and what of it was told.
+/// Counters since the start, and at the last report.
 #[derive(Debug, Default)]
 pub struct Tally {
     now: Counts,
     told: Counts,
-    /// When something was told last.
+    /// Time of the last report.
     told_at: Option<Instant>,
-    /// The last one that was not answered, and why.
+    /// The last unanswered request, with the reason.
     last: String,
 }
 
 impl Tally {
-    /// A request was kept, and answered. Of its addresses `passed_over` were none of a subscriber.
+    /// Counts a stored and answered request, of which `passed_over` addresses were skipped.
     pub fn kept(&mut self, passed_over: u64) {
         self.now.kept += 1;
         self.now.passed_over += passed_over;
     }
 
-    /// A request from `from` was understood, but is not possible.
+    /// Counts a valid but impossible request from `from`.
     pub fn not_kept(&mut self, from: impl std::fmt::Display, why: impl std::fmt::Display) {
         self.now.not_kept += 1;
         self.last = format!("{from}: {why}");
     }
 
-    /// A request from `from` was discarded.
+    /// Counts a discarded request from `from`.
     pub fn discarded(&mut self, from: impl std::fmt::Display, why: Refused) {
         if let Some(at) = Refused::ALL.iter().position(|reason| *reason == why) {
             self.now.discarded[at] += 1;
@@ -48,15 +48,15 @@ impl Tally {
         self.last = format!("{from}: {why}");
     }
 
-    /// Whether something is to be told: how long from now.
+    /// Time until the next report, if one is pending.
     #[must_use]
     pub fn due_in(&self, now: Instant) -> Option<Duration> {
         let waited = self.told_at.map_or(PAUSE, |at| now.saturating_duration_since(at));
         (self.now != self.told).then(|| PAUSE.saturating_sub(waited))
     }
 
-    /// What is to be told now: the line for people, empty if all were answered, and the counters. Nothing if the last
-    /// time was just now, or nothing is new.
+    /// The pending report: the log line, empty if all were answered, and the counters. `None` if the last report was
+    /// too recent, or nothing is new.
     pub fn tell(&mut self, now: Instant) -> Option<(String, String)> {
         if self.due_in(now) != Some(Duration::ZERO) {
             return None;
@@ -90,7 +90,7 @@ impl Tally {
         line
     }
 
-    /// The counters in the text format of Prometheus.
+    /// Counters in the text format of Prometheus.
     #[must_use]
     pub fn prometheus(&self) -> String {
         let name = "fairlane_radius_requests_total";
@@ -144,7 +144,7 @@ mod tests {
             assert!(counters.contains(count), "{count}: {counters}");
         }
         assert!(counters.ends_with("fairlane_radius_addresses_passed_over_total 2\n"), "{counters}");
-        // Where all is well there is nothing to say, only to count.
+        // If all is well, nothing is logged, only counted.
         tally.kept(0);
         assert_eq!(tally.tell(start + 2 * PAUSE).unwrap().0, "");
         assert_eq!(tally.tell(start + 9 * PAUSE), None);

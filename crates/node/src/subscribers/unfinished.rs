@@ -1,28 +1,27 @@
-//! A mark beside the file of subscribers: a change is being made, and the file may have what the maps do not have, or
-//! in part. It is there only meanwhile. Whoever finds it while nobody else changes the file fills the maps anew from
-//! the file.
+//! A marker file next to the file of subscribers: a change is in progress, and the maps may lack it, or have a part of
+//! it. A process that finds the marker and gets exclusive access refills the maps from the file.
 //!
-//! It need not outlive the machine, since the maps do not.
+//! It need not survive a reboot, since the maps do not.
 
 use super::StoreError;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Name of the mark.
+/// Name of the marker file.
 const FILE: &str = "subscribers.unfinished";
 
 fn at(folder: &Path) -> PathBuf {
     folder.join(FILE)
 }
 
-/// Whether a change was not made to its end. To be called while the folder is held, as all here.
+/// Returns true if a change was not completed. The caller must hold the lock, as for all functions here.
 #[must_use]
 pub fn is_there(folder: &Path) -> bool {
     at(folder).exists()
 }
 
-/// A change begins.
+/// Records that a change begins.
 ///
 /// # Errors
 /// The system refuses.
@@ -31,7 +30,7 @@ pub fn begin(folder: &Path) -> Result<(), StoreError> {
     File::create(&path).map(drop).map_err(|source| StoreError::System { path, source })
 }
 
-/// File and maps say the same.
+/// Records that file and maps are equal.
 ///
 /// # Errors
 /// The system refuses.

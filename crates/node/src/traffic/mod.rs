@@ -1,28 +1,28 @@
-//! Own traffic: a UDP sender whose packets come at constant or exponential gaps, and a sink that counts what arrives.
+//! Traffic generator: a UDP sender with constant or exponential gaps, and a sink that counts arrivals.
 //!
-//! A packet's payload starts with [`PayloadHeader`]; the rest is zeros.
+//! A packet's payload starts with [`PayloadHeader`], followed by zeros.
 
 pub mod sender;
 pub mod sink;
 
-/// What a packet says of itself.
+/// Header in a packet's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PayloadHeader {
-    /// Number of the sender.
+    /// Number of the stream.
     pub stream: u32,
     /// Number of the packet, from 0.
     pub sequence: u64,
-    /// When it was sent, in nanoseconds of the sender's monotonic clock: of use on the same machine only.
+    /// Send time, in nanoseconds of the sender's monotonic clock: useful on the same machine only.
     pub sent_ns: u64,
 }
 
 impl PayloadHeader {
-    /// Bytes that it takes: the least payload.
+    /// Its length: the minimum payload.
     pub const BYTES: usize = 24;
     /// "FAIR".
     const MAGIC: [u8; 4] = *b"FAIR";
 
-    /// Writes it to the start of `payload`, which has room for it.
+    /// Writes the header to the start of `payload`, which must have room.
     pub fn write(self, payload: &mut [u8]) {
         payload[..4].copy_from_slice(&Self::MAGIC);
         payload[4..8].copy_from_slice(&self.stream.to_be_bytes());
@@ -30,7 +30,7 @@ impl PayloadHeader {
         payload[16..24].copy_from_slice(&self.sent_ns.to_be_bytes());
     }
 
-    /// Reads it; `None` if the payload is not of our sender.
+    /// Reads the header; `None` if the payload is not from our sender.
     #[must_use]
     pub fn read(payload: &[u8]) -> Option<Self> {
         let (magic, rest) = payload.split_first_chunk()?;

@@ -1,4 +1,4 @@
-//! Sends UDP packets at constant or exponential gaps.
+//! Sends UDP packets with constant or exponential gaps.
 
 use super::PayloadHeader;
 use crate::histogram;
@@ -21,24 +21,24 @@ choices! {
     }
 }
 
-/// What to send.
+/// Parameters of a sender.
 #[derive(Clone, Debug)]
 pub struct Sending {
-    /// To whom.
+    /// Receiver.
     pub to: SocketAddr,
-    /// Rate, headers of IP and UDP included.
+    /// Rate, including IP and UDP headers.
     pub rate: BitRate,
     /// Payload of a packet, at least [`PayloadHeader::BYTES`].
     pub payload: usize,
     /// Gaps.
     pub gaps: Gaps,
-    /// Width by which a constant gap differs, in gaps: 0.1 is up to 5 % to both sides.
+    /// Width of the jitter of constant gaps, as a multiple of the gap: 0.1 is up to 5 % on both sides.
     pub jitter: f64,
-    /// For how long; until a signal without it.
+    /// Duration; without it, until a signal.
     pub time: Option<Time>,
     /// Seed of gaps and phase.
     pub seed: u64,
-    /// Number in the packets.
+    /// Stream number in the packets.
     pub stream: u32,
 }
 
@@ -58,8 +58,8 @@ impl Sending {
     }
 }
 
-/// Sends until the time is over or a signal comes, and says what was sent. A packet that is late is sent at once, so
-/// that the rate holds.
+/// Sends until the duration ends or a signal arrives, and returns a report. Late packets are sent immediately, so that
+/// the rate holds.
 ///
 /// # Errors
 /// The socket cannot be opened.
@@ -74,7 +74,7 @@ pub fn send(sending: &Sending) -> Result<Json, Error> {
     let (mut sequence, mut refused, mut lateness) = (0, 0u64, DelayHistogram::default());
     let start = io::monotonic();
     let end = sending.time.map_or(Time::NEVER, |time| start + time);
-    // A random phase: senders that start together would else send together.
+    // A random phase: otherwise, senders that start together would send together.
     let mut due = start + Time::from_secs_f64(mean_s * rng.open01());
     while due < end && io::asked() != Some(io::Asked::Stop) {
         let mut now = io::monotonic();
@@ -89,7 +89,7 @@ pub fn send(sending: &Sending) -> Result<Json, Error> {
             }
         }
         PayloadHeader { stream: sending.stream, sequence, sent_ns: now.0 / 1000 }.write(&mut payload);
-        // Nobody listens yet, or the queue of the interface is full: lost, as on the way.
+        // There is no receiver yet, or the queue of the interface is full: lost, as in the network.
         match socket.send(&payload) {
             Err(error) if error.kind() != ErrorKind::Interrupted => refused += 1,
             _ => {}
@@ -147,8 +147,8 @@ mod tests {
         let time = Some(Time::from_millis(200));
         let report =
             send(&Sending { to, payload: 100, time, rate: BitRate(1_024_000), ..sending(Gaps::Constant, 0.0) });
-        // 128 B at 1.024 Mbit/s are 1000 packets a second; a machine that is busy at the end costs some. The receive
-        // buffer holds them all.
+        // 128 B at 1.024 Mbit/s are 1000 packets a second; a busy machine may lose some at the end. The receive buffer
+        // holds them all.
         let sent = report.unwrap()["packets"].as_u64().unwrap();
         assert!((100..=200).contains(&sent), "{sent}");
         let mut buffer = [0; 200];

@@ -1,4 +1,4 @@
-//! Receives what our sender sends, and counts it.
+//! Receives and counts packets of our sender.
 
 use super::PayloadHeader;
 use crate::histogram;
@@ -11,23 +11,23 @@ use std::io::Error;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-/// Streams that are told apart; packets of further ones count as foreign.
+/// Maximum number of streams; packets of further ones count as foreign.
 const MOST_STREAMS: usize = 1024;
-/// Bytes that wait for the sink, if the system grants it.
+/// Receive buffer in bytes, if the system grants it.
 const RECEIVE_BUFFER: usize = 4 << 20;
-/// How often the sink looks for signals while nothing arrives.
+/// Interval between checks for signals while no packet arrives.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What arrived of one sender since the last report.
+/// Counters of one stream since the last report.
 #[derive(Clone, Debug, Default)]
 struct Stream {
     packets: u64,
     payload_bytes: u64,
-    /// Lower than one that came before.
+    /// Packets with a lower number than an earlier one.
     reordered: u64,
-    /// Of the packets that came, the lowest and highest number.
+    /// Lowest and highest number of the arrived packets.
     numbers: Option<(u64, u64)>,
-    /// From sender to sink, if both are on one machine.
+    /// Delay from sender to sink, if both are on one machine.
     delay: DelayHistogram,
 }
 
@@ -55,16 +55,15 @@ impl Stream {
     }
 }
 
-/// Receives at `address` until a signal ends it (SIGINT, SIGTERM) or `time` is over. `report` gets `{"ready": true}`
-/// once it can receive, then, at every SIGUSR1 and at the end, what was counted since the last time.
+/// Receives at `address` until a signal (SIGINT, SIGTERM) or until `time` has passed. `report` gets `{"ready": true}`
+/// once it can receive. Then it gets the counters since the last report at every SIGUSR1 and at the end.
 ///
 /// # Errors
 /// The socket cannot be opened.
 pub fn receive(address: SocketAddr, time: Option<Time>, mut report: impl FnMut(&Json)) -> Result<(), Error> {
     let socket = UdpSocket::bind(address)?;
     socket.set_read_timeout(Some(LOOK))?;
-    // As much as the system grants: what it has no room for while the sink waits for the processor looks lost on the
-    // way.
+    // As much as the system grants: overflow while the sink waits for the processor looks like network loss.
     rustix::net::sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)?;
     io::note_signals();
     let mut streams: BTreeMap<u32, Stream> = BTreeMap::new();
