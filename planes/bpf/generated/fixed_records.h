@@ -18,7 +18,7 @@ _Static_assert(__builtin_offsetof(struct fair_decay, reserved) == 12, "fair_deca
 /* Meter of one user. */
 struct fair_meter {
 	__u64 sum; /* S in bytes, Q16. */
-	__u64 last_tick; /* Since the start of the measurement. */
+	__u64 last_tick; /* Time since the start of the measurement. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct fair_meter) == 16, "fair_meter");
 _Static_assert(__builtin_offsetof(struct fair_meter, sum) == 0, "fair_meter.sum");
@@ -28,16 +28,16 @@ _Static_assert(__builtin_offsetof(struct fair_meter, last_tick) == 8, "fair_mete
 struct fair_averager {
 	__u64 sum; /* S, biased activities, Q22. */
 	__u64 count; /* N, Q28. */
-	__u64 last_tick; /* Since the start of the measurement. */
+	__u64 last_tick; /* Time since the start of the measurement. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct fair_averager) == 24, "fair_averager");
 _Static_assert(__builtin_offsetof(struct fair_averager, sum) == 0, "fair_averager.sum");
 _Static_assert(__builtin_offsetof(struct fair_averager, count) == 8, "fair_averager.count");
 _Static_assert(__builtin_offsetof(struct fair_averager, last_tick) == 16, "fair_averager.last_tick");
 
-/* A port of CSFQ: what does not change. */
+/* Parameters of a CSFQ port. */
 struct fair_csfq_params {
-	struct fair_decay decay; /* Of K_alpha. */
+	struct fair_decay decay; /* Decay of K_alpha. */
 	__s64 log2_tick; /* log2 of a tick over K_alpha, Q31. */
 	__u64 window_ns; /* The window K_c. */
 	__s64 log2_capacity; /* log2 of C over the reference rate of weight 1, Q31. */
@@ -50,16 +50,16 @@ _Static_assert(__builtin_offsetof(struct fair_csfq_params, window_ns) == 24, "fa
 _Static_assert(__builtin_offsetof(struct fair_csfq_params, log2_capacity) == 32, "fair_csfq_params.log2_capacity");
 _Static_assert(__builtin_offsetof(struct fair_csfq_params, log2_full) == 40, "fair_csfq_params.log2_full");
 
-/* A port of CSFQ: logarithms in Q31, FAIR_LOG2_OF_ZERO_Q31 where there is no rate. */
+/* State of a CSFQ port: logarithms in Q31, FAIR_LOG2_OF_ZERO_Q31 if there is no rate. */
 struct fair_csfq {
-	__s64 log2_alpha; /* The fair rate. */
-	__s64 largest_label; /* Of the present uncongested window. */
-	__u64 window_start_ns; /* When the window began. */
-	__u64 sums[2]; /* Of A and F: rate * K_alpha in bytes, Q16. */
+	__s64 log2_alpha; /* Fair rate. */
+	__s64 largest_label; /* Maximum label of the current uncongested window. */
+	__u64 window_start_ns; /* Start of the window. */
+	__u64 sums[2]; /* Sums of A and F: rate * K_alpha in bytes, Q16. */
 	__u64 pending[2]; /* Bytes of the tick, Q16. */
-	__u64 last_tick; /* Since the start of the measurement. */
-	__u32 is_congested; /* Whether A exceeds C. */
-	__u32 cuts_left; /* Cuts of the fair rate that are left until the window ends. */
+	__u64 last_tick; /* Time since the start of the measurement. */
+	__u32 is_congested; /* True if A exceeds C. */
+	__u32 cuts_left; /* Cuts of the fair rate left until the window ends. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct fair_csfq) == 72, "fair_csfq");
 _Static_assert(__builtin_offsetof(struct fair_csfq, log2_alpha) == 0, "fair_csfq.log2_alpha");

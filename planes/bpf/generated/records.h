@@ -35,12 +35,12 @@ enum { USER_IS_SOURCE = 0, USER_IS_DESTINATION = 1 };
 enum { KIND_FREE = 0, KIND_ADDRESS = 1, KIND_DEFAULT = 2, KIND_OVERFLOW = 3, KIND_UNPARSED = 4, KIND_VLAN = 5, KIND_MARK = 6, KIND_SERVICE = 7, KIND_TAGS = 8, KIND_SESSION = 9, KIND_TUNNEL = 10 };
 enum { PLACE_DEFAULT = 0, PLACE_OVERFLOW = 2, PLACE_UNPARSED = 4, PLACE_FIRST = 6 };
 
-/* Where a label lies in the mark of a packet: a bit for the class, above it the upper bits of the activity plus 1. */
+/* Position of the label in a packet mark: a bit for the class, above it the upper bits of the activity plus 1. */
 struct mark_bits {
-	__u32 mask; /* Which bits. */
-	__u32 shift; /* Its lowest bit. */
-	__u32 lost; /* Lower bits of the activity that have no room. */
-	__u32 most; /* The highest number above the bit for the class. */
+	__u32 mask; /* Bits of the label. */
+	__u32 shift; /* Lowest bit of the label. */
+	__u32 lost; /* Number of low activity bits that are cut off. */
+	__u32 most; /* Maximum value above the class bit. */
 } __attribute__((aligned(4)));
 _Static_assert(sizeof(struct mark_bits) == 16, "mark_bits");
 _Static_assert(__builtin_offsetof(struct mark_bits, mask) == 0, "mark_bits.mask");
@@ -52,21 +52,21 @@ _Static_assert(__builtin_offsetof(struct mark_bits, most) == 12, "mark_bits.most
 struct node_config {
 	__u64 start_ns; /* t0 of all meters, on the monotonic clock. */
 	__u64 netns; /* Inode of the network namespace of the ports. */
-	__u64 user_timeout_ns; /* Silence after which a meter makes room. */
-	__u64 sweep_ns; /* Time for a search of the whole table for silent users. */
-	struct fair_decay decay; /* Of M_AM, or of K of CSFQ. */
-	__s64 log2_memory; /* log2 of that memory in ns, Q31: tells memories apart. */
+	__u64 user_timeout_ns; /* Idle time after which a meter is freed. */
+	__u64 sweep_ns; /* Time of a search of the whole table for idle users. */
+	struct fair_decay decay; /* Decay of M_AM, or of K of CSFQ. */
+	__s64 log2_memory; /* log2 of that memory in ns, Q31: identifies the memory. */
 	__u32 factor_q20[2]; /* Accounting factor of each class. */
 	__s64 log2_tick; /* log2 of a tick over the memory, Q31: CSFQ. */
-	__u32 scheme; /* What labels say and ports decide by. */
+	__u32 scheme; /* Quantity that labels carry and ports decide by. */
 	__u32 marks; /* Number of users by mark. */
-	__u32 kinds; /* What users are known by, a bit for each kind. */
-	__u32 first_address; /* Place of the first address that has a meter of its own. */
-	__u32 addresses; /* Number of such places. */
-	__u32 carriers; /* What carries labels at the ports of the node, a bit for each carrier. */
-	__u32 generation; /* How often rules have changed, never zero: what programs remember of them holds as long as it is the same. */
+	__u32 kinds; /* Kinds of identifiers in use, one bit each. */
+	__u32 first_address; /* First slot of per-address meters. */
+	__u32 addresses; /* Number of these slots. */
+	__u32 carriers; /* Label carriers in use at the node's ports, one bit each. */
+	__u32 generation; /* Generation of the rules, never zero: programs' cached rules are valid only for the same generation. */
 	__u32 reserved; /* Zero. */
-	struct mark_bits mark_bits; /* Where labels lie in marks. */
+	struct mark_bits mark_bits; /* Position of labels in marks. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct node_config) == 120, "node_config");
 _Static_assert(__builtin_offsetof(struct node_config, start_ns) == 0, "node_config.start_ns");
@@ -96,12 +96,12 @@ _Static_assert(sizeof(struct prefix_key) == 20, "prefix_key");
 _Static_assert(__builtin_offsetof(struct prefix_key, bits) == 0, "prefix_key.bits");
 _Static_assert(__builtin_offsetof(struct prefix_key, address) == 4, "prefix_key.address");
 
-/* The identity of a meter, which survives every change of the configuration. Aligned: copied in three steps. */
+/* Identity of a meter, unchanged by changes of the configuration. Aligned, since it is copied in three steps. */
 struct user_key {
-	__u8 address[16]; /* Of the prefix, or the address itself; numbers of other kinds. */
+	__u8 address[16]; /* Address of the prefix, or the numbers of another identifier. */
 	__u8 bits; /* Length of the prefix; 128 for an address. */
-	__u8 kind; /* What the user is known by. */
-	__u8 user_is; /* Whether it is metered as a source or as a destination. */
+	__u8 kind; /* Kind of identifier. */
+	__u8 user_is; /* Metered as a source or as a destination. */
 	__u8 reserved[5]; /* Zero. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct user_key) == 24, "user_key");
@@ -111,23 +111,23 @@ _Static_assert(__builtin_offsetof(struct user_key, kind) == 17, "user_key.kind")
 _Static_assert(__builtin_offsetof(struct user_key, user_is) == 18, "user_key.user_is");
 _Static_assert(__builtin_offsetof(struct user_key, reserved) == 19, "user_key.reserved");
 
-/* What a user is known by, other than addresses and marks. */
+/* Key of an identifier other than addresses and marks. */
 struct number_key {
-	__u32 kind; /* What the numbers are. */
-	__u32 first; /* The first. */
-	__u32 second; /* The second, or zero. */
+	__u32 kind; /* Kind of identifier. */
+	__u32 first; /* First number. */
+	__u32 second; /* Second number, or zero. */
 } __attribute__((aligned(4)));
 _Static_assert(sizeof(struct number_key) == 12, "number_key");
 _Static_assert(__builtin_offsetof(struct number_key, kind) == 0, "number_key.kind");
 _Static_assert(__builtin_offsetof(struct number_key, first) == 4, "number_key.first");
 _Static_assert(__builtin_offsetof(struct number_key, second) == 8, "number_key.second");
 
-/* Meter, rate and class of a user. */
+/* Rule: meter, rate and class of a user. */
 struct rule {
-	__s64 offset; /* What the reference rate adds to the label, Q31. */
-	__u32 place; /* Of its meter as a source; that as a destination follows. */
-	__u32 address_limit; /* Most meters of its addresses at a time; 0 if all share one. */
-	__u32 class_rule; /* Which packets are expedited. */
+	__s64 offset; /* Contribution of the reference rate to the label, Q31. */
+	__u32 place; /* Slot of its meter as a source; that as a destination follows. */
+	__u32 address_limit; /* Maximum number of per-address meters; 0 if all addresses share one. */
+	__u32 class_rule; /* Packets that are expedited. */
 	__u32 reserved; /* Zero. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct rule) == 24, "rule");
@@ -137,33 +137,33 @@ _Static_assert(__builtin_offsetof(struct rule, address_limit) == 12, "rule.addre
 _Static_assert(__builtin_offsetof(struct rule, class_rule) == 16, "rule.class_rule");
 _Static_assert(__builtin_offsetof(struct rule, reserved) == 20, "rule.reserved");
 
-/* Users by mark: the first whose mask and value fit counts. */
+/* Users by mark: the first matching entry counts. */
 struct mark_rule {
-	__u32 value; /* What the bits under the mask are. */
-	__u32 mask; /* Which bits count. */
-	struct rule rule; /* What the user has. */
+	__u32 value; /* Bits under the mask. */
+	__u32 mask; /* Significant bits. */
+	struct rule rule; /* Rule of the user. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct mark_rule) == 32, "mark_rule");
 _Static_assert(__builtin_offsetof(struct mark_rule, value) == 0, "mark_rule.value");
 _Static_assert(__builtin_offsetof(struct mark_rule, mask) == 4, "mark_rule.mask");
 _Static_assert(__builtin_offsetof(struct mark_rule, rule) == 8, "mark_rule.rule");
 
-/* A user: its meter and counters. What packets that found it locked add is in the fields `late`. */
+/* A user: meter and counters. Packets that found it locked are added to the fields `late`. */
 struct user {
-	__u32 lock; /* Of the meter; the programs take it, the tool writes zero. */
+	__u32 lock; /* Lock of the meter; used by programs, the tool writes zero. */
 	__s32 activity; /* Label of the last packet. */
-	struct fair_meter meter; /* Amount, and when it was counted. */
+	struct fair_meter meter; /* Amount, and time of counting. */
 	__u64 pending; /* Bytes of the tick, Q16: CSFQ. */
-	__u64 last_ns; /* When the last packet came, on the monotonic clock. */
+	__u64 last_ns; /* Time of the last packet, on the monotonic clock. */
 	__u64 packets; /* Packets metered. */
-	__u64 bytes; /* Bytes metered, from the IP header on. */
-	__u64 dropped; /* Packets that an AQM of this node dropped. */
-	struct user_key key; /* Who it is. */
-	__u32 owner; /* Of an address: the place of the user whose limit it counts for. */
-	__u32 port; /* Of an address: the place of the port that it first came in at. */
-	__u32 addresses; /* Of a user: its addresses that have meters. */
+	__u64 bytes; /* Bytes metered, including the IP header. */
+	__u64 dropped; /* Packets dropped by AQMs of this node. */
+	struct user_key key; /* Identity of the meter. */
+	__u32 owner; /* For an address: slot of the user whose limit it counts for. */
+	__u32 port; /* For an address: slot of the port at which it first arrived. */
+	__u32 addresses; /* For a user: number of its per-address meters. */
 	__u32 reserved; /* Zero. */
-	__u64 late_amount; /* What the next packet that takes the lock adds to the meter, in bytes, Q16. */
+	__u64 late_amount; /* Amount in bytes, Q16, that the next packet with the lock adds to the meter. */
 	__u64 late_packets; /* Packets metered without the lock. */
 	__u64 late_bytes; /* Their bytes. */
 } __attribute__((aligned(8)));
@@ -185,16 +185,16 @@ _Static_assert(__builtin_offsetof(struct user, late_amount) == 104, "user.late_a
 _Static_assert(__builtin_offsetof(struct user, late_packets) == 112, "user.late_packets");
 _Static_assert(__builtin_offsetof(struct user, late_bytes) == 120, "user.late_bytes");
 
-/* The search for silent users: a slice of the table at a time. */
+/* State of the search for idle users, one slice of the table at a time. */
 struct pool {
-	__u32 fresh; /* Places that were ever given to addresses; those behind have not been touched. */
-	__u32 cursor; /* Where the next slice begins. */
-	__u32 live; /* Addresses that have meters. */
-	__u32 most_looked; /* Most places that a slice has looked at. */
-	__u32 most_expired; /* Most users that a slice has expired. */
+	__u32 fresh; /* Number of slots that were ever used for addresses; later ones are untouched. */
+	__u32 cursor; /* Start of the next slice. */
+	__u32 live; /* Number of per-address meters. */
+	__u32 most_looked; /* Maximum number of slots in a slice so far. */
+	__u32 most_expired; /* Maximum number of expired users in a slice so far. */
 	__u32 reserved; /* Zero. */
 	__u64 slices; /* Slices so far. */
-	__u64 most_ns; /* Longest time of a slice, in ns. */
+	__u64 most_ns; /* Maximum time of a slice, in ns. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct pool) == 40, "pool");
 _Static_assert(__builtin_offsetof(struct pool, fresh) == 0, "pool.fresh");
@@ -206,31 +206,31 @@ _Static_assert(__builtin_offsetof(struct pool, reserved) == 20, "pool.reserved")
 _Static_assert(__builtin_offsetof(struct pool, slices) == 24, "pool.slices");
 _Static_assert(__builtin_offsetof(struct pool, most_ns) == 32, "pool.most_ns");
 
-/* What happens at a port. */
+/* Configuration of a port. */
 struct port_config {
-	__u32 ifindex; /* Index of the interface; 0 in a place without a port. */
-	__u32 ingress; /* What happens to packets that come in. */
-	__u32 aqm; /* What decides on packets that go out. */
-	__u32 carrier; /* What carries labels on the link. */
-	__u32 unit; /* Of the queue. */
-	__u32 made_clsact; /* Whether the tool made the clsact qdisc. */
-	__u32 user_is; /* Whether users that come in are sources or destinations. */
-	__u32 address_limit; /* Most meters of addresses that come in here at a time. */
-	__u32 is_layer3; /* Whether packets begin with their IP header. */
-	__u32 marks_ecn; /* Whether the AQM marks packets that can be marked, in place of dropping them. */
-	struct mark_bits mark_bits; /* Where labels lie in marks. */
-	__u32 qdisc_class[2]; /* skb->priority of each class, 0 leaves it. */
-	__u32 asks; /* Whether labels wait until the far end says that it reads them. */
+	__u32 ifindex; /* Index of the interface; 0 in an unused slot. */
+	__u32 ingress; /* Treatment of arriving packets. */
+	__u32 aqm; /* Decision on departing packets. */
+	__u32 carrier; /* Carrier of labels on the link. */
+	__u32 unit; /* Unit of the queue. */
+	__u32 made_clsact; /* True if the tool created the clsact qdisc. */
+	__u32 user_is; /* Users of arriving packets are sources or destinations. */
+	__u32 address_limit; /* Maximum number of per-address meters for addresses that arrive here. */
+	__u32 is_layer3; /* True if packets begin with their IP header. */
+	__u32 marks_ecn; /* True if the AQM marks ECN-capable packets instead of dropping them. */
+	struct mark_bits mark_bits; /* Position of labels in marks. */
+	__u32 qdisc_class[2]; /* skb->priority of each class; 0 leaves it unchanged. */
+	__u32 asks; /* True if labels wait until the far end announces that it reads them. */
 	__u32 reserved; /* Zero. */
-	__u64 quiet_until_ns; /* Until when a port that reads labels does not say so; 0 if it does. */
+	__u64 quiet_until_ns; /* Time until which a port that reads labels does not announce it; 0 if it does. */
 	__s64 q_min; /* Q_min. */
-	__s64 q_base; /* Q_base; of CSFQ the threshold of its queue. */
+	__s64 q_base; /* Q_base; for CSFQ the threshold of its queue. */
 	__s64 gamma; /* Gamma. */
 	__s64 limit; /* Q_max; 0 for none. */
-	struct fair_decay decay; /* Of M_AA. */
-	__u64 packet_weight; /* What a packet counts for in A_avg, FAIR_PACKET_WEIGHT; 0 for its bytes. */
-	__u64 ns_per_byte_q20; /* What a byte adds to the virtual queue. */
-	__u64 control_ns_per_byte_q20; /* What a byte of control traffic takes of its rate, 0 if none passes. */
+	struct fair_decay decay; /* Decay of M_AA. */
+	__u64 packet_weight; /* Weight of a packet in A_avg, FAIR_PACKET_WEIGHT; 0 to weight by bytes. */
+	__u64 ns_per_byte_q20; /* Time per byte of the virtual queue. */
+	__u64 control_ns_per_byte_q20; /* Time per byte of the control rate; 0 if no control traffic bypasses the AQM. */
 	struct fair_csfq_params csfq; /* Parameters of CSFQ. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct port_config) == 200, "port_config");
@@ -259,16 +259,16 @@ _Static_assert(__builtin_offsetof(struct port_config, ns_per_byte_q20) == 136, "
 _Static_assert(__builtin_offsetof(struct port_config, control_ns_per_byte_q20) == 144, "port_config.control_ns_per_byte_q20");
 _Static_assert(__builtin_offsetof(struct port_config, csfq) == 152, "port_config.csfq");
 
-/* Packets of a port, as they are on the wire. */
+/* Packet counters of a port, with sizes on the wire. */
 struct port_counts {
 	__u64 accepted; /* Packets accepted. */
 	__u64 accepted_bytes; /* Their bytes, Ethernet header included. */
 	__u64 dropped; /* Packets dropped by the AQM. */
 	__u64 overlimit; /* Packets dropped at the limit. */
 	__u64 unlabelled; /* Accepted packets without a label. */
-	__u64 marked; /* Accepted packets that were marked in place of dropped (ECN). */
-	__u64 control; /* Control packets that passed the AQM within their rate. */
-	__u64 control_excess; /* Control packets beyond their rate, which the AQM judged as others without a label. */
+	__u64 marked; /* Accepted packets that were ECN-marked instead of dropped. */
+	__u64 control; /* Control packets that bypassed the AQM within their rate. */
+	__u64 control_excess; /* Control packets beyond their rate, treated by the AQM like other unlabelled packets. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct port_counts) == 64, "port_counts");
 _Static_assert(__builtin_offsetof(struct port_counts, accepted) == 0, "port_counts.accepted");
@@ -280,19 +280,19 @@ _Static_assert(__builtin_offsetof(struct port_counts, marked) == 40, "port_count
 _Static_assert(__builtin_offsetof(struct port_counts, control) == 48, "port_counts.control");
 _Static_assert(__builtin_offsetof(struct port_counts, control_excess) == 56, "port_counts.control_excess");
 
-/* What a port has done. What packets that found it locked add is in the fields `late`. */
+/* State of a port. Packets that found it locked are added to the fields `late`. */
 struct port_state {
-	__u32 lock; /* Of all but the fields `late`; the programs take it, the tool writes zero. */
-	__s32 average; /* A_avg before the last packet; of CSFQ log2 of the fair rate, the lowest label without an estimate. */
+	__u32 lock; /* Lock of all but the fields `late`; used by programs, the tool writes zero. */
+	__s32 average; /* A_avg before the last packet; for CSFQ log2 of the fair rate, the lowest label without an estimate. */
 	struct fair_averager averager; /* A_avg. */
-	__u64 free_at_ns; /* When the virtual queue will be empty. */
-	__s64 queue; /* Queue that the last packet found, in the unit of the port. */
-	__s64 threshold; /* T_drop of the last packet; of CSFQ Q_min. */
+	__u64 free_at_ns; /* Time at which the virtual queue will be empty. */
+	__s64 queue; /* Queue found by the last packet, in the unit of the port. */
+	__s64 threshold; /* T_drop of the last packet; for CSFQ Q_min. */
 	struct port_counts counts; /* Packets counted under the lock. */
-	__u64 control_at_ns; /* When control traffic will have used up what it has taken of its rate. */
+	__u64 control_at_ns; /* Theoretical arrival time of the control rate limiter. */
 	struct fair_csfq csfq; /* State of CSFQ. */
 	struct port_counts late; /* Packets counted without the lock. */
-	__u64 late_sum; /* What the next packet that takes the lock adds to the sum of the averager. */
+	__u64 late_sum; /* Amount that the next packet with the lock adds to the averager's sum. */
 	__u64 late_count; /* The same for its count. */
 	__u64 late_ns; /* The same for the virtual queue, in ns. */
 	__u64 late_pending[2]; /* The same for the bytes of CSFQ, Q16: arrived, accepted. */
@@ -313,11 +313,11 @@ _Static_assert(__builtin_offsetof(struct port_state, late_count) == 272, "port_s
 _Static_assert(__builtin_offsetof(struct port_state, late_ns) == 280, "port_state.late_ns");
 _Static_assert(__builtin_offsetof(struct port_state, late_pending) == 288, "port_state.late_pending");
 
-/* A neighbour that packets are sent to. */
+/* Key of a neighbour to which packets are sent. */
 struct neighbour_key {
 	__u32 ifindex; /* Index of the interface. */
-	__u8 mac[6]; /* Its address. */
-	__u8 carrier; /* What carries labels to it. */
+	__u8 mac[6]; /* Ethernet address. */
+	__u8 carrier; /* Carrier of labels to it. */
 	__u8 reserved; /* Zero. */
 } __attribute__((aligned(4)));
 _Static_assert(sizeof(struct neighbour_key) == 12, "neighbour_key");
@@ -326,11 +326,11 @@ _Static_assert(__builtin_offsetof(struct neighbour_key, mac) == 4, "neighbour_ke
 _Static_assert(__builtin_offsetof(struct neighbour_key, carrier) == 10, "neighbour_key.carrier");
 _Static_assert(__builtin_offsetof(struct neighbour_key, reserved) == 11, "neighbour_key.reserved");
 
-/* Whether a neighbour reads labels. */
+/* State of a neighbour: whether it reads labels. */
 struct neighbour {
-	__u64 until_ns; /* Until when labels may be written; of one that never answered, when it was met. */
-	__u64 asked_ns; /* When it was asked last. */
-	__u32 nonce; /* What its answer must repeat. */
+	__u64 until_ns; /* Time until which labels may be written; for a neighbour that never answered, when it was first seen. */
+	__u64 asked_ns; /* Time of the last question. */
+	__u32 nonce; /* Nonce that its answer must repeat. */
 	__u32 reserved; /* Zero. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct neighbour) == 24, "neighbour");
@@ -339,13 +339,13 @@ _Static_assert(__builtin_offsetof(struct neighbour, asked_ns) == 8, "neighbour.a
 _Static_assert(__builtin_offsetof(struct neighbour, nonce) == 16, "neighbour.nonce");
 _Static_assert(__builtin_offsetof(struct neighbour, reserved) == 20, "neighbour.reserved");
 
-/* What is known of the far end of the link of a port. */
+/* State of the far end of a port's link. */
 struct link_state {
-	__u64 asked_ns; /* When a new neighbour was met last. */
-	__u64 until_ns; /* Until when the last neighbour that answered may be sent labels. */
-	__u64 answered_ns; /* When the port last said that it reads labels. */
-	__u64 late_ns; /* When a label came last while the port did not say so. */
-	__u64 held_back; /* Packets sent without what the carrier would have said. */
+	__u64 asked_ns; /* Time when a new neighbour was last seen. */
+	__u64 until_ns; /* Time until which labels may be sent to the last neighbour that answered. */
+	__u64 answered_ns; /* Time of the port's last announcement that it reads labels. */
+	__u64 late_ns; /* Time of the last label that arrived while the port did not announce that it reads them. */
+	__u64 held_back; /* Packets sent without a label that was due. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct link_state) == 40, "link_state");
 _Static_assert(__builtin_offsetof(struct link_state, asked_ns) == 0, "link_state.asked_ns");
@@ -354,21 +354,21 @@ _Static_assert(__builtin_offsetof(struct link_state, answered_ns) == 16, "link_s
 _Static_assert(__builtin_offsetof(struct link_state, late_ns) == 24, "link_state.late_ns");
 _Static_assert(__builtin_offsetof(struct link_state, held_back) == 32, "link_state.held_back");
 
-/* Counters of what happens to labels, of one processor. */
+/* Label counters of one processor. */
 struct ingress_stats {
 	__u64 metered; /* Packets metered. */
-	__u64 trusted; /* Packets whose label came over a trusted link. */
-	__u64 stripped; /* Packets from untrusted ports that had a label. */
-	__u64 refused; /* Packets dropped because no label could be taken from them or put onto them. */
+	__u64 trusted; /* Packets with a label from a trusted link. */
+	__u64 stripped; /* Packets with a label from an untrusted port. */
+	__u64 refused; /* Packets dropped because a label could not be removed or added. */
 	__u64 not_ip; /* Packets of protocols other than IP. */
-	__u64 malformed; /* Packets whose headers are cut off or contradict themselves. */
-	__u64 too_many_tags; /* Packets with more tags than are looked through. */
-	__u64 pppoe_not_ip; /* Packets of PPPoE that are not IP: discovery, control. */
-	__u64 mpls_not_ip; /* Packets of MPLS that are not IP below at most four labels. */
+	__u64 malformed; /* Packets with truncated or inconsistent headers. */
+	__u64 too_many_tags; /* Packets with more tags than are parsed. */
+	__u64 pppoe_not_ip; /* PPPoE packets that are not IP: discovery, control. */
+	__u64 mpls_not_ip; /* MPLS packets that are not IP below at most four labels. */
 	__u64 no_room; /* Packets of addresses that found the table full. */
-	__u64 user_full; /* Packets of addresses whose user has as many meters as it may. */
-	__u64 port_full; /* Packets of addresses that came in at a port that has as many meters as it may. */
-	__u64 expired; /* Users forgotten. */
+	__u64 user_full; /* Packets of addresses whose user has its maximum number of meters. */
+	__u64 port_full; /* Packets of addresses that arrived at a port with its maximum number of meters. */
+	__u64 expired; /* Expired users. */
 	__u64 too_large; /* Packets dropped because a label made them too large for their link. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct ingress_stats) == 112, "ingress_stats");
@@ -387,18 +387,18 @@ _Static_assert(__builtin_offsetof(struct ingress_stats, port_full) == 88, "ingre
 _Static_assert(__builtin_offsetof(struct ingress_stats, expired) == 96, "ingress_stats.expired");
 _Static_assert(__builtin_offsetof(struct ingress_stats, too_large) == 104, "ingress_stats.too_large");
 
-/* Counters of the program that hands frames to the forwarder, one of each for every processor. */
+/* Counters of the program that passes frames to the forwarder, one set per processor. */
 struct redirect_stats {
-	__u64 oversized; /* Frames dropped since they are too long. */
-	__u64 without_checksum; /* Frames dropped since their checksum was left to a network card. */
+	__u64 oversized; /* Frames dropped because they are too long. */
+	__u64 without_checksum; /* Frames dropped because their checksum was left to a network card. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct redirect_stats) == 16, "redirect_stats");
 _Static_assert(__builtin_offsetof(struct redirect_stats, oversized) == 0, "redirect_stats.oversized");
 _Static_assert(__builtin_offsetof(struct redirect_stats, without_checksum) == 8, "redirect_stats.without_checksum");
 
-/* Inputs of a replay, in place of the clock, the qdisc and the random number. */
+/* Inputs of a replay, instead of the clock, the qdisc and random numbers. */
 struct replay_input {
-	__u64 now_ns; /* The time. */
+	__u64 now_ns; /* Time. */
 	__u32 packets; /* Packets in the qdisc. */
 	__u32 bytes; /* Bytes in the qdisc. */
 	__u32 random; /* Random bits. */

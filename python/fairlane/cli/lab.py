@@ -31,7 +31,7 @@ _HELP = f"""Run experiments on real packets.
 The planes forwarder, kernel and p4 run in real time, in network namespaces of this machine, and need root. The plane
 linux runs a Linux kernel as a process in virtual time: see `fairlane kernel build`.
 
-Uses network namespaces of this machine; needs root. The simulator's TCP profile `linux` was compared with Linux
+The simulator's TCP profile `linux` was compared with Linux
 {COMPARED_KERNEL}: docs/agreement-linux.md.
 """
 

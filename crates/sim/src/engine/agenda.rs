@@ -1,8 +1,8 @@
-//! What happens next: one event for each entity, and always the earliest at hand.
+//! The next event of each entity, with the earliest available at any time.
 //!
 //! Entities are numbered: the control entry first, then links, impairments, hosts, sources, web sources, video players,
-//! flows. That is also the order of events at equal times; of a host, a packet comes before an acknowledgement. Links,
-//! shared lines and calendars, few and always busy, have their events in the small [`RankedEventSet`], all others in
+//! flows. That is also the order of events at equal times; for a host, packets come before acknowledgements. Links,
+//! shared lines and calendars are few and always busy, so they are in the small [`RankedEventSet`]; all others are in
 //! the [`EventSet`].
 
 use crate::engine::event::Event;
@@ -19,10 +19,10 @@ const FIRST_LINK: u32 = 1;
 /// The events of all entities of a network.
 #[derive(Clone, Debug)]
 pub struct Agenda {
-    /// Links, then shared lines up, then shared lines down, then the calendars of packets and of acknowledgements, if
-    /// hosts use them.
+    /// Events of links, then shared lines up, shared lines down, and the calendars of packets and of acknowledgements,
+    /// if hosts use them.
     busy: RankedEventSet,
-    /// The others, by number.
+    /// Events of all other entities, by number.
     others: EventSet,
     // First entity of each kind.
     impairments: u32,
@@ -30,14 +30,14 @@ pub struct Agenda {
     sources: u32,
     webs: u32,
     flows: u32,
-    // First slot of shared lines in `busy`, and those of the calendars; links have the slots before.
+    // First slot of shared lines in `busy`, and slots of the calendars; links have the slots before.
     shared_up: u32,
     shared_down: u32,
     calendar: u32,
     ack_calendar: u32,
 }
 
-/// The order of an entity's event among those due at the same time; one more for an acknowledgement.
+/// Rank of an entity's event among events at the same time; one more for an acknowledgement.
 fn rank(entity: u32) -> u32 {
     2 * entity
 }
@@ -45,21 +45,21 @@ fn rank(entity: u32) -> u32 {
 /// The two directions of access links: packets go up, acknowledgements down.
 #[derive(Clone, Copy, Debug)]
 pub enum Direction {
-    /// To the edge node.
+    /// Towards the edge node.
     Up,
-    /// To the host.
+    /// Towards the host.
     Down,
 }
 
 impl Agenda {
-    /// What a network has to do at first, and the end of its warm-up.
+    /// Creates the initial events of a network, and the end of its warm-up.
     #[must_use]
     pub fn new(network: &Network, warmup: Time) -> Self {
         let impairments = FIRST_LINK + network.links.len() as u32;
         let hosts = impairments + network.impairments.len() as u32;
         let sources = hosts + network.hosts.len() as u32;
         let webs = sources + network.sources.len() as u32;
-        // Video players follow the web sources.
+        // Video players are numbered after the web sources.
         let flows = webs + (network.webs.len() + network.players.len()) as u32;
         let shared_up = network.links.len() as u32;
         let (up, down) = (&network.hosts.up, &network.hosts.down);
@@ -81,7 +81,7 @@ impl Agenda {
         Self { busy, others, impairments, hosts, sources, webs, flows, shared_up, shared_down, calendar, ack_calendar }
     }
 
-    /// The earliest event and when it is due; [`Time::NEVER`] if there is none.
+    /// The earliest event and its time; [`Time::NEVER`] if there is none.
     #[must_use]
     #[inline]
     pub fn next(&self) -> (Time, Event) {
@@ -89,7 +89,7 @@ impl Agenda {
         (time, event)
     }
 
-    /// As [`Agenda::next`], with the rank of the event among those due at the same time.
+    /// As [`Agenda::next`], with the rank of the event among events at the same time.
     #[must_use]
     #[inline]
     pub fn next_ranked(&self) -> (Time, u32, Event) {
@@ -102,32 +102,32 @@ impl Agenda {
         }
     }
 
-    /// When the next event is due of what is not busy.
+    /// Time of the next event outside of the busy entities.
     #[must_use]
     #[inline]
     pub fn next_of_others(&self) -> Time {
         self.others.next().0
     }
 
-    /// The flow that is the next to have something to do, if nothing but busy entities comes before it.
+    /// The flow with the next event, if only busy entities have earlier events.
     #[must_use]
     pub fn next_flow(&self) -> Option<u32> {
         self.others.next().1.checked_sub(self.flows)
     }
 
-    /// The next flow by number behind this one that has something to do at the same time `now`.
+    /// The next flow by number after this one with an event at the same time `now`.
     #[must_use]
     pub fn flow_due_behind(&self, flow: u32, now: Time) -> Option<u32> {
         Some(self.others.due_behind(self.flows + flow, now)? - self.flows)
     }
 
-    /// The rank of an arrival at the far end of a link.
+    /// Rank of an arrival at the far end of a link.
     #[must_use]
     pub fn rank_of_link(&self, number: u32) -> u32 {
         rank(FIRST_LINK + number)
     }
 
-    /// The rank of an arrival at the edge node from a host.
+    /// Rank of an arrival at the edge node from a host.
     #[must_use]
     #[inline]
     pub fn rank_of_host(&self, user: u32) -> u32 {
@@ -164,23 +164,23 @@ impl Agenda {
         }
     }
 
-    /// When the control entry is due next.
+    /// Sets the time of the control entry.
     pub fn set_control(&mut self, time: Time) {
         self.others.set(CONTROL, time);
     }
 
-    /// The next packet of an impairment is another.
+    /// Updates an impairment whose next packet changed.
     pub fn set_impairment(&mut self, number: u32, time: Time) {
         self.others.set(self.impairments + number, time);
     }
 
-    /// The first packet on its way over a link is another.
+    /// Updates a link whose first packet in flight changed.
     #[inline(always)]
     pub fn set_link(&mut self, number: u32, link: &Link) {
         self.busy.set(number, link.next_event(), rank(FIRST_LINK + number));
     }
 
-    /// Time and user of the first arrival of a queue are others.
+    /// Updates a shared queue whose first arrival changed.
     #[inline(always)]
     pub fn set_first(&mut self, direction: Direction, queue: Queue, (time, user): (Time, u32)) {
         self.busy.set(self.slot(direction, queue), time, self.rank_of_host(user) + direction as u32);
@@ -196,14 +196,14 @@ impl Agenda {
         }
     }
 
-    /// What is first in the lines of a host is another.
+    /// Updates a host whose first arrival changed.
     #[inline]
     pub fn set_host(&mut self, user: u32, hosts: &Hosts) {
         self.others.set(self.hosts + user, hosts.next_event(user));
     }
 
-    /// Something has been sent over the access link of `user`.
-    // Always: the event is known where it is returned.
+    /// Updates the events after something was sent over the access link of `user`.
+    // Always inline: the event is then known where it is returned.
     #[inline(always)]
     pub fn sent(&mut self, direction: Direction, user: u32, earlier: Earlier) {
         let rank = self.rank_of_host(user) + direction as u32;
@@ -227,18 +227,18 @@ impl Agenda {
         self.others.set_earlier(self.hosts + user, time);
     }
 
-    /// When a source next sends.
+    /// Sets the next send time of a source.
     #[inline]
     pub fn set_source(&mut self, source: u32, time: Time) {
         self.others.set(self.sources + source, time);
     }
 
-    /// When a web source next starts a transfer, or a video player, numbered after them, next acts.
+    /// Sets the next start of a transfer of a web source, or the next action of a video player, numbered after them.
     pub fn set_web(&mut self, web: u32, time: Time) {
         self.others.set(self.webs + web, time);
     }
 
-    /// When a flow next has something to do; of a flow that the network got a moment ago too.
+    /// Sets the next event of a flow, possibly a newly created one.
     #[inline]
     pub fn set_flow(&mut self, flow: u32, time: Time) {
         let entity = self.flows + flow;
@@ -248,7 +248,7 @@ impl Agenda {
         self.others.set(entity, time);
     }
 
-    /// The same, of a flow that has something to do before it had.
+    /// The same for a flow that already had a later event.
     #[inline(never)]
     pub fn set_flow_earlier(&mut self, flow: u32, time: Time) {
         self.others.set_earlier(self.flows + flow, time);

@@ -1,7 +1,7 @@
-//! Many runs in parallel. A run does not depend on any other, so the records are the same for any number of threads.
+//! Parallel runs. Runs are independent, so the records are the same for any number of threads.
 //!
-//! Runs come first: each has one thread while there are as many runs as threads. Only where fewer are left does a run
-//! get several, if it gains by them ([`crate::engine::partition`]).
+//! While there are at least as many runs as threads, each run has one thread. When fewer runs are left, a run gets
+//! several threads if it gains by them ([`crate::engine::partition`]).
 
 use crate::engine::event_loop::Stop;
 use crate::engine::parallel::run_on;
@@ -17,35 +17,35 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// A run to do: a scenario and the number of the replication.
+/// A job: a scenario and the number of the replication.
 pub type Job = (Arc<Scenario>, u32);
 
-/// What became of a job.
+/// Outcome of a job.
 pub type Outcome = Result<RunRecord, Failure>;
 
-/// Why there is no record; one line.
+/// Reason for a missing record; one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// A scheme or congestion control from outside failed.
+    /// An external scheme or congestion control failed.
     External(String),
-    /// A defect of the simulator.
+    /// A bug in the simulator.
     Defect(String),
 }
 
-/// How far a run is: it tells each few thousand events.
+/// Progress of a run, reported every few thousand events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reached {
-    /// Index of its job.
+    /// Index of the job.
     pub job: usize,
-    /// Simulated time.
+    /// Current simulated time.
     pub now: Time,
-    /// Simulated time of its end.
+    /// Simulated end time.
     pub end: Time,
     /// Events handled.
     pub events: u64,
 }
 
-/// Where a thread writes how far its run is; the parts need not belong together exactly.
+/// Progress written by a thread; its fields need not be consistent with each other.
 #[derive(Debug)]
 struct Pulse {
     /// [`Pulse::NO_JOB`] between runs.
@@ -77,7 +77,7 @@ impl Default for Pulse {
     }
 }
 
-/// Keeps the pulse of a run, and sees nothing else.
+/// Observer that only records the progress of a run.
 struct Pulsing<'a> {
     pulse: &'a Pulse,
     job: usize,
@@ -91,7 +91,7 @@ impl Observer for Pulsing<'_> {
     }
 }
 
-/// Runs that are under way. Dropping it cancels those that have not ended.
+/// Running jobs. Dropping it cancels unfinished runs.
 #[derive(Debug)]
 pub struct Batch {
     outcomes: Mutex<Receiver<(usize, Outcome)>>,
@@ -103,15 +103,15 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Starts `jobs` on `threads` threads, at least one; on fewer if the system has no more.
+    /// Starts `jobs` on `threads` threads, at least one; on fewer if the system refuses more.
     ///
     /// # Errors
-    /// The system starts no thread at all.
+    /// The system refuses to start any thread.
     pub fn start(jobs: Vec<Job>, threads: usize) -> io::Result<Self> {
         Self::start_within(jobs, threads, |work| work())
     }
 
-    /// As [`Batch::start`], with `around` around the work of each thread.
+    /// As [`Batch::start`], but calls `around` around the work of each thread.
     ///
     /// # Errors
     /// As [`Batch::start`].
@@ -154,7 +154,7 @@ impl Batch {
         Ok(Self { outcomes: Mutex::new(outcomes), cancelled, remaining, jobs, pulses, threads })
     }
 
-    /// The next run that ends, by index of its job; `None` if none does within `timeout`, or none is left.
+    /// The next completed run, by index of its job; `None` if none completes within `timeout`, or none is left.
     pub fn next(&self, timeout: Duration) -> Option<(usize, Outcome)> {
         let outcomes = self.outcomes.lock().expect("no holder of the lock panics");
         match outcomes.recv_timeout(timeout) {
@@ -166,24 +166,24 @@ impl Batch {
         }
     }
 
-    /// Runs that [`Batch::next`] has not given out.
+    /// Number of runs that [`Batch::next`] has not returned.
     #[must_use]
     pub fn remaining(&self) -> usize {
         self.remaining.load(Ordering::Relaxed)
     }
 
-    /// How far the runs are that are under way.
+    /// Progress of the current runs.
     #[must_use]
     pub fn reached(&self) -> Vec<Reached> {
         self.pulses.iter().filter_map(|pulse| pulse.get(&self.jobs)).collect()
     }
 
-    /// Stops all runs within milliseconds; finished ones can still be taken.
+    /// Cancels all runs within milliseconds; completed ones can still be taken.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Stops all runs and waits for their threads.
+    /// Cancels all runs and waits for their threads.
     pub fn end(&self) {
         self.cancel();
         self.threads.join();
@@ -196,18 +196,18 @@ impl Drop for Batch {
     }
 }
 
-/// What the threads take their jobs from.
+/// Queue from which threads take their jobs.
 #[derive(Debug)]
 struct Queue {
     jobs: Arc<Vec<Job>>,
-    /// Threads for all runs together.
+    /// Number of threads for all runs together.
     threads: usize,
     next: AtomicUsize,
     under_way: AtomicUsize,
 }
 
 impl Queue {
-    /// The next job, with its number, and the threads that fall to it.
+    /// The next job, its number, and the number of its threads.
     fn take(&self) -> Option<(usize, &Job, usize)> {
         let index = self.next.fetch_add(1, Ordering::Relaxed);
         let job = self.jobs.get(index)?;
@@ -216,12 +216,12 @@ impl Queue {
     }
 }
 
-/// The threads of one run when `under_way` run and `left` are to come.
+/// Number of threads of a run while `under_way` runs are active and `left` are pending.
 fn share(threads: usize, under_way: usize, left: usize) -> usize {
     (threads / (under_way + left)).max(1)
 }
 
-/// A defect in one run must not take the others along: it becomes that run's outcome.
+/// A bug in one run must not abort the others: it becomes that run's outcome.
 fn run_guarded(
     (scenario, replication): &Job,
     threads: usize,
@@ -248,8 +248,8 @@ mod tests {
 
     #[test]
     fn runs_come_before_the_parts_of_a_run() {
-        // Eight threads: one run has all, three have two each, eight and more have one each; the last of many has one
-        // while seven others are under way, and all when it is alone.
+        // With eight threads, a single run has all of them, three runs have two each, and eight or more have one each.
+        // The last of many has one while seven others are active, and all when it is alone.
         assert_eq!([share(8, 1, 0), share(8, 1, 2), share(8, 2, 1), share(8, 3, 0)], [8, 2, 2, 2]);
         assert_eq!([share(8, 1, 7), share(8, 8, 100), share(8, 8, 0), share(8, 1, 0)], [1, 1, 1, 8]);
     }

@@ -1,8 +1,8 @@
-//! Where a part of a network ends: what passes to other parts, and what comes from them.
+//! Border of a part of a network: exchange of packets with other parts.
 //!
-//! A run on one thread has [`NoBorder`], of which nothing is compiled. Cut into parts, a link whose way goes on in
-//! another part has no event of its own: each packet that it sends becomes a [`Parcel`], with the time of its arrival
-//! and its rank among the events of that time, and is handled there as the arrival would be here.
+//! A run on one thread has [`NoBorder`], which compiles to nothing. In a partitioned run, a link whose far end is in
+//! another part has no event. Each packet that it sends becomes a [`Parcel`] with its arrival time and its rank among
+//! events at that time, and the other part handles it like a local arrival.
 
 use crate::engine::partition::Partition;
 use crate::network::sim_packet::SimPacket;
@@ -10,35 +10,35 @@ use crate::network::{Entry, Hop};
 use fairlane_schemes::base::units::Time;
 use std::collections::BTreeMap;
 
-/// A packet on its way to a part.
+/// A packet in flight to another part.
 #[derive(Clone, Copy, Debug)]
 pub struct Parcel {
-    /// When it arrives.
+    /// Arrival time.
     pub time: Time,
-    /// The order of the arrival among events of the same time.
+    /// Rank of the arrival among events at the same time.
     pub rank: u32,
-    /// What arrives; its next hop is where it arrives.
+    /// The packet; its next hop is where it arrives.
     pub packet: SimPacket,
 }
 
-/// Where what an event loop handles ends.
+/// Border of the network that an event loop handles.
 pub trait Border {
-    /// Whether there is one.
+    /// True if there is a border.
     const EXISTS: bool;
 
-    /// Whether a link belongs to this part.
+    /// Returns true if a link belongs to this part.
     fn has_link(&self, link: u32) -> bool;
-    /// Whether a user belongs to this part.
+    /// Returns true if a user belongs to this part.
     fn has_user(&self, user: u32) -> bool;
-    /// Whether some packets of a link of this part go on in another.
+    /// Returns true if some packets of a link of this part continue in another part.
     fn is_cut(&self, link: u32) -> bool;
-    /// Whether the first link of a user of this part is in another.
+    /// Returns true if the first link of a user of this part is in another part.
     fn enters_elsewhere(&self, user: u32) -> bool;
-    /// Sends a parcel to the part where `hop`, the next of its packet, is.
+    /// Sends a parcel to the part that contains `hop`, the next one of its packet.
     fn post(&mut self, hop: &Hop, parcel: Parcel);
 }
 
-/// The whole network is here.
+/// No border: the whole network is here.
 #[derive(Clone, Copy, Debug)]
 pub struct NoBorder;
 
@@ -69,25 +69,25 @@ impl Border for NoBorder {
     fn post(&mut self, _: &Hop, _: Parcel) {}
 }
 
-/// The border of one part.
+/// Border of one part.
 #[derive(Debug)]
 pub struct PartBorder<'a> {
     part: u16,
     partition: &'a Partition,
-    /// What was sent during this window, by part.
+    /// Parcels sent during this window, by part.
     pub outgoing: Vec<Vec<Parcel>>,
-    /// When the first of that arrives.
+    /// Earliest arrival among them.
     earliest: Time,
 }
 
 impl<'a> PartBorder<'a> {
-    /// The border of part number `part`.
+    /// Creates the border of part number `part`.
     #[must_use]
     pub fn new(part: u16, partition: &'a Partition) -> Self {
         Self { part, partition, outgoing: vec![Vec::new(); partition.parts()], earliest: Time::NEVER }
     }
 
-    /// The window is over: when the first of the parcels sent during it arrives, [`Time::NEVER`] without any.
+    /// Ends the window. Returns the earliest arrival of the parcels sent during it, [`Time::NEVER`] without any.
     pub fn take_earliest(&mut self) -> Time {
         std::mem::replace(&mut self.earliest, Time::NEVER)
     }
@@ -116,7 +116,7 @@ impl Border for PartBorder<'_> {
 
     #[inline]
     fn post(&mut self, hop: &Hop, parcel: Parcel) {
-        // No impairment is behind a link that is cut.
+        // No impairment follows a link that is cut.
         let ends = hop.link == Hop::DELIVER || hop.entry == Entry::Call;
         let part =
             if ends { self.partition.part_of_user(parcel.packet.user) } else { self.partition.part_of_link(hop.link) };
@@ -125,11 +125,11 @@ impl Border for PartBorder<'_> {
     }
 }
 
-/// What has come to a part, by the window in which it arrives.
+/// Parcels received by a part, by the window in which they arrive.
 #[derive(Debug)]
 pub struct Inbox {
     window: Time,
-    /// Of the present window, in order; those before `next` have arrived.
+    /// Parcels of the current window, in order; those before `next` have been handled.
     present: Vec<Parcel>,
     next: usize,
     later: BTreeMap<u64, Vec<Parcel>>,
@@ -137,18 +137,18 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Nothing has come; windows last `window`.
+    /// Creates an empty inbox for windows of length `window`.
     #[must_use]
     pub fn new(window: Time) -> Self {
         Self { window, present: Vec::new(), next: 0, later: BTreeMap::new(), spare: Vec::new() }
     }
 
-    /// Takes in what another part has sent, and leaves its list empty.
+    /// Accepts the parcels that another part sent, and empties its list.
     pub fn take_in(&mut self, parcels: &mut Vec<Parcel>) {
         let mut rest = parcels.as_slice();
         while let Some(first) = rest.first() {
             let number = first.time.0 / self.window.0;
-            // Most that come one after another arrive in the same window.
+            // Consecutive parcels mostly arrive in the same window.
             let same = rest.iter().take_while(|parcel| parcel.time.0 / self.window.0 == number).count();
             let bucket = self.later.entry(number).or_insert_with(|| self.spare.pop().unwrap_or_default());
             bucket.extend_from_slice(&rest[..same]);
@@ -157,14 +157,14 @@ impl Inbox {
         parcels.clear();
     }
 
-    /// Window number `number` begins: everything that arrives in it has come.
+    /// Starts window number `number`; all its parcels must have been received.
     pub fn open(&mut self, number: u64) {
         debug_assert!(self.next == self.present.len(), "the window before is over");
         if let Some(parcels) = self.later.remove(&number) {
             let mut past = std::mem::replace(&mut self.present, parcels);
             past.clear();
             self.spare.push(past);
-            // Stable: those of one link or one host are in order, and alone have one rank.
+            // A stable sort: parcels of one link or host have equal ranks and are already in order.
             self.present.sort_by_key(|parcel| (parcel.time, parcel.rank));
         } else {
             self.present.clear();
@@ -172,21 +172,21 @@ impl Inbox {
         self.next = 0;
     }
 
-    /// Time and rank of the next arrival of the present window; [`Time::NEVER`] if there is none.
+    /// Time and rank of the next arrival of the current window; [`Time::NEVER`] if there is none.
     #[must_use]
     #[inline]
     pub fn first(&self) -> (Time, u32) {
         self.present.get(self.next).map_or((Time::NEVER, 0), |parcel| (parcel.time, parcel.rank))
     }
 
-    /// Takes the next arrival. There must be one.
+    /// Takes the next arrival, which must exist.
     #[inline]
     pub fn take(&mut self) -> SimPacket {
         self.next += 1;
         self.present[self.next - 1].packet
     }
 
-    /// When the first arrival of a later window is; [`Time::NEVER`] if there is none.
+    /// Time of the first arrival in later windows; [`Time::NEVER`] if there is none.
     #[must_use]
     pub fn earliest_later(&self) -> Time {
         let first = self.later.first_key_value();

@@ -1,13 +1,13 @@
-//! What can happen in a run.
+//! Kinds of events.
 
-/// What the earliest event is about, with its index among its kind.
+/// Kind of the earliest event, with an index within the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The warm-up is over, or a source stops.
+    /// The warm-up ends, or a source stops.
     Control,
     /// A packet reaches the far end of a link.
     Link(u32),
-    /// A packet that an impairment delays goes on.
+    /// A packet delayed by an impairment continues.
     Impairment(u32),
     /// A packet of a shared line reaches the edge node.
     SharedUp(u32),
@@ -17,13 +17,12 @@ pub enum Event {
     SharedDown(u32),
     /// An acknowledgement of the calendar reaches its host.
     AckCalendar,
-    /// A packet reaches the edge node from this host, or an acknowledgement the host; in no shared line
-    /// and no calendar.
+    /// A packet of a host's own line reaches the edge node, or an acknowledgement reaches the host.
     Host(u32),
-    /// A source that does not react sends.
+    /// An unresponsive source sends.
     Source(u32),
-    /// A transfer of a web source starts; or, numbered after them, a video player acts.
+    /// A transfer of a web source starts, or a video player, numbered after them, acts.
     Web(u32),
-    /// A TCP flow starts, or one of its timers may be due.
+    /// A TCP flow starts, or one of its timers may have expired.
     Flow(u32),
 }

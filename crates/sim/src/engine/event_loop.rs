@@ -1,6 +1,6 @@
 //! The event loop.
 //!
-//! Takes the earliest event of the [`Agenda`], and does what it is about. docs/engine.md has the cost model.
+//! Takes the earliest event of the [`Agenda`] and handles it. docs/engine.md has the cost model.
 
 use crate::engine::agenda::{Agenda, Direction};
 use crate::engine::border::{Border, NoBorder, Parcel};
@@ -23,25 +23,25 @@ use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::QueueDiscipline;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Events between two checks of the flag that cancels a run: well below a millisecond.
+/// Events between two checks of the cancellation flag: well below a millisecond.
 pub(super) const EVENTS_PER_CHECK: u64 = 4096;
 
-/// Why a run has no record.
+/// Reason for a missing record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// It was cancelled, or its observer gave up.
+    /// Cancelled, or stopped by the observer.
     Cancelled,
-    /// A scheme or congestion control from outside failed; one line.
+    /// An external scheme or congestion control failed; one line.
     ExternalFailed(String),
 }
 
-/// Runs one replication of a scenario and records it; `None` if `cancelled` was set meanwhile.
+/// Runs one replication of a scenario and records it; `None` if `cancelled` was set.
 #[must_use]
 pub fn run(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<RunRecord> {
     observe(scenario, replication, cancelled, &mut NoObserver)
 }
 
-/// As [`run`], under the eyes of an observer; `None` also if it gave up.
+/// As [`run`], with an observer; `None` also if the observer stops the run.
 #[must_use]
 pub fn observe<O: Observer>(
     scenario: &Scenario,
@@ -52,10 +52,10 @@ pub fn observe<O: Observer>(
     try_observe(scenario, replication, cancelled, observer).ok()
 }
 
-/// As [`observe`], and says why there is no record.
+/// As [`observe`], but returns the reason for a missing record.
 ///
 /// # Errors
-/// The run was cancelled, its observer gave up, or a scheme or congestion control from outside failed.
+/// The run was cancelled, its observer stopped it, or an external scheme or congestion control failed.
 pub fn try_observe<O: Observer>(
     scenario: &Scenario,
     replication: u32,
@@ -69,20 +69,19 @@ pub fn try_observe<O: Observer>(
     Ok(RunRecord { cpu_seconds: cpu_seconds().zip(cpu_start).map(|(end, start)| end - start), ..record })
 }
 
-/// The record of a network at the end of its run, but for its CPU time.
+/// Record of a network at the end of its run, without CPU time.
 pub(super) fn recorded(scenario: &Scenario, replication: u32, network: &Network, events: u64) -> RunRecord {
     let delivered_packets = network.links.iter().map(|link| link.accounting().departed).sum();
     record(scenario, replication, network, Performance { delivered_packets, events })
 }
 
-/// The record of a run before its start: it has the groups, links and readings that the run will measure.
+/// Record of a run before its start, with the groups, links and readings that it will measure.
 #[must_use]
 pub fn unstarted(scenario: &Scenario) -> RunRecord {
     recorded(scenario, 0, &Network::new(scenario, 0), 0)
 }
 
-/// Runs one replication and gives the network as it is at the end, and the number of events handled; `None` if
-/// `cancelled` was set meanwhile.
+/// Runs one replication. Returns the final network and the number of events handled; `None` if `cancelled` was set.
 #[must_use]
 pub fn simulate(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<(Network, u64)> {
     let mut nobody = NoObserver;
@@ -91,14 +90,14 @@ pub fn simulate(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -
     Some((engine.network, engine.handled))
 }
 
-/// CPU time of this thread in seconds, where the system tells it.
+/// CPU time of this thread in seconds, if the system provides it.
 #[cfg(not(target_family = "wasm"))]
 pub(super) fn cpu_seconds() -> Option<f64> {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Some(time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9)
 }
 
-/// A browser tells no CPU time.
+/// Browsers do not provide it.
 #[cfg(target_family = "wasm")]
 pub(super) fn cpu_seconds() -> Option<f64> {
     None
@@ -108,14 +107,14 @@ pub(super) struct EventLoop<'a, O, B> {
     pub(super) observer: &'a mut O,
     pub(super) network: Network,
     pub(super) agenda: Agenda,
-    /// Where what is handled here ends, if the network is cut into parts.
+    /// Border to other parts, if the network is partitioned.
     pub(super) border: B,
     warmup: Time,
     pub(super) end: Time,
     pub(super) handled: u64,
-    /// The link whose deliveries may be late, if one is.
+    /// The link whose deliveries may be late, if any.
     late_link: Option<u32>,
-    /// Whether there are enough flows for prefetching to pay.
+    /// True if there are enough flows for prefetching to pay off.
     prefetches: bool,
     timers_ahead: TimersAhead,
 }
@@ -128,7 +127,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         if let Some((link, slack)) = slack {
             network.links[link as usize].set_slack(slack);
         }
-        // In tests of any size, so that what large networks do is tested too.
+        // Always on in tests, so that the code for large networks is tested too.
         let prefetches = cfg!(debug_assertions) || network.flows.len() >= prefetch::MANY_FLOWS;
         let (warmup, end) = (scenario.run.warmup, scenario.run.end());
         Self {
@@ -183,7 +182,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.observer.finished(self.end, &self.network);
     }
 
-    /// Leaves the events of other parts of the network to these.
+    /// Removes the events of entities that belong to other parts.
     pub(super) fn keep_own_events(&mut self) {
         let Self { network, agenda, border, .. } = self;
         let foreign = |user: u32| !border.has_user(user);
@@ -225,7 +224,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// The warm-up is over, or sources stop.
+    /// The warm-up ends, or sources stop.
     #[cold]
     fn on_control(&mut self, now: Time) {
         if !self.deliver_until(Time(now.0.saturating_sub(1))) {
@@ -259,8 +258,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.network.restart();
     }
 
-    /// What is in no shared line and no calendar. A packet reaches the edge node from a host, or an acknowledgement
-    /// reaches the host.
+    /// An arrival in a host's own line: a packet reaches the edge node, or an acknowledgement reaches the host.
     fn on_host(&mut self, user: u32, now: Time) {
         if let Some(packet) = self.network.hosts.packet_at_edge(user, now) {
             self.agenda.set_host(user, &self.network.hosts);
@@ -272,7 +270,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// The first packet of a queue reaches the edge node.
+    /// The first packet of a shared queue reaches the edge node.
     #[inline(always)]
     fn on_up(&mut self, queue: Queue, now: Time) {
         if self.prefetches {
@@ -283,7 +281,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.forward(packet, now);
     }
 
-    /// The first acknowledgement of a queue reaches its host.
+    /// The first acknowledgement of a shared queue reaches its host.
     #[inline(always)]
     fn on_down(&mut self, queue: Queue, now: Time) {
         if self.prefetches {
@@ -294,7 +292,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.on_ack(ack, now);
     }
 
-    // Apart from the loop, which small networks do not leave for them.
+    // Not inlined: small networks never need it, so it stays out of the loop.
     #[inline(never)]
     fn on_calendar(&mut self, now: Time) {
         self.on_up(Queue::Calendar, now);
@@ -310,7 +308,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     fn on_ack(&mut self, FlowAck { flow, user, ack }: FlowAck, now: Time) {
         let state = &mut self.network.flows[flow as usize];
         let passes = state.span == Span::Passing;
-        // What answers an earlier connection at this place is too old.
+        // An acknowledgement of an earlier connection in this slot is ignored.
         if passes && ack.echo < state.start {
             return;
         }
@@ -328,7 +326,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// If the flow's transfer is acknowledged to its end, another may take its place.
+    /// If the flow's transfer is fully acknowledged, another one may reuse its slot.
     #[inline(never)]
     fn end_transfer(&mut self, index: u32, now: Time) {
         if self.network.flows[index as usize].sender.is_done()
@@ -336,7 +334,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         {
             let flow = &mut self.network.flows[index as usize];
             flow.armed = start;
-            // A free place is no connection.
+            // A free slot has no connection.
             if start < Time::NEVER {
                 self.observer.opened(index, flow, &self.network.tcp_params[flow.params as usize]);
             }
@@ -358,7 +356,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
         let from = &mut self.network.links[link as usize];
         if from.wire().next_arrival() > now {
-            // Only a queue that holds packets back has asked.
+            // Only a queue that holds packets back has such an event.
             from.wake(now, &mut LinkObserver { observer: self.observer, link });
             return self.agenda.set_link(link, from);
         }
@@ -371,14 +369,13 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.forward(packet, now);
     }
 
-    /// Delivers what has arrived by `now` and may be late. Not all of it if a flow's event is due before: that comes
-    /// first.
+    /// Delivers packets of the late link that have arrived by `now`, but stops before an earlier event of a flow.
     #[inline]
     fn deliver_until(&mut self, now: Time) -> bool {
         self.late_link.is_none_or(|link| self.deliver_late(link, now))
     }
 
-    /// The same, of a link whose deliveries may be late.
+    /// The same, for a link whose deliveries may be late.
     #[inline(never)]
     fn deliver_late(&mut self, link: u32, mut until: Time) -> bool {
         let now = until;
@@ -412,7 +409,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                 return self.beside_links(&packet, link, entry, now);
             }
         }
-        // The one place where packets enter links: the queue's code stands here.
+        // The only place where packets enter links: the code of the discipline is inlined here.
         let next = &mut self.network.links[link as usize];
         let was_idle = next.wire().is_empty();
         next.enqueue(packet, now, &mut LinkObserver { observer: self.observer, link });
@@ -423,7 +420,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// What a link that is cut has sent goes where its way goes on.
+    /// Passes on what a cut link has sent.
     pub(super) fn hand_over(&mut self, link: u32) {
         let rank = self.agenda.rank_of_link(link);
         while let Some((time, mut packet)) = self.network.links[link as usize].take_sent() {
@@ -443,7 +440,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.agenda.sent(Direction::Up, user, earlier);
     }
 
-    /// A packet comes to an impairment, or to the receiver of a call.
+    /// A packet enters an impairment, or the receiver of a call.
     #[cold]
     #[inline(never)]
     fn beside_links(&mut self, packet: &SimPacket, number: u32, entry: Entry, now: Time) {
@@ -468,7 +465,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// A packet that an impairment delayed goes on.
+    /// A packet delayed by an impairment continues.
     #[cold]
     #[inline(never)]
     fn on_impairment(&mut self, number: u32, now: Time) {
@@ -478,7 +475,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.forward_from_beside(packet, now);
     }
 
-    /// Apart, so that the loop has the code of [`EventLoop::forward`] where most packets need it.
+    /// Not inlined, so that [`EventLoop::forward`] is inlined in the loop where most packets need it.
     #[inline(never)]
     fn forward_from_beside(&mut self, mut packet: SimPacket, now: Time) {
         packet.hop += 1;
@@ -525,7 +522,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// A packet of a finite transfer has arrived: was it the last one that was missing?
+    /// A packet of a finite transfer has arrived: check whether it completes the transfer.
     #[inline(never)]
     fn check_finish(&mut self, index: u32, packet: &SimPacket, now: Time) {
         let flow = &mut self.network.flows[index as usize];
@@ -533,7 +530,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         if flow.finish < Time::NEVER || flow.receiver.delivered_bytes(params) < flow.transfer_bytes {
             return;
         }
-        // The receiver is beyond its access link.
+        // The receiver is behind its access link.
         flow.finish = now + self.network.hosts.to_receiver(packet.user, u32::from(packet.wire_bytes));
         if let AtEnd::NextChunk { player } = flow.at_end {
             return self.on_chunk(player, now);
@@ -546,7 +543,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     }
 
     /// The receiver of a packet of `packet_bytes` acknowledges.
-    // Always: the acknowledgement would pass in memory.
+    // Always inline: otherwise the acknowledgement is passed through memory.
     #[inline(always)]
     fn send_ack(&mut self, flow: u32, user: u32, ack: Ack, packet_bytes: u32, now: Time) {
         let state = &self.network.flows[flow as usize];
@@ -557,13 +554,12 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.agenda.sent(Direction::Down, user, earlier);
     }
 
-    /// A flow starts, or one of its timers may be due. Timers are re-armed lazily: when a deadline moves back, the
-    /// entry stays, and comes here too early. What either end does counts as an event.
+    /// A flow starts, or one of its timers may have expired. Timers are re-armed lazily: when a deadline moves back,
+    /// the entry stays and fires early. Actions of either end count as an event.
     #[inline(never)]
     fn on_timer(&mut self, index: u32, now: Time) {
         self.handled -= 1;
-        // What has arrived may have ended the receiver's wait, and may have made another flow's timer due before this
-        // one.
+        // Delivered packets may have ended the receiver's wait, and may have set an earlier timer of another flow.
         if self.network.flows[index as usize].receiver.timer() <= now
             && !(self.deliver_until(now) && self.agenda.next_flow() == Some(index))
         {
@@ -610,8 +606,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// As [`EventLoop::arm`], after the sender has acted, whose timer was due at `before`. The flow's event is not due
-    /// later than that, so that most ACKs, which make the timer later, need not look.
+    /// As [`EventLoop::arm`], after an action of the sender, whose deadline was `before`. The flow's event is not later
+    /// than that, so most ACKs, which move the deadline back, need not look it up.
     #[inline]
     fn arm_sender(&mut self, index: u32, before: Time) {
         let deadline = self.network.flows[index as usize].sender.timer();
@@ -620,7 +616,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Makes the flow's event due at `deadline` if it is due later; it may stay due too early.
+    /// Moves the flow's event to `deadline` if it is later; it may stay too early.
     #[inline(always)]
     fn arm(&mut self, index: u32, deadline: Time) {
         let flow = &mut self.network.flows[index as usize];
@@ -630,7 +626,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Sends what a TCP sender may send; the caller arms the flow.
+    /// Sends the segments that a TCP sender may send; the caller arms the flow.
     #[inline]
     fn transmit(&mut self, index: u32, user: u32, now: Time) {
         let flow = &mut self.network.flows[index as usize];
@@ -670,7 +666,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.observer.sender_acted(index, flow, params, now);
     }
 
-    /// A source that does not react sends.
+    /// An unresponsive source sends.
     fn on_source(&mut self, source: u32, now: Time) {
         let packet = self.network.sources[source as usize].emit();
         self.agenda.set_source(source, self.network.sources[source as usize].next());
@@ -696,8 +692,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.agenda.set_flow(index, flow.armed);
     }
 
-    /// The last byte of a chunk is at the end of its route: the receiver acknowledges it at once, and the player asks
-    /// for the next one when it has room.
+    /// The last byte of a chunk is at the end of its route. The receiver acknowledges it immediately, and the player
+    /// requests the next one when its buffer has room.
     fn on_chunk(&mut self, player: u32, now: Time) {
         let state = &mut self.network.players[player as usize];
         let flow = &mut self.network.flows[state.flow as usize];
@@ -707,14 +703,14 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.set_player(player, next);
     }
 
-    /// A video player asks for a chunk, or what it asked for has reached the server.
+    /// A video player requests a chunk, or its request has reached the server.
     fn on_player(&mut self, player: u32, now: Time) {
         let state = &mut self.network.players[player as usize];
         let index = state.flow;
         let flow = &mut self.network.flows[index as usize];
         let params = &self.network.tcp_params[flow.params as usize];
         if state.awaits == Awaits::Room {
-            // The request takes the way of an acknowledgement, and is one.
+            // The request takes the path of an acknowledgement, and is one.
             let (user, ack) = (flow.user, flow.receiver.answer());
             let (ack_bytes, full) = (params.ack_wire_bytes(&ack), params.segment_payload + params.header_bytes);
             let ack_of = FlowAck { flow: index, user, ack };

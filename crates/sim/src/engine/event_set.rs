@@ -1,11 +1,11 @@
-//! The event set: one entry per entity, and always the earliest at hand.
+//! The event set: one entry per entity, with the earliest available at any time.
 //!
-//! Every link, host, source and flow has at most one next event, so the set is a fixed array of entries with a
-//! tournament above it: four neighbours share a cache line, and the winner among them stands for all four in the line
+//! Every link, host, source and flow has at most one next event, so the set is a fixed array of entries below a
+//! tournament tree. Four neighbours share a cache line, and the winner among them stands for all four in the line
 //! above. Moving an entry walks one path of log4(n) lines and stops where the winner stays; the earliest event is the
 //! winner of the top line. There is no search, no allocation and no stale entry. Equal times go to the smaller entity
-//! number, so that the order of events is total and the same on every machine. Lines are numbered as in a heap, level
-//! by level, so that no path is more than one line longer than another.
+//! number, so that the order of events is total and the same on every machine. Lines are numbered level by level as in
+//! a heap, so that paths differ by at most one line.
 
 use crate::engine::tournament::{Contender, FAN, TournamentNode};
 use fairlane_schemes::base::units::Time;
@@ -21,7 +21,7 @@ impl Entry {
 }
 
 impl Entry {
-    /// Whether it comes before another, be it of the same entity.
+    /// Returns true if it comes before another event, possibly of the same entity.
     #[inline]
     fn precedes(self, other: Self) -> bool {
         self.time < other.time || (self.time == other.time && self.entity < other.entity)
@@ -38,18 +38,18 @@ impl Contender for Entry {
 /// Next event of each of a fixed number of entities.
 #[derive(Clone, Debug)]
 pub struct EventSet {
-    /// The tree as a heap has it: the top line first, and the four below line k from 4 k + 1 on.
+    /// The tree in heap order: the top line first, and the four children of line k from 4 k + 1 on.
     lines: Vec<TournamentNode<Entry>>,
-    /// The line of the first entities: the first one of the lowest level.
+    /// Line of the first entities: the first line of the lowest level.
     lowest: usize,
-    /// Lines of entities; the others, which are before them, have winners.
+    /// Number of lines that hold entities; earlier lines hold winners.
     bottom: usize,
     first: Entry,
     entities: usize,
 }
 
 impl EventSet {
-    /// No event for any of `entities`.
+    /// Creates a set without events for `entities` entities.
     #[must_use]
     pub fn new(entities: usize) -> Self {
         let bottom = entities.max(1).div_ceil(FAN);
@@ -60,8 +60,8 @@ impl EventSet {
         Self { lines, lowest, bottom, first: Entry::NONE, entities }
     }
 
-    /// Makes room for more entities, `entities` in all; those there are keep their events. It takes as long as setting
-    /// all of them: double the number.
+    /// Grows to `entities` entities and keeps existing events. It takes as long as setting all events, so callers
+    /// double the size.
     pub fn grow(&mut self, entities: usize) {
         let present = self.entities;
         let mut larger = Self::new(entities);
@@ -71,7 +71,7 @@ impl EventSet {
         *self = larger;
     }
 
-    /// How many entities there is room for.
+    /// Number of entities with room.
     #[must_use]
     pub fn entities(&self) -> usize {
         self.entities
@@ -84,8 +84,8 @@ impl EventSet {
         (self.first.time, self.first.entity)
     }
 
-    /// The next entity by number behind this one whose event is due at `time`, which is that of the earliest event.
-    // The winner of those beside its path: of equal times the smallest number wins.
+    /// The next entity by number after this one whose event is at `time`, which must be the time of the earliest event.
+    // The best of the entries beside its path: of equal times the smallest number wins.
     #[must_use]
     pub fn due_behind(&self, entity: u32, time: Time) -> Option<u32> {
         let (mut line, mut place) = (self.line_of(entity), entity as usize % FAN);
@@ -100,29 +100,29 @@ impl EventSet {
         }
     }
 
-    /// When the entity's event is due.
+    /// Time of the entity's event.
     #[must_use]
     #[inline]
     pub fn time_of(&self, entity: u32) -> Time {
         self.lines[self.line_of(entity)].0[entity as usize % FAN].time
     }
 
-    /// The line of an entity. What has no room in the lowest level stands at the end of the one above, behind its
-    /// winners, so that from left to right the order is that of numbers.
+    /// Line of an entity. Entities without room in the lowest level are at the end of the level above, after its
+    /// winners, so that the order from left to right is that of numbers.
     #[inline]
     fn line_of(&self, entity: u32) -> usize {
         let line = self.lowest + entity as usize / FAN;
         if line < self.lines.len() { line } else { line - self.bottom }
     }
 
-    /// Sets the entity's event to `time`, earlier or later than before.
+    /// Moves the entity's event to `time`, earlier or later.
     #[inline]
     pub fn set(&mut self, entity: u32, time: Time) {
         let (mut line, mut place) = (self.line_of(entity), entity as usize % FAN);
         let mut winner = Entry { time, entity };
         loop {
             let node = &mut self.lines[line];
-            // Whoever is unchanged here is unchanged all the way up.
+            // An unchanged winner here means no change further up.
             if node.0[place] == winner {
                 return;
             }
@@ -135,8 +135,8 @@ impl EventSet {
         self.first = winner;
     }
 
-    /// Makes the entity's event due at `time` if it was due later. It is compared with the winners on its way up only:
-    /// what is beside it stays behind them.
+    /// Moves the entity's event to `time` if it is later. It is only compared with the winners on its path: entries
+    /// beside it stay behind them.
     #[inline]
     pub fn set_earlier(&mut self, entity: u32, time: Time) {
         let (mut line, mut place) = (self.line_of(entity), entity as usize % FAN);
@@ -225,7 +225,7 @@ mod tests {
                 if earliest < u64::MAX {
                     let first = times.iter().position(|&t| t == earliest).unwrap();
                     prop_assert_eq!(events.next().1, first as u32);
-                    // All that are due at that time, one behind another.
+                    // All events at that time, in order.
                     let at_once = (first as u32..n as u32).filter(|&entity| times[entity as usize] == earliest);
                     let next = |&entity: &u32| events.due_behind(entity, Time(earliest));
                     prop_assert!(std::iter::successors(Some(first as u32), next).eq(at_once));

@@ -1,4 +1,4 @@
-//! The engine: events in their order, the loop that handles them, and many runs side by side.
+//! The engine: ordered events, the loop that handles them, and parallel runs.
 
 pub mod agenda;
 pub mod batch;

@@ -1,11 +1,11 @@
-//! One run on several threads: each has a part of the network, and they meet after each window of time.
+//! One run on several threads: each has a part of the network, and they synchronise after each window of time.
 //!
-//! A window is as long as the lookahead of the [`Partition`]: what a part sends to another during a window arrives
-//! after its end. So each part handles its events of the window in their order, as if it were alone, serves the links
-//! that are cut until the end of the window, and hands over what they have sent; then all meet. The order of events, by
-//! time and rank, is that of a run on one thread wherever they touch the same state, so that the bytes are the same.
+//! A window is as long as the lookahead of the [`Partition`]: packets sent to another part during a window arrive after
+//! its end. Within a window, each part handles its events in order, as if it were alone. It also serves the cut links
+//! until the end of the window and passes on what they sent; then all threads synchronise. Wherever events touch the
+//! same state, their order by time and rank is that of a run on one thread, so the results are byte-identical.
 //!
-//! Each part has the numbers of the whole network, and memory for all of it, but touches only what is its own.
+//! Each part has the numbering and memory of the whole network, but touches only its own entities.
 
 use crate::engine::border::{Inbox, Parcel, PartBorder};
 use crate::engine::event::Event;
@@ -21,11 +21,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::{panic, thread};
 
-/// Runs one replication on at most `threads` threads, on one if it would gain little by more. The record is the same.
-/// An observer learns how far the run is, and no more.
+/// Runs one replication on at most `threads` threads, or on one if more would gain little. The record is the same. An
+/// observer gets only the progress of the run.
 ///
 /// # Errors
-/// The run was cancelled, its observer gave up, or a scheme or congestion control from outside failed.
+/// The run was cancelled, its observer stopped it, or an external scheme or congestion control failed.
 pub fn run_on<O: Observer>(
     scenario: &Scenario,
     replication: u32,
@@ -39,13 +39,13 @@ pub fn run_on<O: Observer>(
     }
 }
 
-/// Runs one replication by a partition, a thread for each part, of which this is one.
+/// Runs one replication by a partition, with a thread for each part, including the calling thread.
 ///
 /// # Errors
 /// As [`run_on`].
 ///
 /// # Panics
-/// If a part does.
+/// If a part panics.
 pub fn run_by<O: Observer>(
     scenario: &Scenario,
     replication: u32,
@@ -81,14 +81,14 @@ pub fn run_by<O: Observer>(
         Some([first].into_iter().chain(others).collect::<Option<Vec<Ended>>>())
     });
     match ended {
-        // The system has no more threads.
+        // The system refuses more threads.
         None => try_observe(scenario, replication, cancelled, observer),
         Some(None) => Err(Stop::Cancelled),
         Some(Some(parts)) => Ok(joined(scenario, replication, partition, parts)),
     }
 }
 
-/// What a part leaves.
+/// Result of a part.
 struct Ended {
     network: Network,
     handled: u64,
@@ -110,10 +110,10 @@ fn joined(scenario: &Scenario, replication: u32, partition: &Partition, parts: V
     RunRecord { cpu_seconds, ..recorded(scenario, replication, &whole, events) }
 }
 
-/// What all parts share.
+/// State shared by all parts.
 struct Meeting {
     rendezvous: Rendezvous,
-    /// What each part sends to each, twice: what is sent in one window is taken while the next one goes on.
+    /// Mailboxes from each part to each part, in two sets: parcels sent in one window are read during the next.
     mail: [Vec<Mutex<Vec<Parcel>>>; 2],
     parts: usize,
     events: AtomicU64,
@@ -126,13 +126,13 @@ impl Meeting {
         Self { rendezvous: Rendezvous::new(parts), mail: [boxes(), boxes()], parts, events: AtomicU64::new(0) }
     }
 
-    /// What one part sends to another.
+    /// Parcels from one part to another.
     fn mail(&self, side: usize, from: u16, to: u16) -> &Mutex<Vec<Parcel>> {
         &self.mail[side][usize::from(from) * self.parts + usize::from(to)]
     }
 }
 
-/// Nobody may wait for a part that ends by a defect.
+/// The other threads must not wait for a part that panics.
 struct CallOffInPanic<'a>(&'a Rendezvous);
 
 impl Drop for CallOffInPanic<'_> {
@@ -143,21 +143,21 @@ impl Drop for CallOffInPanic<'_> {
     }
 }
 
-/// A part of the network at work.
+/// A running part of the network.
 struct Part<'a> {
     number: u16,
     engine: EventLoop<'a, NoObserver, PartBorder<'a>>,
     inbox: Inbox,
-    /// Links of this part that are cut.
+    /// Cut links of this part.
     cut: Vec<u32>,
     window: Time,
     meeting: &'a Meeting,
-    /// Events that the meeting knows of.
+    /// Events already reported at a synchronisation.
     reported: u64,
 }
 
 impl Part<'_> {
-    /// Goes from window to window until the end; `None` if the run is cancelled, or does not go on by `goes_on`.
+    /// Executes window after window until the end; `None` if the run is cancelled or `goes_on` returns false.
     fn run(&mut self, cancelled: &AtomicBool, goes_on: &mut dyn FnMut(Time, u64) -> bool) -> Option<()> {
         let mut waiting = Time::NEVER; // the next transmission on a link that is cut, which has no event
         for side in [0, 1].into_iter().cycle() {
@@ -182,7 +182,7 @@ impl Part<'_> {
         Some(())
     }
 
-    /// Starts all transmissions by `until` on links that are cut; when the next one starts there.
+    /// Starts all transmissions by `until` on cut links; returns the time of the next start.
     fn serve_cut_links(&mut self, until: Time) -> Time {
         let mut next = Time::NEVER;
         for &link in &self.cut {
@@ -194,7 +194,7 @@ impl Part<'_> {
         next
     }
 
-    /// Handles what happens before `until`.
+    /// Handles events before `until`.
     fn handle_until(
         &mut self,
         until: Time,
@@ -207,13 +207,13 @@ impl Part<'_> {
             if now.min(arrival) >= until {
                 return Some(());
             }
-            // Counted before, as a timer that finds nothing to do takes its count back.
+            // Counted first, since a timer that finds nothing to do reverts its count.
             if (arrival, order) < (now, rank) {
                 let packet = self.inbox.take();
                 self.engine.handled += 1;
                 self.engine.forward(packet, arrival);
             } else {
-                // All parts have control events, and they count once.
+                // All parts have control events, which count once.
                 self.engine.handled += u64::from(event != Event::Control || self.number == 0);
                 self.engine.handle(event, now);
             }
@@ -223,7 +223,7 @@ impl Part<'_> {
         }
     }
 
-    /// What is done every few thousand events.
+    /// Work of every few thousand events.
     #[cold]
     fn look_around(
         &mut self,
@@ -257,7 +257,7 @@ impl Part<'_> {
     }
 }
 
-/// Runs one part, in a thread of its own.
+/// Runs one part in its thread.
 fn run_part(
     (scenario, replication): (&Scenario, u32),
     (number, partition): (u16, &Partition),

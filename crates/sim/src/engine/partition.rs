@@ -1,14 +1,13 @@
-//! Cuts the network of one run into parts, one for each thread.
+//! Partitions the network of one run into parts, one for each thread.
 //!
-//! What cannot be cut stays whole: a link (its queue and its transmitter are one state, touched by every packet), and a
-//! group of users (senders, receivers and probes). Between them a packet takes time, the delay of the wire, and there
-//! the network may be cut: from hosts to their first link, from a link to the next one, from the last one to the
-//! receivers. The shortest delay of all cuts is the *lookahead*: what a part does within that time cannot be felt by
-//! another part before it is over.
+//! Two things are never split. A link has a queue and a transmitter with one state, which every packet touches. A group
+//! of users has senders, receivers and probes. Between them a packet takes the delay of the wire, and there the network
+//! may be cut: from hosts to their first link, from a link to the next one, and from the last link to the receivers.
+//! The shortest delay of all cuts is the *lookahead*: within that time, actions of a part cannot affect another part.
 //!
-//! A longer lookahead leaves fewer pieces. Each delay in the network is tried as the shortest that may be cut, its
-//! pieces are dealt out to the parts in the order of the scenario, so that neighbours stay together, and what the run
-//! would take is estimated; the best is taken if it saves enough.
+//! A longer lookahead leaves fewer pieces. Each delay in the network is tried as the shortest that may be cut. Its
+//! pieces are assigned to the parts in the order of the scenario, so that neighbours stay together, and the run time is
+//! estimated. The best partition is used if it saves enough.
 
 use crate::network::delays;
 use crate::scenario::{GroupConfig, Placement, Scenario, SourceConfig, TcpSourceParams};
@@ -17,20 +16,20 @@ use fairlane_schemes::registry::markers::MarkerConfig;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Why a run takes one thread.
+/// Reason for running on one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyWhole {
-    /// There is one link only.
+    /// There is only one link.
     OneLink,
-    /// A scheme or a congestion control is from outside.
+    /// A scheme or a congestion control is external.
     External,
     /// A queue holds packets back while its link is idle.
     HoldsBack,
-    /// Its transfers, or its markers, draw from one stream.
+    /// Its transfers or markers share a random stream.
     SharedStreams,
-    /// Its meters are those of flows, and their table is one.
+    /// Its meters are per flow, in one table.
     MetersOfFlows,
-    /// It would take as long, or nearly.
+    /// It would save too little time.
     NoGain,
 }
 
@@ -47,47 +46,47 @@ impl fmt::Display for WhyWhole {
     }
 }
 
-/// Nanoseconds of work, roughly: what counts is their ratio. A packet at its sender and receiver, with its share of
-/// acknowledgements; at a link; as a parcel to another part.
+/// Approximate costs in nanoseconds, of which only the ratios matter: a packet at its sender and receiver, with its
+/// share of acknowledgements; a packet at a link; a packet as a parcel to another part.
 const HOST_NS: f64 = 120.0;
 const LINK_NS: f64 = 50.0;
 const PARCEL_NS: f64 = 30.0;
-/// What a window costs a thread besides: it meets the others.
+/// Additional cost of a window for a thread: synchronisation.
 const WINDOW_NS: f64 = 1500.0;
-/// Least ratio of the time on one thread to that on all.
+/// Minimum ratio of the time on one thread to that on all.
 const LEAST_GAIN: f64 = 1.15;
-/// Most delays that are tried.
+/// Maximum number of delays that are tried.
 const MOST_TRIED: usize = 32;
 
-/// Which part has what.
+/// Assignment of entities to parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partition {
     parts: usize,
     lookahead: Time,
     of_link: Vec<u16>,
     of_user: Vec<u16>,
-    /// Links whose way goes on in another part for some packets.
+    /// Links with some packets that continue in another part.
     cut: Vec<bool>,
     /// Users whose first link is in another part.
     enters_elsewhere: Vec<bool>,
 }
 
 impl Partition {
-    /// The partition of a scenario into at most `threads` parts by which a run gains most.
+    /// The partition of a scenario into at most `threads` parts that saves most time.
     ///
     /// # Errors
-    /// It cannot be cut, or would gain too little.
+    /// It cannot be partitioned, or would save too little.
     pub fn new(scenario: &Scenario, threads: usize) -> Result<Self, WhyWhole> {
         let candidates = Self::candidates(scenario, threads)?;
         let best = candidates.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).ok_or(WhyWhole::NoGain)?;
         if best.1 * LEAST_GAIN < 1.0 { Ok(best.0) } else { Err(WhyWhole::NoGain) }
     }
 
-    /// All partitions of a scenario into at most `threads` parts that come into question, each with the time of a run
-    /// by it over that on one thread, as estimated.
+    /// All candidate partitions of a scenario into at most `threads` parts. Each comes with its estimated run time
+    /// relative to one thread.
     ///
     /// # Errors
-    /// It cannot be cut.
+    /// It cannot be partitioned.
     pub fn candidates(scenario: &Scenario, threads: usize) -> Result<Vec<(Self, f64)>, WhyWhole> {
         check(scenario)?;
         let graph = Graph::new(scenario);
@@ -113,34 +112,34 @@ impl Partition {
         self.parts
     }
 
-    /// The time within which no part can feel what another does.
+    /// Lookahead: time within which parts cannot affect each other.
     #[must_use]
     pub fn lookahead(&self) -> Time {
         self.lookahead
     }
 
-    /// The part of a link.
+    /// Part of a link.
     #[must_use]
     #[inline]
     pub fn part_of_link(&self, link: u32) -> u16 {
         self.of_link[link as usize]
     }
 
-    /// The part of a user.
+    /// Part of a user.
     #[must_use]
     #[inline]
     pub fn part_of_user(&self, user: u32) -> u16 {
         self.of_user[user as usize]
     }
 
-    /// Whether the way of some packets of a link goes on in another part.
+    /// Returns true if some packets of a link continue in another part.
     #[must_use]
     #[inline]
     pub fn is_cut(&self, link: u32) -> bool {
         self.cut[link as usize]
     }
 
-    /// Whether the first link of a user is in another part.
+    /// Returns true if the first link of a user is in another part.
     #[must_use]
     #[inline]
     pub fn enters_elsewhere(&self, user: u32) -> bool {
@@ -148,7 +147,7 @@ impl Partition {
     }
 }
 
-/// Whether a scenario may be cut at all.
+/// Checks whether a scenario may be partitioned at all.
 fn check(scenario: &Scenario) -> Result<(), WhyWhole> {
     if scenario.topology.links.len() < 2 {
         return Err(WhyWhole::OneLink);
@@ -175,7 +174,7 @@ fn check(scenario: &Scenario) -> Result<(), WhyWhole> {
     Ok(())
 }
 
-/// Between nodes `from` and `to`, links first and then homes, packets take `delay` at least.
+/// An edge: between nodes `from` and `to`, links first and then homes, packets take at least `delay`.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     from: usize,
@@ -183,17 +182,17 @@ struct Edge {
     delay: Time,
 }
 
-/// What hangs together how closely.
+/// Graph of links and users with delays.
 struct Graph<'a> {
     links: usize,
-    /// Users who have the same route: they stay together.
+    /// Homes: users with the same route, who stay together.
     homes: Vec<Placement<'a>>,
-    /// Nanoseconds of work for a simulated second, by node.
+    /// Nanoseconds of work per simulated second, by node.
     work: Vec<f64>,
-    /// Packets a second, by home.
+    /// Packets per second, by home.
     packets: Vec<f64>,
     edges: Vec<Edge>,
-    /// Nodes in the order in which the routes of the homes come to them.
+    /// Nodes in the order in which the routes of the homes reach them.
     order: Vec<usize>,
     end: Time,
 }
@@ -245,7 +244,7 @@ impl<'a> Graph<'a> {
         self.order.extend((0..is_known.len()).filter(|&node| !is_known[node]));
     }
 
-    /// The time series of a group have sums that depend on the order of events.
+    /// Sums in the time series of a group depend on the order of events.
     fn keep_groups_together(&mut self) {
         let mut first_of_group = BTreeMap::new();
         for (index, home) in self.homes.iter().enumerate() {
@@ -255,8 +254,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Deals out what hangs together by delays below `least` to parts of about the same work; `None` if that is one
-    /// part.
+    /// Assigns pieces connected by delays below `least` to parts of similar work; `None` if that is one part.
     fn dealt_out(&self, least: Time, threads: usize) -> Option<Partition> {
         let pieces = self.pieces(least);
         let mut piece_work = vec![0.0; pieces.len()];
@@ -273,7 +271,7 @@ impl<'a> Graph<'a> {
             let middle = (before + piece_work[piece] / 2.0) / total;
             before += piece_work[piece];
             let share = ((middle * threads as f64) as usize).min(threads - 1);
-            // Shares that no piece falls into are no parts.
+            // Parts without any piece are removed.
             if shares.last() != Some(&share) {
                 shares.push(share);
             }
@@ -283,7 +281,7 @@ impl<'a> Graph<'a> {
         (shares.len() > 1).then(|| self.cut_by(shares.len(), part))
     }
 
-    /// The partition in which each node has this part.
+    /// The partition with these parts of nodes.
     fn cut_by(&self, parts: usize, part: impl Fn(usize) -> u16) -> Partition {
         let crossed = || self.edges.iter().filter(|edge| part(edge.from) != part(edge.to));
         let mut cut = vec![false; self.links];
@@ -306,7 +304,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The piece of each node: the least of the nodes that hang together with it by delays below `least`.
+    /// Piece of each node: the lowest node that it is connected to by delays below `least`.
     fn pieces(&self, least: Time) -> Vec<usize> {
         let mut above: Vec<usize> = (0..self.work.len()).collect();
         for edge in self.edges.iter().filter(|edge| edge.delay < least) {
@@ -316,7 +314,7 @@ impl<'a> Graph<'a> {
         (0..above.len()).map(|node| root(&mut above, node)).collect()
     }
 
-    /// The time of a run by this partition over that on one thread, about.
+    /// Estimated run time of this partition relative to one thread.
     fn time_by(&self, partition: &Partition) -> f64 {
         let mut work = vec![0.0; partition.parts];
         for (link, of_link) in self.work[..self.links].iter().enumerate() {
@@ -339,7 +337,7 @@ impl<'a> Graph<'a> {
         let whole = self.work.iter().sum::<f64>().max(f64::MIN_POSITIVE);
         let window_s = partition.lookahead.as_secs_f64();
         let most = work.iter().copied().fold(0.0, f64::max);
-        // Where parts have n packets in a window, on average, one has about sqrt(n) more.
+        // With n packets per window on average, the busiest part has about sqrt(n) more.
         let spread = (most * window_s / HOST_NS).sqrt() * HOST_NS / window_s;
         (most + spread + WINDOW_NS / window_s) / whole
     }
@@ -353,14 +351,14 @@ fn root(above: &mut [usize], mut node: usize) -> usize {
     node
 }
 
-/// The least time from the sending of a packet until it enters the first link of a group's route.
+/// Minimum time from the sending of a packet until it enters the first link of a group's route.
 fn first_delay(group: &GroupConfig) -> Time {
     let of_link = |&delay: &Time| if group.access.any() { Time::ZERO } else { delays(&group.access, delay).0 };
     group.access_delays.iter().map(of_link).min().unwrap_or(Time::ZERO)
 }
 
-/// Packets of 1500 bytes that the users of each home send in a second, about: what they ask for, less where a link of
-/// their route has too little for all.
+/// Estimated packets of 1500 bytes that the users of each home send per second: their demand, reduced where a link of
+/// their route is overloaded.
 fn packet_rates(scenario: &Scenario, homes: &[Placement<'_>]) -> Vec<f64> {
     let topology = &scenario.topology;
     let asked = |Placement { config, .. }: &Placement<'_>| {

@@ -1,9 +1,9 @@
-//! Fetches what events that are due soon will touch.
+//! Prefetches memory that upcoming events will touch.
 //!
-//! With many flows their state is beyond the caches, and an event waits for each line that it fetches. What comes next
-//! in a shared line, in a calendar or on a link is known, so its lines are requested some events before: that costs an
-//! instruction each, and the wait is over, or shorter, when the event comes. What these lines point to is asked for
-//! later, when they have come. All of it stands apart from the loop, which small networks do not leave for it.
+//! With many flows the state exceeds the caches, and an event would wait for each cache line. The next entries in a
+//! shared line, in a calendar or on a link are known, so their lines are prefetched some events ahead. That costs one
+//! instruction each and avoids or shortens the wait. Lines that these point to are prefetched later, once they have
+//! arrived. None of it is inlined in the loop, since small networks do not need it.
 
 use crate::cache_line::fetch;
 use crate::network::hosts::{FlowAck, Queue};
@@ -12,25 +12,25 @@ use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::{Hop, Network};
 use prefetch_index::prefetch_index;
 
-/// How many places behind the first to look for the lines of hosts and flows.
+/// Prefetch distance for the lines of hosts and flows, in entries.
 const PLACES_AHEAD: usize = 8;
-/// How many for what only those lines tell the place of.
+/// Distance for lines whose address is in those.
 const FEWER_PLACES_AHEAD: usize = 4;
-/// How many for what these tell the place of.
+/// Distance for lines whose address is in these.
 const FEWEST_PLACES_AHEAD: usize = 2;
-/// Places behind the first of a packet on a link between nodes, of which there are many, so that some of their packets
-/// come between two of this one: when to ask for the packet itself, for its next hop, for what it meets there, for what
-/// these point to, and for what that points to.
+/// Distances for packets on a link between nodes. There are many such links, so that some of their packets come between
+/// two of one link. The distances are for the packet itself, its next hop, the entity at that hop, what it points to,
+/// and what that points to.
 const PACKET_ON_LINK: usize = 5;
 const HOP_ON_LINK: usize = 4;
 const STATE_ON_LINK: usize = 3;
 const PROBE_ON_LINK: usize = 2;
 const COUNTS_ON_LINK: usize = 1;
-/// Flows whose state the caches hold, about: fewer are not worth the trouble.
+/// Approximate number of flows that fit into the caches; with fewer, prefetching does not pay off.
 pub const MANY_FLOWS: usize = 4_000;
 
 impl Network {
-    /// Before packets of a queue reach the edge node.
+    /// Called before packets of a shared queue reach the edge node.
     #[cold]
     #[inline(never)]
     pub fn fetch_for_edge(&self, queue: Queue) {
@@ -42,11 +42,11 @@ impl Network {
         }
     }
 
-    /// Before acknowledgements of a queue reach their senders.
+    /// Called before acknowledgements of a shared queue reach their senders.
     #[cold]
     #[inline(never)]
     pub fn fetch_for_acks(&self, queue: Queue) {
-        // Twice as far ahead in the calendar: fewer other events come between.
+        // Twice the distance in the calendar, since fewer other events come between.
         let scale = if queue == Queue::Calendar { 2 } else { 1 };
         let upcoming = |ranks: usize| self.hosts.down.upcoming(queue, scale * ranks).map(|(_, ack)| ack);
         if let Some(ack) = upcoming(2 * PLACES_AHEAD) {
@@ -71,7 +71,7 @@ impl Network {
         self.hosts.fetch(ack.user);
     }
 
-    /// Before packets reach the far end of a link.
+    /// Called before packets reach the far end of a link.
     #[cold]
     #[inline(never)]
     pub fn fetch_for_arrivals(&self, link: u32) {
@@ -85,7 +85,7 @@ impl Network {
         if let Some(packet) = wire.upcoming(STATE_ON_LINK) {
             self.fetch_for_arrival(packet);
         } else if let Some(packet) = self.links[link as usize].last_started() {
-            // Fewer are on their way, each for long: time enough for what a receiver touches.
+            // Fewer packets are in flight, each for a long time: enough for the data of a receiver.
             self.fetch_for_receiver(packet);
         }
         if let Some(packet) = wire.upcoming(PROBE_ON_LINK) {
@@ -102,7 +102,7 @@ impl Network {
         }
     }
 
-    /// The next link that a packet enters, if it is not at the end of its route.
+    /// The next link that a packet enters, unless it is at the end of its route.
     fn next_link(&self, packet: &SimPacket) -> Option<&Link> {
         let Hop { link, .. } = self.hops[usize::from(packet.hop) + 1];
         self.links.get(link as usize)
@@ -116,7 +116,7 @@ impl Network {
         }
     }
 
-    /// Flow and host of the receiver of a packet, if it is at the end of its route.
+    /// Flow and host of a packet's receiver, if it is at the end of its route.
     fn fetch_for_receiver(&self, packet: &SimPacket) {
         if packet.kind != PacketKind::Udp && self.next_link(packet).is_none() {
             match self.known_place(packet.flow) {
@@ -127,7 +127,7 @@ impl Network {
         }
     }
 
-    /// What the flow of a packet that reaches its receiver points to, or the flow, if its place had to be looked up.
+    /// Prefetches what the flow of an arriving packet points to, or the flow itself, if its slot had to be looked up.
     fn fetch_for_delivery(&self, packet: &SimPacket) {
         if packet.kind == PacketKind::Udp {
             return;
@@ -146,7 +146,7 @@ impl Network {
         }
     }
 
-    /// Before a timer of a flow is due.
+    /// Called before a timer of a flow expires.
     #[cold]
     #[inline(never)]
     pub fn fetch_for_timer(&self, flow: u32) {
@@ -157,7 +157,7 @@ impl Network {
         fetch(&flow.user);
     }
 
-    /// The same, when what [`Network::fetch_for_timer`] asked for has come.
+    /// The same, once the lines of [`Network::fetch_for_timer`] have arrived.
     #[inline]
     pub fn fetch_for_deadline(&self, flow: u32) {
         if let Some(flow) = self.flows.get(flow as usize) {

@@ -1,14 +1,14 @@
-//! The event set of links and shared lines, the few entities that nearly every event belongs to.
+//! The event set of links and shared lines, the few entities to which most events belong.
 //!
-//! A tournament as in [`super::event_set`], over entries that change places in the order of events: the event of a
-//! shared line is that of the host whose arrival is first. An entry carries its rank, and a path is always walked to
-//! the top: with so few entries that costs less than guessing where to stop. Only an event where there was none is
-//! compared with the first of all in place of that.
+//! A tournament as in [`super::event_set`], but ranks of entries change: the event of a shared line has the rank of the
+//! host whose arrival is first. An entry carries its rank, and a path is always walked to the top; with so few entries
+//! that is cheaper than testing where to stop. A new event in an empty slot is only compared with the overall first
+//! one.
 
 use crate::engine::tournament::{Contender, FAN, TournamentNode};
 use fairlane_schemes::base::units::Time;
 
-/// When, and in which order among those due at the same time: rank, then slot.
+/// Time, and order among equal times: rank, then slot.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: Time,
@@ -36,15 +36,15 @@ impl Contender for Entry {
 /// Next event of each of a fixed number of slots.
 #[derive(Clone, Debug)]
 pub struct RankedEventSet {
-    /// All levels, the bottom one first.
+    /// All levels, from the bottom.
     lines: Vec<TournamentNode<Entry>>,
-    /// Where each level above the bottom one begins.
+    /// Start of each level above the bottom.
     levels: Vec<u32>,
     first: Entry,
 }
 
 impl RankedEventSet {
-    /// No event in any of `slots`.
+    /// Creates a set without events for `slots` slots.
     #[must_use]
     pub fn new(slots: usize) -> Self {
         let none = Entry::new(Time::NEVER, u32::MAX, 0);
@@ -58,7 +58,7 @@ impl RankedEventSet {
         Self { lines, levels, first: none }
     }
 
-    /// Time and rank of the earliest event, and its slot; [`Time::NEVER`] if there is none.
+    /// Time, rank and slot of the earliest event; [`Time::NEVER`] if there is none.
     #[must_use]
     #[inline]
     pub fn next(&self) -> (Time, u32, u32) {
@@ -66,7 +66,7 @@ impl RankedEventSet {
     }
 
     /// Sets the event of `slot`.
-    // Always: nearly every event comes here, and most networks have no level above.
+    // Always inline: nearly every event comes here, and most networks have only one level.
     #[inline(always)]
     pub fn set(&mut self, slot: u32, time: Time, rank: u32) {
         let index = slot as usize;
@@ -74,7 +74,7 @@ impl RankedEventSet {
         self.first = if self.levels.is_empty() { winner } else { self.climb(index / FAN, winner) };
     }
 
-    /// Tells the levels above the bottom one that `winner` is the first of line `index` there; the first of all.
+    /// Updates the levels above the bottom with `winner`, the first of line `index` there. Returns the overall first.
     #[inline(never)]
     fn climb(&mut self, mut index: usize, mut winner: Entry) -> Entry {
         for &level in &self.levels {
@@ -84,7 +84,7 @@ impl RankedEventSet {
         winner
     }
 
-    /// Sets the event of `slot`, which has none: it is first wherever it precedes what was.
+    /// Sets the event of the empty `slot`: it wins wherever it precedes the previous winner.
     #[inline(always)]
     pub fn put(&mut self, slot: u32, time: Time, rank: u32) {
         let entry = Entry::new(time, rank, slot);

@@ -1,25 +1,25 @@
-//! Where the threads of a run meet at the end of each window.
+//! Synchronisation of the threads of a run at the end of each window.
 //!
-//! Who comes early looks for a moment whether the others are there, for windows are short, and sleeps then. With fewer
-//! cores than threads it sleeps at once: it would take the core from those it waits for.
+//! A thread that arrives early spins for a moment, since windows are short, and then sleeps. With fewer cores than
+//! threads it sleeps immediately: spinning would take the core from the threads it waits for.
 
 use fairlane_schemes::base::units::Time;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::available_parallelism;
 
-/// How often to look before sleeping: some ten microseconds.
+/// Number of spins before sleeping: about ten microseconds.
 const LOOKS: u32 = 1000;
 
-/// A barrier that finds the earliest of the times which its threads bring.
+/// A barrier that returns the minimum of the times its threads bring.
 #[derive(Debug)]
 pub struct Rendezvous {
     parties: usize,
     looks: u32,
     here: AtomicUsize,
-    /// How often all have met.
+    /// Number of completed synchronisations.
     meetings: AtomicUsize,
-    /// The earliest time of those who are here, and that of the last meeting.
+    /// Minimum time of the threads that have arrived, and that of the last synchronisation.
     earliest: AtomicU64,
     agreed: AtomicU64,
     is_off: AtomicBool,
@@ -29,7 +29,7 @@ pub struct Rendezvous {
 }
 
 impl Rendezvous {
-    /// For as many threads.
+    /// Creates a barrier for `threads` threads.
     #[must_use]
     pub fn new(parties: usize) -> Self {
         let cores = available_parallelism().map_or(1, usize::from);
@@ -47,7 +47,7 @@ impl Rendezvous {
         }
     }
 
-    /// Waits for all others; the earliest of all times, or `None` if it is called off.
+    /// Waits for all others; returns the minimum of all times, or `None` if the barrier is cancelled.
     pub fn meet(&self, time: Time) -> Option<Time> {
         self.earliest.fetch_min(time.0, Ordering::SeqCst);
         let meeting = self.meetings.load(Ordering::SeqCst);
@@ -70,20 +70,20 @@ impl Rendezvous {
         (!self.is_off()).then(|| Time(self.agreed.load(Ordering::SeqCst)))
     }
 
-    /// Calls it off: nobody waits any more.
+    /// Cancels the barrier: no thread waits any more.
     pub fn call_off(&self) {
         self.is_off.store(true, Ordering::SeqCst);
         self.wake_sleepers();
     }
 
-    /// Whether it has been called off.
+    /// Returns true if the barrier is cancelled.
     #[must_use]
     pub fn is_off(&self) -> bool {
         self.is_off.load(Ordering::SeqCst)
     }
 
-    /// Who falls asleep counts itself first and looks again then, so that it is either seen here or sees that it is
-    /// over.
+    /// A thread counts itself as sleeping before its last check, so that either the waker sees it or it sees that
+    /// waiting is over.
     fn sleep_until(&self, is_over: impl Fn() -> bool) {
         let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.sleepers.fetch_add(1, Ordering::SeqCst);
@@ -115,7 +115,7 @@ mod tests {
                 let rendezvous = &rendezvous;
                 scope.spawn(move || {
                     for round in 0..500 {
-                        // The earliest is that of another thread in each round.
+                        // Each round, the minimum comes from another thread.
                         let own = Time(1000 * round + (number + round) % threads as u64);
                         assert_eq!(rendezvous.meet(own), Some(Time(1000 * round)));
                     }

@@ -1,18 +1,18 @@
-//! Threads that are waited for once, and only in the process that they run in.
+//! Threads that are joined once, and only in the process in which they run.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// How long threads that were told to stop are waited for. A run looks every few thousand events, so milliseconds are
-/// enough, unless a scheme from outside never returns: nobody can end its thread.
+/// Maximum wait for cancelled threads. A run checks every few thousand events, so milliseconds are enough, unless an
+/// external scheme never returns: its thread cannot be ended.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Calls what it is given, once, within whatever a host needs around the work of a thread.
+/// Calls the given function once, within what a host needs around the work of a thread.
 pub type Around = fn(work: &mut (dyn FnMut() + Send));
 
-/// Threads with the number of their process. A fork takes the record of a thread along, but not the thread: waiting for
-/// it there would never end.
+/// Threads with the id of their process. A fork copies the record of a thread but not the thread; joining it there
+/// would block forever.
 #[derive(Debug)]
 pub struct Threads {
     process: u32,
@@ -20,14 +20,14 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// These threads of this process.
+    /// Creates the record of these threads of this process.
     #[must_use]
     pub fn of(running: Vec<JoinHandle<()>>) -> Self {
         Self { process: std::process::id(), running: Mutex::new(running) }
     }
 
-    /// Waits until all have ended that were told to stop, for [`GRACE`] at most; the others are left to themselves. In
-    /// another process there is nothing to wait for.
+    /// Waits at most [`GRACE`] for cancelled threads to end; the others are detached. In another process this does
+    /// nothing.
     pub fn join(&self) {
         if std::process::id() != self.process {
             return;
@@ -39,7 +39,7 @@ impl Threads {
                 sleep(Duration::from_micros(100));
             }
             if thread.is_finished() {
-                // A panic of a run has been reported as its outcome.
+                // A panic of a run was already reported as its outcome.
                 let _ = thread.join();
             }
         }

@@ -1,32 +1,32 @@
-//! Timers that are due soon, looked up before they are.
+//! Prefetching for upcoming timers.
 //!
-//! Hosts count in ticks (jiffies), so that of many flows the timers are due in bursts, by number of flow: the next ones
-//! can be told, and what they touch is asked for some events before.
+//! Hosts count in ticks (jiffies), so the timers of many flows expire in bursts, ordered by flow number. The next ones
+//! are therefore known, and their memory is prefetched some events ahead.
 
 use crate::engine::agenda::Agenda;
 use crate::network::Network;
 use fairlane_schemes::base::units::Time;
 
-/// How many timers of a burst to look ahead for the flow, and for what only the flow tells the place of.
+/// Prefetch distances within a burst: for the flow, and for what the flow points to.
 const FLOWS_AHEAD: usize = 8;
 const DEADLINES_AHEAD: usize = 4;
 
-/// The timers ahead of the one at hand.
+/// State of the lookahead.
 #[derive(Clone, Debug, Default)]
 pub struct TimersAhead {
-    /// The instant of the burst.
+    /// Time of the burst.
     at: Time,
-    /// Timers handled, and looked up, of this instant.
+    /// Number of timers of this time that were handled, and looked up.
     handled: usize,
     found: usize,
-    /// The flows of those looked up last.
+    /// Flows looked up last.
     flows: [u32; FLOWS_AHEAD],
-    /// The flow whose timer is next, at a later instant, and has been asked for in part.
+    /// The flow whose timer is next, at a later time, and partly prefetched.
     single: Option<u32>,
 }
 
 impl TimersAhead {
-    /// The timer of a flow is handled: asks for those of its burst behind it.
+    /// Called when the timer of a flow is handled: prefetches later timers of its burst.
     #[cold]
     #[inline(never)]
     pub fn before(&mut self, flow: u32, now: Time, agenda: &Agenda, network: &Network) {
@@ -47,7 +47,7 @@ impl TimersAhead {
         self.handled += 1;
     }
 
-    /// It has been handled: asks for the next, if that is of another instant.
+    /// Called after it was handled: prefetches the next timer, if it is at another time.
     #[cold]
     #[inline(never)]
     pub fn after(&mut self, agenda: &Agenda, network: &Network) {
@@ -57,7 +57,7 @@ impl TimersAhead {
         }
     }
 
-    /// Some other event is handled: what [`TimersAhead::after`] asked for has come.
+    /// Called when another event is handled: the lines of [`TimersAhead::after`] have arrived.
     #[inline]
     pub fn between(&mut self, network: &Network) {
         if let Some(flow) = self.single.take() {

@@ -1,22 +1,22 @@
-//! Four entries of a tournament in one cache line: the nodes of the trees of [`super::event_set`] and
+//! Four entries of a tournament in one cache line: the nodes of the trees in [`super::event_set`] and
 //! [`super::ranked_event_set`].
 
 /// Entries in a node.
 pub(crate) const FAN: usize = 4;
 
-/// What competes to be first.
+/// Entries that compete to be first.
 pub(crate) trait Contender: Copy {
-    /// The earlier of two, `self` if neither is.
+    /// The earlier of two, `self` if they are equal.
     fn or(self, other: Self) -> Self;
 }
 
-/// Four entries: of 16 bytes each, they fill a cache line.
+/// Four entries: with 16 bytes each, they fill a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(crate) struct TournamentNode<E>(pub(crate) [E; FAN]);
 
 impl<E: Contender> TournamentNode<E> {
-    /// Puts an entry into its place; the first of the four.
+    /// Stores an entry; returns the first of the four.
     #[inline]
     pub(crate) fn put(&mut self, place: usize, entry: E) -> E {
         self.0[place] = entry;

@@ -1,8 +1,7 @@
-//! One run that is watched: a capture of the bottleneck, tables of senders and queues, a log of senders, or all of
-//! them.
+//! A watched run: a packet capture of the bottleneck, tables of senders and queues, a log of senders, or all of them.
 //!
-//! The run has a thread of its own. Tables come through a channel of few places, so that a reader who is slow slows the
-//! run down instead of filling the memory.
+//! The run has its own thread. Tables are sent through a bounded channel, so that a slow reader slows the run down
+//! instead of filling the memory.
 
 use crate::engine::threads::{Around, Threads};
 use crate::engine::{self, Stop};
@@ -30,26 +29,26 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// Chunks that may wait for the reader.
+/// Maximum number of chunks waiting for the reader.
 const WAITING_CHUNKS: usize = 2;
 
-/// What to watch.
+/// Outputs to watch.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
-    /// File of the capture, and what it contains.
+    /// File and content of the capture.
     pub pcap: Option<(PathBuf, PcapOptions)>,
     /// Interval of the tables; zero for every change.
     pub trace: Option<Time>,
-    /// File of the log, and what it contains. A file beside it holds its traces for a while, under the same name with
-    /// `.spool` behind it, which it has for an instant only.
+    /// File and content of the log. During the run, its traces are in a temporary file next to it, whose name ends in
+    /// `.spool` and is unlinked immediately.
     pub qlog: Option<(PathBuf, QlogOptions)>,
 }
 
 impl Watch {
-    /// Says why a scenario cannot be watched, if it cannot.
+    /// Returns the reason why a scenario cannot be watched, if there is one.
     ///
     /// # Errors
-    /// Packets without room for headers, tables without end, or no such flow.
+    /// Packets without room for headers, unlimited tables, or no such flow.
     pub fn check(&self, scenario: &Scenario) -> Result<(), ConfigError> {
         if self.pcap.is_some() {
             pcap::check(scenario)?;
@@ -61,29 +60,29 @@ impl Watch {
     }
 }
 
-/// Why there is no record.
+/// Reason for a missing record.
 #[derive(Debug)]
 pub enum Failure {
     /// This file could not be written.
     Io(PathBuf, io::Error),
-    /// The system starts no thread.
+    /// The system refuses to start a thread.
     Thread(io::Error),
-    /// A scheme or congestion control from outside failed.
+    /// An external scheme or congestion control failed.
     External(String),
-    /// A defect of the simulator.
+    /// A bug in the simulator.
     Defect(String),
 }
 
-/// What comes out of a watched run.
+/// Output of a watched run.
 #[derive(Debug)]
 pub enum Message {
     /// Rows of a table.
     Chunk(Chunk),
-    /// The end.
+    /// End of the run.
     Ended(Result<Box<RunRecord>, Failure>),
 }
 
-/// A watched run under way. Dropping it cancels it.
+/// A running watched run. Dropping it cancels it.
 #[derive(Debug)]
 pub struct WatchedRun {
     messages: Option<Mutex<Receiver<Message>>>,
@@ -92,7 +91,7 @@ pub struct WatchedRun {
 }
 
 impl WatchedRun {
-    /// Starts the run; [`Watch::check`] must have agreed.
+    /// Starts the run; [`Watch::check`] must have succeeded.
     ///
     /// # Errors
     /// A file cannot be written, or there is no thread.
@@ -100,7 +99,7 @@ impl WatchedRun {
         Self::start_within(scenario, replication, watch, |work| work())
     }
 
-    /// As [`WatchedRun::start`], with `around` around the work of the thread.
+    /// As [`WatchedRun::start`], but calls `around` around the work of the thread.
     ///
     /// # Errors
     /// As [`WatchedRun::start`].
@@ -122,7 +121,7 @@ impl WatchedRun {
                     panic_text(&*panic)
                 ))),
             };
-            // Nobody listens: nothing is lost.
+            // The receiver is gone: nothing is lost.
             let _ = sender.send(Message::Ended(ended.map(Box::new)));
         };
         let thread = thread::Builder::new().spawn(move || around(&mut work)).map_err(Failure::Thread)?;
@@ -130,7 +129,7 @@ impl WatchedRun {
         Ok(Self { messages: Some(Mutex::new(messages)), cancelled, threads })
     }
 
-    /// What comes next; `None` if nothing does within `timeout`.
+    /// The next output; `None` if there is none within `timeout`.
     ///
     /// # Panics
     /// After the end.
@@ -148,13 +147,13 @@ impl WatchedRun {
 impl Drop for WatchedRun {
     fn drop(&mut self) {
         self.cancelled.store(true, Ordering::Relaxed);
-        // A run that is blocked sending a chunk continues once nobody can receive it any more.
+        // Dropping the receiver unblocks a run that is sending a chunk.
         self.messages = None;
         self.threads.join();
     }
 }
 
-/// The files that are written by the run itself, each with its path.
+/// Files written by the run itself, with their paths.
 #[derive(Debug, Default)]
 struct Files {
     pcap: Option<(PathBuf, Pcap<BufWriter<File>>)>,
@@ -188,7 +187,7 @@ impl Files {
     }
 }
 
-/// What was written to `path`, with it; or that it could not be.
+/// The data written to `path`, or the error.
 fn named<T>(path: &Path, written: io::Result<T>) -> Result<(PathBuf, T), Failure> {
     match written {
         Ok(written) => Ok((path.to_owned(), written)),
@@ -196,7 +195,7 @@ fn named<T>(path: &Path, written: io::Result<T>) -> Result<(PathBuf, T), Failure
     }
 }
 
-/// A file that vanishes with the process, in the folder of `path`.
+/// A temporary file in the folder of `path`, which vanishes with the process.
 fn unnamed_beside(path: &Path) -> io::Result<File> {
     let mut name = path.as_os_str().to_owned();
     name.push(".spool");
@@ -205,7 +204,7 @@ fn unnamed_beside(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Does the run; `None` if it was cancelled.
+/// Executes the run; `None` if it was cancelled.
 fn watched(
     scenario: &Scenario,
     replication: u32,
@@ -230,14 +229,14 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown defect")
 }
 
-/// A capture, a log, tables, or any of them.
+/// A capture, a log, tables, or several of them.
 #[derive(Debug)]
 struct All<T> {
     files: Files,
     trace: Option<T>,
 }
 
-/// Calls a hook of whichever is there.
+/// Calls a hook of each observer that exists.
 macro_rules! each {
     ($all:ident, $hook:ident $(, $argument:expr)*) => {{
         if let Some((_, pcap)) = &mut $all.files.pcap {

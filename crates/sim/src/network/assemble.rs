@@ -1,12 +1,12 @@
-//! Puts the network together again after its parts have run apart.
+//! Reassembles the network after its parts have run separately.
 
 use super::Network;
 use crate::network::impairment::Place;
 use std::mem::swap;
 
 impl Network {
-    /// Takes over what belongs to `other` at the end of a run in which each had its part of the same network: links and
-    /// users by number, with all that is theirs. Probes of groups add what they saw.
+    /// Takes the entities of `other` at the end of a run in which both had a part of the same network: links and users
+    /// by number, with all their state. Probes of groups are summed.
     pub fn take_over(&mut self, mut other: Self, has_link: impl Fn(u32) -> bool, has_user: impl Fn(u32) -> bool) {
         let has_place = |place: Place| match place {
             Place::Link(link) => has_link(link),

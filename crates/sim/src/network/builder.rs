@@ -39,7 +39,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 impl Network {
-    /// The network of a scenario, with the random streams of one replication.
+    /// Builds the network of a scenario, with the random streams of one replication.
     #[must_use]
     pub fn new(scenario: &Scenario, replication: u32) -> Self {
         let first = &scenario.topology.links[0].params;
@@ -102,22 +102,22 @@ impl Network {
     }
 }
 
-/// Adds the parts in a fixed order, so that indices, streams and results do not depend on anything else.
+/// Adds the parts in a fixed order, so that indices, streams and results depend on nothing else.
 struct Builder<'a> {
     scenario: &'a Scenario,
     replication: u64,
     meters: Vec<MeterSpec>,
-    /// The number that the impairment of each link has, if it has one.
+    /// Number of each link's impairment, if it has one.
     impairment_of_link: Vec<u32>,
-    /// Where users are, in their order.
+    /// Locations of users, in order.
     placements: Vec<Placement<'a>>,
-    /// Where routes begin, by hops and application.
+    /// Starts of routes, by hops and application.
     routes: HashMap<(Vec<Hop>, Option<u16>), u16>,
     /// Applications of an access network by name.
     applications: Vec<String>,
     /// Application of each hop that ends a route; empty without applications.
     application_of_hop: Vec<u16>,
-    /// TCP parameters by group and source: its places share them, so that the caches hold them.
+    /// TCP parameters by group and source: flows of the same source share them, so that they stay in the caches.
     tcp_params: HashMap<(usize, usize), Arc<TcpParams>>,
     network: Network,
 }
@@ -161,9 +161,9 @@ impl Builder<'_> {
         Weights::new(self.placements.iter().flat_map(of_users).collect::<Vec<_>>())
     }
 
-    /// Where the route of a group begins in the table of hops; groups that take the same one share it. `access` is the
-    /// number of the impairment of the access links, if they have one. That of calls leads past their receivers, that
-    /// of an application ends at a hop of its own.
+    /// Start of a group's route in the table of hops; groups with the same route share it. `access` is the number of
+    /// the access links' impairment, if there is one. A route of calls passes their receivers; a route of an
+    /// application ends at a separate hop.
     fn first_hop(&mut self, group: &GroupConfig, access: Option<u32>, has_calls: bool, source: usize) -> u16 {
         let edge = match (self.is_labelled(), group.params.forged_labels) {
             (false, _) => Entry::Core,
@@ -222,7 +222,7 @@ impl Builder<'_> {
         }
     }
 
-    /// From the first to the last user that crosses each link of an access network; elsewhere all of them.
+    /// First and last user that cross each link of an access network; elsewhere all users.
     fn users_of_links(&self) -> Vec<Range<u32>> {
         let all = 0..self.network.users.len() as u32;
         if self.scenario.topology.tree.is_none() {
@@ -259,7 +259,7 @@ impl Builder<'_> {
         self.network.applications = applications;
     }
 
-    /// The way back of acknowledgements, unless it is the reverse of the only link.
+    /// Reverse path of acknowledgements, unless it is the reverse of the only link.
     fn way_back(&self, group: &GroupConfig) -> Option<WayBack> {
         let topology = &self.scenario.topology;
         let is_shared = topology.links.len() == 1 && topology.receivers.is_none();
@@ -282,7 +282,7 @@ impl Builder<'_> {
         Some(way)
     }
 
-    /// What is observed of each group.
+    /// Creates the probes of each group.
     fn observe_groups(&mut self) {
         let mut first_user = 0;
         for (index, group) in self.scenario.groups.iter().enumerate() {
@@ -310,7 +310,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The users of a group that are in one place.
+    /// Users of a group at one location.
     fn add_place(&mut self, index: usize, group_index: usize, group: &GroupConfig) {
         let first_params = self.network.tcp_params.len() as u32;
         let access = self.add_access_impairment(group_index, group);
@@ -339,7 +339,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What transfers of a group would take alone.
+    /// Times of a group's transfers in an empty network.
     fn ideal(&self, index: usize, group: &GroupConfig, first_user: u32) -> Ideal {
         let topology = &self.scenario.topology;
         let receiver = topology
@@ -350,14 +350,14 @@ impl Builder<'_> {
         let place = self.placements.iter().find(|place| place.group == index);
         let access = place.map_or(topology.access.access_rate, |place| place.most(topology));
         Ideal {
-            // On an access network, users of a group do not follow one another, and all have the same least delay.
+            // On an access network, users of a group are not consecutive, and all have the same minimum delay.
             first_user: if topology.tree.is_some() { 0 } else { first_user },
             one_way: group.access_delays.iter().map(|&delay| delay + route).collect(),
             rate: self.scenario.slowest_link(group).min(access),
         }
     }
 
-    /// What loses or delays packets behind the access links of a group; its number, if there is any.
+    /// Creates the impairment behind the access links of a group; returns its number, if there is one.
     fn add_access_impairment(&mut self, index: usize, group: &GroupConfig) -> Option<u32> {
         if !group.access.any() {
             return None;
@@ -370,7 +370,7 @@ impl Builder<'_> {
         Some(self.network.impairments.len() as u32 - 1)
     }
 
-    /// The hosts of a group's users at a place; those whose access links are alike follow one another in one go.
+    /// Adds the hosts of a group's users at a location; consecutive ones with equal access links are added together.
     fn add_hosts(&mut self, index: usize, group: &GroupConfig) {
         let access = &self.scenario.topology.access;
         let way_back = self.way_back(group);
@@ -393,7 +393,7 @@ impl Builder<'_> {
         }
     }
 
-    /// How much longer than the shortest the access links of users at a place are: uniformly up to `most`.
+    /// Additional delays of the access links of users at a location: uniform up to `most`.
     fn draw_longer(&self, index: usize, users: usize, most: Time) -> Vec<Time> {
         let mut rng = self.stream(RandomStream::Rtt, index);
         (0..users).map(|_| Time((rng.open01() * most.0 as f64) as u64)).collect()
@@ -407,7 +407,7 @@ impl Builder<'_> {
         let start_span = (group.params.start_until - group.params.start_from).as_secs_f64();
         let mut params = first_params;
         let mut flows_so_far = 0;
-        // Flows take turns over the user's ingress nodes, abc2018 III-F.
+        // Flows use the user's ingress nodes in turn, abc2018 III-F.
         let mut next_flow = |starts: &mut Rng| {
             let ingress = (flows_so_far % group.params.ingresses) as u16;
             flows_so_far += 1;
@@ -477,17 +477,17 @@ impl Builder<'_> {
         self.network.webs.push(source);
     }
 
-    /// A meter for each ingress of a new user, with its part of the reference rate.
+    /// Adds a meter for each ingress of a new user, with its part of the reference rate.
     fn add_meters(&mut self, group: &GroupConfig) {
         let shares = vec![1.0; group.params.ingresses as usize];
         let mut parts = split_reference_rate(group.params.weighted_reference_rate(), &shares);
-        // Every user has the same number, so that a meter is found without a table; the rest see no packet.
+        // Every user has the same number of meters, so that they are found without a table; unused ones see no packets.
         parts.resize(self.network.ingresses, group.params.weighted_reference_rate());
         let meter = |reference_rate| MeterSpec { reference_rate, weight: group.params.weight, start: Time::ZERO };
         self.meters.extend(parts.into_iter().map(meter));
     }
 
-    /// A connection for a video, with the player at its receiving end.
+    /// Adds a connection for a video, with the player at its receiving end.
     fn add_player(&mut self, video: &VideoParams, params: u32, origin: (u32, u16, TrafficClass), start: Time) {
         let tcp = &self.network.tcp_params[params as usize];
         let id = self.network.flows.len() as u32;
@@ -509,7 +509,7 @@ impl Builder<'_> {
         self.network.flows.push(flow);
     }
 
-    /// Flows that do not react follow the TCP connections.
+    /// Unresponsive flows follow the TCP connections.
     fn number_udp_flows(&mut self) {
         self.network.lasting_flows = self.network.flows.len();
         let first = self.network.flows.len() as u32;
@@ -519,11 +519,11 @@ impl Builder<'_> {
         self.network.calls.number_from(first);
     }
 
-    /// Streams and flow numbers of the users' own, if that is wanted.
+    /// Creates separate streams and flow numbers of users, if needed.
     fn part_streams(&mut self) {
         let network = &self.network;
         let (lasting, webs) = (network.lasting_flows + network.sources.len(), network.webs.len());
-        // Where numbers do not suffice for all sources, places are shared.
+        // If there are not enough numbers for all sources, slots are shared.
         if self.scenario.own_streams && lasting + webs <= MOST_NUMBERS {
             let markers = (0..network.links.len()).map(|link| self.stream(RandomStream::Marker, link)).collect();
             let own = OwnStreams::new((self.scenario.run.seed, self.replication), lasting, webs, markers);
@@ -531,7 +531,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The receiver of the last source added, if it is a call; none otherwise.
+    /// Receiver of the last added source, if it is a call.
     fn add_call(&mut self, group: usize, config: &UdpConfig) {
         let run = &self.scenario.run;
         let first = self.network.sources.last().map_or(Time::NEVER, UdpSource::next);
@@ -549,7 +549,7 @@ impl Builder<'_> {
     }
 }
 
-/// The delay of a wire, and that of the impairment behind it: jitter varies all of it, so that the wire has none.
+/// Delays of a wire and of the impairment after it: jitter varies the whole delay, so the wire then has none.
 pub(crate) fn delays(impairments: &Impairments, delay: Time) -> (Time, Time) {
     if impairments.jitter.is_some() { (Time::ZERO, delay) } else { (delay, Time::ZERO) }
 }

@@ -1,5 +1,4 @@
-//! What a path does to packets besides delaying them: it loses some and lets others wait, as netem does, or leads them
-//! over another route for a time.
+//! Impairments of a path besides its constant delay: losses and jitter, as in netem, and detours.
 //!
 //! Source: net/sched/sch_netem.c of Linux 6.6, loss_gilb_ell and tabledist, and netem/ of iproute2; Gilbert, Capacity
 //! of a burst-noise channel, Bell System Technical Journal 39, 1960; Elliott, Estimates of error rates for codes on
@@ -14,19 +13,18 @@
 //! | (5) | Without reordering, a packet arrives no earlier than the one before it on the same path. | [`Impairment::enter`] |
 //! | (6) | Detour: while it lasts, each packet that comes takes that much longer. Whoever comes after it, without jitter, overtakes. | [`Impairment::enter`] |
 //!
-//! An impairment is a hop of its own behind a link or an access link, so that links without one know nothing of it.
+//! An impairment is a separate hop after a link or an access link, so that links without one have no extra cost.
 //!
-//! Cost: a draw or a count per packet for loss; with jitter, or on the detour, an event, and a place in a heap while
-//! the packet is on its way.
+//! Cost: a random draw or a count per packet for loss; with jitter, or on the detour, an event and a heap entry while
+//! the packet is in flight.
 //!
 //! Deviations:
-//! 1. netem drops a packet before it waits for the link; here it is lost on the wire, so that it takes its time on the
-//!    link.
-//! 2. netem draws from tables of 4096 values of 16 bits; here the distributions themselves, cut off where those tables
-//!    end: at four deviations.
-//! 3. Reordering is what jitter makes of it. netem's `reorder`, which lets single packets pass without delay, is not
-//!    there.
-//! 4. netem takes 1 - p for `r` if it is not given; here it must be.
+//! 1. netem drops a packet before it waits for the link; here it is lost on the wire, so that it occupies the link.
+//! 2. netem draws from tables of 4096 values of 16 bits; here the distributions themselves are used, cut off where
+//!    those tables end, at four deviations.
+//! 3. Reordering results from jitter. netem's `reorder`, which lets single packets pass without delay, is not
+//!    implemented.
+//! 4. netem takes 1 - p for `r` if it is not given; here it is required.
 //!
 //! Not implemented: correlation, duplication, corruption, the chain of four states.
 
@@ -38,13 +36,13 @@ use fairlane_schemes::base::units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Where netem's tables of distributions end, in deviations: the largest number of 16 bits over their scale of 8192.
+/// End of netem's distribution tables, in deviations: the largest number of 16 bits over their scale of 8192.
 const MOST_DEVIATIONS: f64 = 4.0;
 
-/// Where an impairment is.
+/// Location of an impairment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Behind a link, by number: one path for all.
+    /// Behind a link, by number: one path for all packets.
     Link(u32),
     /// Behind the access links of a group, by the number of its first user: a path for each user.
     Access {
@@ -55,39 +53,39 @@ pub enum Place {
     },
 }
 
-/// What became of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It goes on at once.
+    /// It continues immediately.
     Passes,
     /// It is lost.
     Lost,
-    /// It goes on later; whether it is the next one to do so.
+    /// It continues later; the field says whether it is the next one to do so.
     Waits {
-        /// It is the next one.
+        /// True if it is the next one.
         is_next: bool,
     },
 }
 
-/// What happened to the packets of an impairment: `entered = passed + lost + held` at any moment.
+/// Packet accounting of an impairment: `entered = passed + lost + held` at any moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImpairmentAccount {
-    /// Packets that came.
+    /// Packets that entered.
     pub entered: u64,
-    /// Packets that went on.
+    /// Packets that continued.
     pub passed: u64,
     /// Packets lost.
     pub lost: u64,
 }
 
-/// Of one path: what the next packet depends on.
+/// State of one path, on which the next packet depends.
 #[derive(Clone, Copy, Debug, Default)]
 struct PathState {
-    /// Whether a Gilbert-Elliott chain is in its bad state.
+    /// True if the Gilbert-Elliott chain is in its bad state.
     is_bad: bool,
-    /// Packets since the last one that was lost periodically.
+    /// Packets since the last periodic loss.
     count: u32,
-    /// When the last packet arrives.
+    /// Arrival time of the last packet.
     last: Time,
 }
 
@@ -103,17 +101,18 @@ pub struct Impairment {
     paths: Vec<PathState>,
     held: BinaryHeap<Reverse<Held>>,
     account: ImpairmentAccount,
-    /// The account when the measurement began.
+    /// Accounting at the start of the measurement.
     before: ImpairmentAccount,
-    /// Packets lost behind access links that no probe of users has counted yet; those of links are with the link.
+    /// Packets lost behind access links that no probe of users has counted yet; losses of links are counted by the
+    /// link.
     pub losses: Vec<Loss>,
 }
 
-/// A packet on its way.
+/// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     until: Time,
-    /// Number in the order of coming: those that go on at the same time keep it.
+    /// Sequence number: packets that continue at the same time keep their order.
     number: u64,
     packet: SimPacket,
 }
@@ -145,8 +144,8 @@ impl Ord for Held {
 }
 
 impl Impairment {
-    /// An impairment of so many paths, one or a path for each user. With jitter it takes the place of the delays of the
-    /// links: one for all, or one for each path.
+    /// An impairment of `paths` paths, one, or one for each user. With jitter it replaces the delays of the links: one
+    /// delay, or one for each path.
     #[must_use]
     pub fn new(place: Place, config: &Impairments, delays: Vec<Time>, paths: usize, rng: Rng) -> Self {
         Self {
@@ -164,19 +163,19 @@ impl Impairment {
         }
     }
 
-    /// Where it is.
+    /// Location of the impairment.
     #[must_use]
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// What became of its packets so far; the others are on their way.
+    /// Packet accounting so far; the remaining packets are in flight.
     #[must_use]
     pub fn account(&self) -> ImpairmentAccount {
         self.account
     }
 
-    /// Packets that came and were lost during the measurement.
+    /// Packets that entered and were lost during the measurement.
     #[must_use]
     pub fn measured(&self) -> ImpairmentAccount {
         ImpairmentAccount {
@@ -186,7 +185,7 @@ impl Impairment {
         }
     }
 
-    /// Packets on their way.
+    /// Packets in flight.
     #[must_use]
     pub fn held(&self) -> usize {
         self.held.len()
@@ -197,7 +196,7 @@ impl Impairment {
         self.before = self.account;
     }
 
-    /// A packet comes at `now`.
+    /// A packet enters at `now`.
     pub fn enter(&mut self, packet: SimPacket, now: Time) -> Outcome {
         let index = match self.place {
             Place::Link(_) => 0,
@@ -232,25 +231,26 @@ impl Impairment {
         Outcome::Waits { is_next: self.held.peek().is_some_and(|Reverse(next)| next.number == number) }
     }
 
-    /// When the next packet goes on; [`Time::NEVER`] if none is on its way.
+    /// Time at which the next packet continues; [`Time::NEVER`] if none is in flight.
     #[must_use]
     pub fn next(&self) -> Time {
         self.held.peek().map_or(Time::NEVER, |Reverse(held)| held.until)
     }
 
-    /// The packet that goes on now. There must be one.
+    /// Takes the packet that continues now, which must exist.
     pub fn take(&mut self) -> SimPacket {
         self.account.passed += 1;
         self.held.pop().expect("a packet was announced").0.packet
     }
 }
 
-/// Whether the next packet of a path is lost: rules 1 to 3.
+/// Decides whether the next packet of a path is lost: rules 1 to 3.
 fn loses(loss: &LossConfig, path: &mut PathState, rng: &mut Rng) -> bool {
     match loss {
         LossConfig::Random(params) => rng.open01() < params.probability.0,
         LossConfig::GilbertElliott(params) => {
-            // As `loss_gilb_ell` of sch_netem.c: the state that the packet finds decides, the step counts for the next.
+            // As `loss_gilb_ell` of sch_netem.c: the state found by the packet decides; the transition applies to the
+            // next packet.
             let (leaves, loss) =
                 if path.is_bad { (params.r.0, params.bad_loss.0) } else { (params.p.0, params.good_loss.0) };
             path.is_bad ^= rng.open01() < leaves;
@@ -267,7 +267,7 @@ fn loses(loss: &LossConfig, path: &mut PathState, rng: &mut Rng) -> bool {
     }
 }
 
-/// The delay of a packet on a path of this mean `delay`: rule 4.
+/// Delay of a packet on a path of this mean `delay`: rule 4.
 fn draw_delay(jitter: &JitterParams, delay: Time, rng: &mut Rng) -> Time {
     let deviations = match jitter.distribution {
         JitterDistribution::Uniform => 2.0 * rng.open01() - 1.0,
@@ -294,7 +294,7 @@ mod tests {
         Impairment::new(Place::Link(0), &config, vec![DELAY], 1, rng)
     }
 
-    /// Which of the packets are lost.
+    /// Packets that are lost.
     fn losses(loss: LossConfig) -> Vec<bool> {
         let mut impairment = impairment(Some(loss), None);
         (0..PACKETS).map(|_| impairment.enter(SimPacket::BLANK, Time::ZERO) == Outcome::Lost).collect()
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn random_loss_has_its_probability_and_no_memory() {
-        // Binomial: five standard errors, of the share of all and of that among those behind a lost one.
+        // Binomial: five standard errors, of the share of all, and of the share among packets after a loss.
         let p = 0.02;
         let lost = losses(LossConfig::Random(RandomLossParams { probability: Probability(p) }));
         let error = |n: f64| 5.0 * (p * (1.0 - p) / n).sqrt();
@@ -349,7 +349,7 @@ mod tests {
         assert!(lost.iter().enumerate().all(|(index, &lost)| lost == (index % 7 == 6)));
     }
 
-    /// Delays of packets that come every `gap`, in the order of coming; and whether they left in that order.
+    /// Delays of packets that enter every `gap`, in order; and whether they left in order.
     fn delays(distribution: JitterDistribution, deviation: Time, reorder: bool, gap: Time) -> (Vec<f64>, bool) {
         let mut impairment = impairment(None, Some(JitterParams { deviation, distribution, reorder }));
         let (mut left, mut now) = (vec![0.0; PACKETS as usize], Time::ZERO);
@@ -390,14 +390,14 @@ mod tests {
             let average = drawn.iter().sum::<f64>() / n;
             let spread = drawn.iter().map(|x| (x - average).powi(2)).sum::<f64>() / n;
             assert!((average - mean).abs() < 5.0 * (variance / n).sqrt(), "{distribution:?} {average}");
-            // Of the variance two parts in a hundred: no distribution here has a kurtosis above 12.
+            // For the variance two percent: no distribution here has a kurtosis above 12.
             assert!((spread / variance - 1.0).abs() < 0.04, "{distribution:?} {spread}");
         }
     }
 
     #[test]
     fn packets_keep_their_order_unless_they_may_overtake() {
-        // A packet each 1 ms, delays from 0 on: nearly every pair of neighbours would change places.
+        // A packet every 1 ms, delays from 0 on: nearly every pair of neighbours would swap.
         let (deviation, gap) = (Time::from_millis(30), Time::from_millis(1));
         for distribution in [JitterDistribution::Uniform, JitterDistribution::Normal, JitterDistribution::Pareto] {
             let (kept, is_sorted) = delays(distribution, deviation, false, gap);

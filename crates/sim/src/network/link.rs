@@ -1,4 +1,4 @@
-//! A link: an egress port with its probe and its accounts.
+//! A link: an egress port with its probe and its accounting.
 
 use crate::cache_line::fetch_lines;
 use crate::measure::path_probe::Loss;
@@ -15,12 +15,12 @@ use fairlane_schemes::registry::schemes::AnyDiscipline;
 use std::mem::offset_of;
 use std::sync::Arc;
 
-/// What a link did with its packets since time 0: `arrived = departed + dropped + queued` at any moment.
+/// Packet accounting of a link since time 0: `arrived = departed + dropped + queued` at any moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accounting {
     /// Packets offered to the port.
     pub arrived: u64,
-    /// Packets whose transmission started, those lost on the wire apart.
+    /// Packets whose transmission started, without those lost on the wire.
     pub departed: u64,
     /// Packets dropped, or lost on the wire.
     pub dropped: u64,
@@ -32,11 +32,11 @@ pub struct Link {
     port: EgressPort<SimPacket, AnyDiscipline<SimPacket>>,
     accounting: Accounting,
     probe: Box<PortProbe>,
-    /// How long after a packet reaches the far end its event is.
+    /// Slack between a packet's arrival at the far end and its event.
     slack: Time,
 }
 
-/// Tells the accounts, the probe and the observer what happens at the port.
+/// Reports events at the port to the accounting, the probe and the observer.
 struct Recorder<'a, O> {
     accounting: &'a mut Accounting,
     probe: &'a mut PortProbe,
@@ -76,7 +76,7 @@ impl<O: PortObserver<SimPacket>> PortObserver<SimPacket> for Recorder<'_, O> {
 }
 
 impl Link {
-    /// An idle link; `rng` is the discipline's stream.
+    /// Creates an idle link; `rng` is the discipline's stream.
     #[must_use]
     pub fn new(queue: &QueueConfig, weights: &Weights, rate: LinkRate, delay: Time, rng: Rng) -> Self {
         let port = EgressPort::new(queue.build(rate.initial(), weights), rate, delay, rng);
@@ -88,46 +88,46 @@ impl Link {
         }
     }
 
-    /// Has the discipline know classes of users; before the first packet.
+    /// Gives the discipline the classes of users; must precede the first packet.
     pub fn set_classes(&mut self, classes: ClassTree) {
         self.port.set_classes(classes);
     }
 
-    /// Has `probe` observe the port from now on; without it, no packet may come.
+    /// Sets the port's probe; without it, no packet may arrive.
     pub fn attach(&mut self, probe: PortProbe) {
         *self.probe = probe;
     }
 
-    /// What is observed at the port.
+    /// Measurements at the port.
     #[must_use]
     pub fn probe(&self) -> &PortProbe {
         &self.probe
     }
 
-    /// Packets dropped that no probe of users has counted yet.
+    /// Dropped packets that no probe of users has counted yet.
     pub fn losses(&mut self) -> &mut Vec<Loss> {
         &mut self.probe.losses
     }
 
-    /// What became of the packets so far.
+    /// Accounting of packets so far.
     #[must_use]
     pub fn accounting(&self) -> Accounting {
         self.accounting
     }
 
-    /// The discipline of the port.
+    /// Discipline of the port.
     #[must_use]
     pub fn discipline(&self) -> &AnyDiscipline<SimPacket> {
         self.port.discipline()
     }
 
-    /// What waits.
+    /// Backlog.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         self.port.backlog()
     }
 
-    /// What is in transmission or in flight, perhaps with what waits behind it.
+    /// Packets in transmission or in flight, possibly with those that wait behind them.
     #[must_use]
     #[inline]
     pub fn wire(&self) -> &Wire<SimPacket> {
@@ -140,49 +140,49 @@ impl Link {
         self.port.on_wire()
     }
 
-    /// The packet whose transmission started last, if it is on its way.
+    /// The packet whose transmission started last, if it is still in flight.
     #[must_use]
     pub fn last_started(&self) -> Option<&SimPacket> {
         self.port.last_started()
     }
 
-    /// Has the discipline store the queue, as the reference in tests. To be called before the first packet.
+    /// Makes the discipline store the queue, as the reference in tests. Must be called before the first packet.
     pub fn keep_no_packets(&mut self) {
         self.port.keep_no_packets();
     }
 
-    /// The rate at first.
+    /// Initial rate.
     #[must_use]
     pub fn rate(&self) -> BitRate {
         self.port.rate().initial()
     }
 
-    /// Whether its discipline may hold packets back while the link is idle.
+    /// Returns true if its discipline may hold packets back while the link is idle.
     #[must_use]
     pub fn holds_back(&self) -> bool {
         matches!(self.discipline(), AnyDiscipline::Htb(_))
     }
 
-    /// Has its event come that much after a packet reaches the far end. Not for one that holds packets back.
+    /// Delays its event by this slack after a packet reaches the far end. Not for links that hold packets back.
     pub fn set_slack(&mut self, slack: Time) {
         self.slack = slack;
     }
 
-    /// When a packet reaches the far end next, slack included, or one that was held back may be sent.
+    /// Time at which the next packet reaches the far end, slack included, or a held-back packet may be sent.
     #[must_use]
     #[inline]
     pub fn next_event(&self) -> Time {
         self.port.next_event().saturating_add(self.slack)
     }
 
-    /// Takes the next packet that has reached the far end by `now`, with the time at which it did, after
-    /// [`Link::serve_until`] this time.
+    /// Takes the next packet that has reached the far end by `now`, with its arrival time. [`Link::serve_until`] this
+    /// time must have been called.
     #[inline]
     pub fn take_arrived(&mut self, now: Time) -> Option<(Time, SimPacket)> {
         self.port.take_arrived(now)
     }
 
-    /// Sends what was held back until `now`.
+    /// Sends packets that were held back until `now`.
     #[cold]
     #[inline(never)]
     pub fn wake<O: PortObserver<SimPacket>>(&mut self, now: Time, observer: &mut O) {
@@ -190,13 +190,13 @@ impl Link {
         port.serve_until(now, &mut recorder);
     }
 
-    /// Asks for its cache lines.
+    /// Prefetches its cache lines.
     #[inline]
     pub fn fetch(&self) {
         fetch_lines::<Self, _>(&self.accounting.arrived, offset_of!(Self, accounting.arrived));
     }
 
-    /// The same, when these have come, of its probe and of the packet that it sends next.
+    /// Once these have arrived, prefetches its probe and the packet that it sends next.
     #[inline]
     pub fn fetch_probe(&self) {
         self.probe.fetch();
@@ -205,7 +205,8 @@ impl Link {
         }
     }
 
-    /// The same, when these have come, of what the probe counts when `packet` is offered: what waits is sent by then.
+    /// Once these have arrived, prefetches what the probe counts when `packet` is enqueued. Packets that wait now are
+    /// sent by then.
     #[inline]
     pub fn fetch_counts(&self, packet: &SimPacket) {
         if self.port.upcoming(0).is_some() {
@@ -215,7 +216,7 @@ impl Link {
         }
     }
 
-    /// Asks for what the next transmission touches: its counts, and the packet behind it.
+    /// Prefetches the data of the next transmission: its counts, and the packet behind it.
     #[inline]
     pub fn fetch_next_start(&self) {
         if let Some(packet) = self.port.upcoming(0) {
@@ -226,7 +227,7 @@ impl Link {
         }
     }
 
-    /// Offers a packet at `now`.
+    /// Enqueues a packet at `now`.
     #[inline]
     pub fn enqueue<O: PortObserver<SimPacket>>(&mut self, packet: SimPacket, now: Time, observer: &mut O) {
         let (port, mut recorder) = self.watched(observer);
@@ -240,29 +241,29 @@ impl Link {
         port.arrive(now, &mut recorder)
     }
 
-    /// Takes the first packet that is in transmission or in flight, with the time at which it reaches the far end: for
-    /// a link whose far end is elsewhere. [`Link::arrive`] has nothing to take then.
+    /// Takes the first packet in transmission or in flight, with its arrival time at the far end: for a link whose far
+    /// end is in another part. [`Link::arrive`] then has nothing to take.
     #[inline]
     pub fn take_sent(&mut self) -> Option<(Time, SimPacket)> {
         self.port.take_sent()
     }
 
-    /// When the next transmission starts if nothing else is offered before, after [`Link::serve_until`] some time
-    /// before; [`Time::NEVER`] if nothing waits, or nothing may go.
+    /// Start of the next transmission unless another packet arrives before, after [`Link::serve_until`] some earlier
+    /// time. [`Time::NEVER`] if nothing waits, or nothing may be sent.
     #[must_use]
     pub fn next_start(&self, served_until: Time) -> Time {
         let start = self.port.busy_until();
         if start > served_until && self.port.backlog().packets > 0 { start } else { Time::NEVER }
     }
 
-    /// Starts every transmission that starts by `now`.
+    /// Starts every transmission due by `now`.
     pub fn serve_until(&mut self, now: Time) {
         let mut nobody = ();
         let (port, mut recorder) = self.watched(&mut nobody);
         port.serve_until(now, &mut recorder);
     }
 
-    /// A packet that was transmitted is lost on the wire.
+    /// A transmitted packet is lost on the wire.
     pub fn lose(&mut self, packet: &SimPacket, now: Time) {
         self.accounting.departed -= 1;
         self.accounting.dropped += 1;
@@ -283,7 +284,7 @@ impl Link {
         recorder.probe.finish(now, port.backlog(), port.busy_until());
     }
 
-    /// The port, and who looks.
+    /// The port and its observers.
     #[inline]
     fn watched<'a, O>(
         &'a mut self,

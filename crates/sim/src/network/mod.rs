@@ -1,4 +1,4 @@
-//! The parts of a simulated network, built from a scenario: links, routes, markers, users, flows, sources.
+//! Parts of a simulated network, built from a scenario: links, routes, markers, users, flows, sources.
 
 mod assemble;
 mod builder;
@@ -36,35 +36,34 @@ use std::sync::Arc;
 
 pub(crate) use builder::delays;
 
-/// Where a packet goes next, once it has left its user's access link. A route is a run of hops that ends with
-/// [`Hop::END`].
+/// Next hop of a packet after its user's access link. A route is a sequence of hops that ends with [`Hop::END`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hop {
-    /// The link to enter, or the number of an impairment, or [`Hop::DELIVER`].
+    /// Link to enter, or number of an impairment, or [`Hop::DELIVER`].
     pub link: u32,
-    /// What happens first.
+    /// Action before that.
     pub entry: Entry,
 }
 
-/// What happens to a packet at a hop.
+/// Action at a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
-    /// It enters a link.
+    /// Enter a link.
     Core,
-    /// It enters the domain: its user's marker labels it before it enters the link.
+    /// Enter the domain: the user's marker labels the packet before it enters the link.
     Edge,
-    /// It enters the domain with a label that its user forges: see [`Network::forged_label`].
+    /// Enter the domain with a label forged by the user: see [`Network::forged_label`].
     Forged,
-    /// It enters an impairment instead of a link.
+    /// Enter an impairment instead of a link.
     Impairment,
-    /// It reaches the receiver of a call, in front of the end of its route.
+    /// Reach the receiver of a call, before the end of the route.
     Call,
 }
 
 impl Hop {
     /// The receiver of a call.
     pub const CALL: Self = Self { link: 0, entry: Entry::Call };
-    /// In place of a link: the packet has arrived.
+    /// Instead of a link: the packet has arrived.
     pub const DELIVER: u32 = u32::MAX;
     /// The end of a route.
     pub const END: Self = Self { link: Self::DELIVER, entry: Entry::Core };
@@ -81,24 +80,24 @@ pub struct User {
     pub datagrams: u64,
 }
 
-/// Everything that moves.
+/// The complete network.
 #[derive(Debug)]
 pub struct Network {
     /// Links between nodes.
     pub links: Vec<Link>,
-    /// What loses or delays packets behind links and access links.
+    /// Impairments behind links and access links.
     pub impairments: Vec<Impairment>,
-    /// The routes from the access links to the receivers, one after another.
+    /// Routes from the access links to the receivers, concatenated.
     pub hops: Vec<Hop>,
-    /// Where the routes of TCP packets begin, by index of their parameters.
+    /// Starts of the routes of TCP packets, by index of their parameters.
     pub first_hops: Vec<u16>,
     /// Meters of the edge: [`Network::ingresses`] for each user; none if the scenario has no marker.
     pub meters: AnyMeterBank,
-    /// What users write who forge their labels: the one that ports treat best.
+    /// Label written by users who forge labels: the one that ports treat best.
     pub forged_label: f64,
-    /// Most ingress nodes that a user has.
+    /// Maximum number of ingress nodes of a user.
     pub ingresses: usize,
-    /// Randomness of the edge.
+    /// Random stream of the edge.
     marker_rng: Rng,
     /// Hosts, one for each user.
     pub hosts: Hosts,
@@ -106,50 +105,50 @@ pub struct Network {
     pub users: Vec<User>,
     /// TCP connections.
     pub flows: Vec<TcpFlow>,
-    /// Sources that do not react.
+    /// Unresponsive sources.
     pub sources: Vec<UdpSource>,
     /// Web sources.
     pub webs: Vec<WebSource>,
     /// Video players.
     pub players: Vec<VideoPlayer>,
-    /// What packets meet on their way.
+    /// Path probes: delays, drops and marks of packets.
     pub paths: PathProbes,
-    /// Names of the applications that are observed, of an access network.
+    /// Names of the observed applications of an access network.
     pub applications: Vec<String>,
     /// Finite transfers of each group; `None` for a group without any.
     pub transfers: Vec<Option<Box<TransferProbe>>>,
     /// Tests of responsiveness of each group; `None` for a group without any.
     pub probes: Vec<Option<Box<ResponsivenessProbe>>>,
-    /// What the connections that have ended counted, by group.
+    /// Counters of ended connections, by group.
     pub ended: Vec<SenderStats>,
     /// Receivers of calls.
     pub calls: CallProbes,
-    /// Packets that have reached the end of their route.
+    /// Number of packets that reached the end of their route.
     pub delivered: u64,
-    /// TCP connections that last as long as the run; the others follow them.
+    /// Number of TCP connections that last for the whole run; the others follow them.
     pub lasting_flows: usize,
-    /// Streams and flow numbers of the users' own, if they have them; they take the place of what others share.
+    /// Separate streams and flow numbers of users, if any; they replace the shared ones.
     own: Option<Box<OwnStreams>>,
-    /// Places of flows that are free, with the time since when, the longest first.
+    /// Free slots of flows, with the time since when, the oldest first.
     free: VecDeque<(Time, u32)>,
-    /// Randomness of the pauses between transfers.
+    /// Random stream of the pauses between transfers.
     pause_rng: Rng,
-    /// Seeds of what senders draw.
+    /// Seeds of the senders' random streams.
     sender_rng: Rng,
-    /// TCP parameters, one set for each source table of the scenario at each of its places, which share it.
+    /// TCP parameters, one set for each source table of the scenario at each of its locations, shared by its flows.
     pub tcp_params: Vec<Arc<TcpParams>>,
     /// Mean pause between two transfers of these sources.
     pauses: Vec<Time>,
-    /// When these sources stop; [`Time::NEVER`] for those that do not.
+    /// Stop times of these sources; [`Time::NEVER`] for those that do not stop.
     stops: Vec<Time>,
-    /// The stops of endless flows and UDP sources, the next one last.
+    /// Stops of endless flows and UDP sources, in descending order.
     stops_to_come: Vec<(Time, Stopping)>,
 }
 
-/// What stops at a time of its own, so that nothing has to look at it before.
+/// Sources with a scheduled stop, so that they need not be checked before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stopping {
-    /// The endless flows of these parameters.
+    /// The endless flows with these parameters.
     Flows(u32),
     /// This UDP source.
     Source(u32),
@@ -172,7 +171,8 @@ impl Network {
         self.paths.restart();
     }
 
-    /// Has the probes of users count what was dropped since the last call: what drops need not know of them.
+    /// Lets the probes of users count packets dropped since the last call; the places that drop need not know the
+    /// probes.
     pub fn count_losses(&mut self) {
         let of_links = self.links.iter_mut().map(Link::losses);
         let of_access = self.impairments.iter_mut().map(|impairment| &mut impairment.losses);
@@ -181,31 +181,31 @@ impl Network {
         }
     }
 
-    /// Why a congestion control from outside has failed, if one has.
+    /// Error of an external congestion control, if one failed.
     #[must_use]
     pub fn failed_control(&self) -> Option<&str> {
         self.tcp_params.iter().find_map(|tcp| tcp.congestion.external.failure())
     }
 
-    /// When something stops next; [`Time::NEVER`] if nothing will.
+    /// Time of the next stop; [`Time::NEVER`] if there is none.
     #[must_use]
     pub fn next_stop(&self) -> Time {
         self.stops_to_come.last().map_or(Time::NEVER, |&(time, _)| time)
     }
 
-    /// What stops by `now`, one after another.
+    /// Takes the stops due by `now`, one by one.
     pub fn stopping(&mut self, now: Time) -> Option<Stopping> {
         self.stops_to_come.pop_if(|(time, _)| *time <= now).map(|(_, stopping)| stopping)
     }
 
-    /// Stops the flows of these parameters.
+    /// Stops the flows with these parameters.
     pub fn stop_flows(&mut self, params: u32) {
         for flow in self.flows.iter_mut().filter(|flow| flow.params == params) {
             flow.sender.stop();
         }
     }
 
-    /// The edge at the entry of a link labels a packet.
+    /// Labels a packet at the edge, where it enters a link.
     #[inline]
     pub fn label(&mut self, packet: &mut SimPacket, link: u32, now: Time) {
         let meter = packet.user as usize * self.ingresses + usize::from(packet.ingress);
@@ -216,8 +216,8 @@ impl Network {
         self.meters.label(meter, packet, now, rng);
     }
 
-    /// Where the flow that this number belongs to is in [`Network::flows`], if it is a TCP flow; `None` if it is over,
-    /// but for those that find it by themselves.
+    /// Slot in [`Network::flows`] of the TCP flow with this number; `None` if it has ended, unless the slot follows
+    /// from the number.
     #[inline]
     pub fn place_of(&self, id: u32) -> Option<u32> {
         match &self.own {
@@ -226,35 +226,35 @@ impl Network {
         }
     }
 
-    /// As [`Network::place_of`], if nothing need be looked up for it.
+    /// As [`Network::place_of`], if that needs no lookup.
     pub fn known_place(&self, id: u32) -> Option<u32> {
         let place = flow_index(id);
         self.own.as_ref().is_none_or(|own| own.is_lasting(place)).then_some(place)
     }
 
-    /// Asks for the first that [`Network::place_of`] looks at, if it looks anything up.
+    /// Prefetches the first data of the lookup in [`Network::place_of`], if there is one.
     pub fn fetch_source(&self, id: u32) {
         if let Some(own) = &self.own {
             own.fetch_source(id);
         }
     }
 
-    /// The same, when that has come, for the next.
+    /// Once these have arrived, prefetches the next.
     pub fn fetch_open_transfers(&self, id: u32) {
         if let Some(own) = &self.own {
             own.fetch_open(id);
         }
     }
 
-    /// Starts the next transfer of a web source; gives the place of its flow, `None` if too many are open. Places are
-    /// used again, so that there are as many as transfers were ever open at once.
+    /// Starts the next transfer of a web source; returns the slot of its flow, `None` if too many are open. Slots are
+    /// reused, so that there are as many as transfers were ever open at once.
     pub fn open_transfer(&mut self, index: u32, now: Time) -> Option<u32> {
         let web = &mut self.webs[index as usize];
         let bytes = web.start_transfer();
         let user = web.user;
         let group = usize::from(self.users[user as usize].group);
         let probe = self.transfers[group].as_mut().expect("a group with a web source observes transfers");
-        // A place that became free at this very instant may have packets of this instant.
+        // A slot freed at this very time may still have packets of this time.
         let free = self.free.front().is_some_and(|&(since, _)| since < now);
         let full = self.own.is_none() && !free && self.flows.len() >= MOST_FLOWS;
         if web.open >= web.params().limit || full {
@@ -291,8 +291,8 @@ impl Network {
         Some(place)
     }
 
-    /// A transfer is acknowledged to its end: a new connection takes the place of the old one, or the place is free.
-    /// Gives the time at which the new one starts, [`Time::NEVER`] for a free place; `None` if the old one stays.
+    /// A transfer is fully acknowledged: a new connection replaces the old one, or the slot becomes free. Returns the
+    /// start time of the new connection, [`Time::NEVER`] for a free slot; `None` if the old connection stays.
     pub fn end_transfer(&mut self, place: u32, now: Time) -> Option<Time> {
         let old = &self.flows[place as usize];
         let params = &self.tcp_params[old.params as usize];
@@ -313,7 +313,7 @@ impl Network {
                 }
                 Time::NEVER
             }
-            // Not at the same instant, so that its packets differ from the old ones in their timestamps.
+            // Not at the same time, so that its packets' timestamps differ from the old ones.
             AtEnd::Repeat { left } => {
                 let mean = self.pauses[old.params as usize].0 as f64;
                 let pause = match &self.own {
@@ -329,7 +329,7 @@ impl Network {
         };
         user.delivered_bytes += old.measured_bytes(params);
         self.ended[usize::from(user.group)].add(&old.sender.stats());
-        // Late copies may have made a meter again for the connection before.
+        // Late copies may have recreated a meter of the previous connection.
         let before = previous_id(old.id);
         if self.own.as_ref().is_none_or(|own| own.place_of(before).is_none()) {
             self.meters.forget(before);
@@ -346,7 +346,7 @@ impl Network {
             TcpFlow::new(tcp, origin, start, bytes, (next_id(old.id), AtEnd::Repeat { left }), seed)
         } else {
             if self.own.is_none() {
-                // What a connection drew that was never opened: results stay what they were.
+                // Random draws of a connection that was never opened, kept so that results do not change.
                 self.sender_rng.bits();
             }
             TcpFlow::unused(tcp, origin, start, bytes, (old.id, old.at_end))
@@ -356,7 +356,7 @@ impl Network {
         Some(start)
     }
 
-    /// A packet of a call has come to the end of its route, at `now`.
+    /// A packet of a call reached the end of its route at `now`.
     pub fn receive_call(&mut self, packet: &SimPacket, now: Time) {
         let arrival = now + self.hosts.to_receiver(packet.user, u32::from(packet.wire_bytes));
         self.calls.receive(packet, arrival);

@@ -1,14 +1,14 @@
-//! Random streams and flow numbers of the users' own.
+//! Separate random streams and flow numbers of users.
 //!
-//! Usually all transfers draw from one stream, and take the places that others have left, in the order of events: what
-//! a user does depends, by a random number or a hash, on what all others did before. Where a scenario has own streams
-//! ([`crate::scenario::Scenario::own_streams`]), users have to do with one another only through links, so that parts of
-//! a network can run apart:
+//! Usually all transfers draw from one stream and reuse freed slots in the order of events. So the behaviour of a user
+//! depends, through a random number or a hash, on earlier actions of all others. If a scenario has own streams
+//! ([`crate::scenario::Scenario::own_streams`]), users interact only through links, so that parts of a network can run
+//! separately:
 //!
-//! - The number of a transfer's flow is that of its source behind those of all lasting flows, with a count of the
-//!   source's transfers above it, from 1 to 4095 and round again. A source uses its places again, and no other does.
-//! - A connection draws its seed from a stream of its number, the pause before the next transfer from another.
-//! - Each link has a marker stream, for the packets that enter the network there.
+//! - The flow number of a transfer is that of its source, after those of all long-lived flows, combined with a counter
+//!   of the source's transfers from 1 to 4095, which wraps. Only the source reuses its slots.
+//! - A connection draws its seed from a stream of its number, and the pause before the next transfer from another one.
+//! - Each link has a marker stream, for packets that enter the network there.
 
 use crate::network::random_stream::RandomStream;
 use crate::network::tcp_flow::{flow_index, numbered};
@@ -17,7 +17,7 @@ use fairlane_schemes::base::units::Time;
 use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
 
-/// Counts of a source's transfers that are told apart.
+/// Range of the transfer counter.
 const COUNTS: u64 = 4095;
 
 /// The transfers of all sources.
@@ -25,38 +25,38 @@ const COUNTS: u64 = 4095;
 pub(super) struct OwnStreams {
     seed: u64,
     replication: u64,
-    /// The number of the first source's transfers, count apart.
+    /// Number of the first source's transfers, without the counter.
     first: u32,
     sources: Vec<Places>,
-    /// What markers draw, by the link that packets enter through.
+    /// Random streams of markers, by the link through which packets enter.
     markers: Vec<Rng>,
 }
 
-/// The places of a source's transfers.
+/// Slots of a source's transfers.
 #[derive(Debug, Default)]
 struct Places {
-    /// Flow number and place of those that are open.
+    /// Flow number and slot of open transfers.
     open: Vec<(u32, u32)>,
-    /// Free places, with the time since when, the longest first.
+    /// Free slots, with the time since when, the oldest first.
     free: VecDeque<(Time, u32)>,
 }
 
 impl OwnStreams {
-    /// For `sources` web sources, behind `lasting` flows that last.
+    /// Creates the streams for `sources` web sources, numbered after `lasting` long-lived flows.
     pub(super) fn new((seed, replication): (u64, u64), lasting: usize, sources: usize, markers: Vec<Rng>) -> Self {
         let sources = (0..sources).map(|_| Places::default()).collect();
         Self { seed, replication, first: lasting as u32, sources, markers }
     }
 
-    /// What a marker draws at the entry of a link.
+    /// Random stream of a marker at the entry of a link.
     #[cold]
     #[inline(never)]
     pub(super) fn marker(&mut self, link: u32) -> &mut Rng {
         &mut self.markers[link as usize]
     }
 
-    /// Where the flow of this number is, if it is open; a flow that lasts has its number for a place.
-    // Never: networks without streams of their own do not pay for it.
+    /// Slot of the flow with this number, if it is open; the slot of a long-lived flow is its number.
+    // Never inline: networks without separate streams must not pay for it.
     #[inline(never)]
     pub(super) fn place_of(&self, id: u32) -> Option<u32> {
         match flow_index(id).checked_sub(self.first) {
@@ -68,29 +68,29 @@ impl OwnStreams {
         }
     }
 
-    /// Whether a flow of this number, count apart, lasts: then that is its place.
+    /// Returns true if a flow with this number, without the counter, is long-lived: then the number is its slot.
     pub(super) fn is_lasting(&self, number: u32) -> bool {
         number < self.first
     }
 
-    /// Asks for the entry of the source whose transfer this is.
+    /// Prefetches the entry of the source of this transfer.
     pub(super) fn fetch_source(&self, id: u32) {
         prefetch_index(&self.sources, flow_index(id).wrapping_sub(self.first) as usize);
     }
 
-    /// The same, when that has come, for its open transfers.
+    /// Once it has arrived, prefetches its open transfers.
     pub(super) fn fetch_open(&self, id: u32) {
         if let Some(places) = self.sources.get(flow_index(id).wrapping_sub(self.first) as usize) {
             prefetch_index(&places.open, 0);
         }
     }
 
-    /// Opens transfer number `count` of a source: its flow number, and its place, `next` if none of its own is free
-    /// since before `now`.
+    /// Opens transfer number `count` of a source. Returns its flow number and its slot, which is `next` if none of its
+    /// own slots was free before `now`.
     pub(super) fn open(&mut self, source: u32, count: u64, next: u32, now: Time) -> (u32, u32) {
         let places = &mut self.sources[source as usize];
         let id = numbered(self.first + source, (1 + count % COUNTS) as u32);
-        // A place that became free at this very instant may have packets of this instant.
+        // A slot freed at this very time may still have packets of this time.
         let is_free = places.free.front().is_some_and(|&(since, _)| since < now);
         let free = if is_free { places.free.pop_front() } else { None };
         let place = free.map_or(next, |(_, place)| place);
@@ -98,24 +98,24 @@ impl OwnStreams {
         (id, place)
     }
 
-    /// A transfer of a source is over.
+    /// Ends a transfer of a source.
     pub(super) fn close(&mut self, source: u32, place: u32, now: Time) {
         let places = &mut self.sources[source as usize];
         places.open.retain(|&(_, other)| other != place);
         places.free.push_back((now, place));
     }
 
-    /// The seed of transfer number `count` of a source.
+    /// Seed of transfer number `count` of a source.
     pub(super) fn seed_of_transfer(&self, source: u32, count: u64) -> u64 {
         self.stream(RandomStream::Sender, (1 << 63) | u64::from(source) << 40 | count)
     }
 
-    /// The seed of the connection after which `left` come at the place of a lasting flow.
+    /// Seed of the connection in the slot of a long-lived flow after which `left` follow.
     pub(super) fn seed_of_repetition(&self, place: u32, left: u32) -> u64 {
         self.stream(RandomStream::Sender, 1 + (u64::from(place) << 32 | u64::from(left)))
     }
 
-    /// The pause before it, of this mean.
+    /// Pause before it, with this mean.
     pub(super) fn pause(&self, place: u32, left: u32, mean: f64) -> f64 {
         let index = 1 + (u64::from(place) << 32 | u64::from(left));
         Rng::stream(self.seed, self.replication, RandomStream::Pause.name(), index).exponential(mean)
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!([first, second, other, 3].map(|id| own.place_of(id)), [Some(10), Some(11), Some(12), Some(3)]);
         own.close(0, 11, Time(5));
         assert_eq!(own.place_of(second), None);
-        // Not at the instant at which it became free, and not by the other source.
+        // Not at the time at which it became free, and not by the other source.
         assert_eq!(own.open(0, 2, 13, Time(5)).1, 13);
         assert_eq!(own.open(1, 1, 14, Time(6)).1, 14);
         assert_eq!(own.open(0, 3, 15, Time(6)).1, 11);

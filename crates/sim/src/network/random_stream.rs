@@ -1,4 +1,4 @@
-//! Who draws random numbers in a replication: each component from a stream of its own.
+//! Random streams of a replication: each component has its own.
 
 use fairlane_schemes::choices;
 

@@ -1,21 +1,21 @@
-//! The classes of a shaper at a link of an access network: the nodes below the link, and a leaf for each user.
+//! Classes of a shaper at a link of an access network: the nodes below the link, and a leaf for each user.
 //!
 //! Source: LibreQoS 1.4, src/LibreQoS.py, `traverseNetwork`.
 //!
-//! A node's class has a ceiling of `margin` times its rate, at most that of its parent, and a rate of 95 % of that;
-//! below it a user's class has the least rate of ShapedDevices.csv, without one `rate`, either times its weight, and
-//! the rate of its plan as ceiling.
+//! A node's class has a ceiling of `margin` times its rate, at most that of its parent, and a rate of 95 % of that.
+//! Below it, a user's class has the minimum rate of ShapedDevices.csv, or `rate` without one, either times its weight,
+//! and the rate of its plan as ceiling.
 //!
-//! Cost: once; 32 bytes for a class.
+//! Cost: only at the start; 32 bytes per class.
 //!
 //! Deviations:
-//! 1. The rates of siblings are lessened to fit into that of their parent, unless `node_rates = "full"`: HTB lets a
-//!    class send from its own rate whatever its parent has left. Each keeps what the users below it are assured, and
-//!    what is left is divided in proportion to the rates. If that is more than the parent has, all are assured the same
-//!    part of it; LibreQoS then assures 1 Mbit/s or 10 kbit/s (2.0, src/LibreQoS.py, `attach_circuits`), or more than
-//!    there is (1.4).
-//! 2. Subscribers of nodes more than six levels below the link are in the class of the sixth, where LibreQoS makes one
-//!    level of several in another way.
+//! 1. The rates of siblings are reduced to fit into that of their parent, unless `node_rates = "full"`: HTB lets a
+//!    class send at its own rate even if its parent has nothing left. Each keeps the assured rates of the users below
+//!    it, and the rest is divided in proportion to the rates. If these assured rates exceed the parent's, all are
+//!    reduced by the same factor; LibreQoS then assures 1 Mbit/s or 10 kbit/s (2.0, src/LibreQoS.py,
+//!    `attach_circuits`), or more than there is (1.4).
+//! 2. Subscribers of nodes more than six levels below the link are in the class of the sixth level; LibreQoS merges
+//!    levels in another way.
 
 use crate::scenario::{AccessNetwork, NODE_RATE, Placement};
 use fairlane_schemes::base::units::BitRate;
@@ -24,19 +24,19 @@ use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::fairqueue::htb::{HtbParams, LEVELS, NodeRates};
 use std::ops::Range;
 
-/// Least rate of a class.
+/// Minimum rate of a class.
 const LEAST: f64 = 1000.0;
 
-/// Classes under way.
+/// Classes under construction.
 struct Tree {
     inner: Vec<Class>,
     depths: Vec<usize>,
-    /// Class of each node, if it is below the link.
+    /// Class of each node below the link.
     class_of_node: Vec<Option<u32>>,
     leaves: Vec<Class>,
 }
 
-/// The classes of the queue at `link`.
+/// Creates the classes of the queue at `link`.
 pub(super) fn of_link(
     link: u32,
     params: &HtbParams,
@@ -81,7 +81,7 @@ impl Tree {
         class.ceil.unwrap_or(class.rate).as_f64()
     }
 
-    /// A leaf for each of the users, also those between them that do not come here.
+    /// A leaf for each user in the range, also for users that do not cross the link.
     fn add_leaves(&mut self, users: Range<u32>, params: &HtbParams, placements: &[Placement<'_>], weights: &Weights) {
         let mut first = 0;
         for place in placements {
@@ -126,7 +126,7 @@ impl Tree {
         }
     }
 
-    /// What the users below each node are assured together, at most its own rate.
+    /// Assured rates of the users below each node together, at most its own rate.
     fn assured(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.inner.len()];
         for leaf in &self.leaves {
@@ -142,8 +142,8 @@ impl Tree {
     }
 }
 
-/// Rates that fit into `room`, of classes with a least and a full rate each: a common part of the full rates, but no
-/// less than the least ones.
+/// Rates that fit into `room`, for classes with a minimum and a full rate each: a common fraction of the full rates,
+/// but at least the minimum ones.
 fn fitted(room: f64, rates: &[(f64, f64)]) -> Vec<f64> {
     let (least, full) = rates.iter().fold((0.0, 0.0), |sums, rate| (sums.0 + rate.0, sums.1 + rate.1));
     if full <= room {
@@ -152,7 +152,7 @@ fn fitted(room: f64, rates: &[(f64, f64)]) -> Vec<f64> {
     if least >= room {
         return rates.iter().map(|&(own, _)| own * room / least).collect();
     }
-    // Classes whose least rate is above their part are held at it, which leaves less for the others.
+    // Classes whose minimum rate exceeds their part are fixed at it, which leaves less for the others.
     let mut part = room / full;
     loop {
         let is_held = |rate: &&(f64, f64)| rate.0 >= part * rate.1;
@@ -170,7 +170,7 @@ fn rate(bps: f64) -> BitRate {
     BitRate(bps.round().max(LEAST) as u64)
 }
 
-/// From the first to the last user that crosses `link`.
+/// First and last user that cross `link`.
 fn users_of(link: u32, placements: &[Placement<'_>]) -> Range<u32> {
     let (mut range, mut first) = (0..0, 0);
     for place in placements {
@@ -203,7 +203,7 @@ mod tests {
     /// Rate and ceiling of each class, in Mbit/s.
     type Rates = Vec<(f64, f64)>;
 
-    /// Those of the classes at the gateway, inner and leaves.
+    /// Rates of the classes at the gateway, inner classes and leaves.
     fn classes(topology: Json, queue: Json) -> (Rates, Rates) {
         classes_at(0, &scenario(topology, queue))
     }
@@ -262,8 +262,8 @@ mod tests {
 
     #[test]
     fn rates_are_fitted_to_what_there_is() {
-        // All fit; 10 of 40 each; one is held at 7, 3 of 20 for the others; two are held, 1 of 10 is left; nothing but
-        // the least rates, 5 of 15 of them.
+        // All fit; 10 of 40 each. One is fixed at 7, 3 of 20 for the others. Two are fixed, 1 of 10 is left. Only the
+        // minimum rates, 5 of 15 of them.
         assert_eq!(fitted(40.0, &[(1.0, 20.0), (1.0, 20.0)]), [20.0, 20.0]);
         assert_eq!(fitted(20.0, &[(1.0, 40.0), (1.0, 40.0)]), [10.0, 10.0]);
         assert_eq!(fitted(10.0, &[(7.0, 10.0), (0.0, 10.0), (0.0, 10.0)]), [7.0, 1.5, 1.5]);
@@ -306,7 +306,7 @@ mod tests {
             use fairlane_schemes::contract::discipline::QueueDiscipline;
             network.links[link].discipline().state_size().records
         };
-        // Gateway, site, two access points; seen from a site three; an access point has none below it.
+        // Gateway, site, two access points; a site has three levels; an access point has none below it.
         assert_eq!([records(0), records(2), records(4)], [4, 3, 1]);
     }
 }

@@ -4,10 +4,10 @@ use crate::cache_line::fetch;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::{Ecn, Packet, TrafficClass};
 
-/// What a packet carries.
+/// Content of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
-    /// A datagram of a source that does not react.
+    /// A datagram of an unresponsive source.
     Udp,
     /// A TCP data segment.
     Data,
@@ -17,14 +17,14 @@ pub enum PacketKind {
     Syn,
 }
 
-/// A packet on its way from a sender to a receiver.
+/// A packet in flight from a sender to a receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct SimPacket {
     /// The marker's label.
     pub label: f64,
-    /// When it entered the queue that it waits in.
+    /// Time at which it entered its current queue.
     pub enqueued_at: Time,
-    /// When its host sent it; the TCP timestamp (RFC 7323 TSval).
+    /// Time at which its host sent it; the TCP timestamp (RFC 7323 TSval).
     pub timestamp: Time,
     /// TCP segment number.
     pub seq: u32,
@@ -32,9 +32,9 @@ pub struct SimPacket {
     pub flow: u32,
     /// Index of the user.
     pub user: u32,
-    /// Position in the table of hops: where it is now.
+    /// Index in the table of hops: its current position.
     pub hop: u16,
-    /// Which of its user's ingress nodes it enters through.
+    /// Ingress node of its user through which it enters.
     pub ingress: u16,
     /// Length on the wire.
     pub wire_bytes: u16,
@@ -44,14 +44,14 @@ pub struct SimPacket {
     pub class: TrafficClass,
     /// ECN field.
     pub ecn: Ecn,
-    /// What it carries.
+    /// Content of the packet.
     pub kind: PacketKind,
     /// The TCP flag of the same name (RFC 3168): the sender has reduced its window.
     pub cwr: bool,
 }
 
 impl SimPacket {
-    /// Every field at its zero: a datagram to be filled in.
+    /// A packet with all fields zero, to be filled in.
     pub const BLANK: Self = Self {
         label: 0.0,
         enqueued_at: Time::ZERO,
@@ -69,7 +69,7 @@ impl SimPacket {
         cwr: false,
     };
 
-    /// Asks for its cache lines: where it stands it may lie across a border.
+    /// Prefetches its cache lines, since it may straddle two.
     #[inline]
     pub fn fetch(&self) {
         fetch(&self.label);

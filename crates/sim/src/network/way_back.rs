@@ -1,28 +1,28 @@
-//! The way from the end of a route to the receiver, and from there back to the edge node.
+//! Path from the end of a route to the receiver, and from there back to the edge node.
 
 use fairlane_schemes::base::units::Time;
 
-/// A way on which nothing waits: from the end of a route back to its beginning, access links of receivers included.
+/// A path without queueing: from the end of a route back to its beginning, including access links of receivers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WayBack {
-    /// From the end of the route to the receiver, for a packet of no length.
+    /// Delay from the end of the route to the receiver, for a packet without length.
     pub out_delay: Time,
     /// The same per byte on the wire, in picoseconds.
     pub out_ps_per_byte: f64,
-    /// From the receiver to the edge node, for an acknowledgement of no length.
+    /// Delay from the receiver to the edge node, for an acknowledgement without length.
     pub delay: Time,
     /// The same per byte on the wire, in picoseconds.
     pub ps_per_byte: f64,
 }
 
 impl WayBack {
-    /// From the end of the route to the receiver.
+    /// Delay from the end of the route to the receiver.
     #[must_use]
     pub fn out(&self, wire_bytes: u32) -> Time {
         self.out_delay + Time((self.out_ps_per_byte * f64::from(wire_bytes)).round() as u64)
     }
 
-    /// From the receiver to the edge node.
+    /// Delay from the receiver to the edge node.
     #[must_use]
     pub fn back(&self, wire_bytes: u32) -> Time {
         self.delay + Time((self.ps_per_byte * f64::from(wire_bytes)).round() as u64)

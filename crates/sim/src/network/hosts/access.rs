@@ -7,57 +7,56 @@ use crate::network::way_back::WayBack;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
 use fairlane_schemes::port::Serialiser;
 
-/// Parameters that the hosts of a group have in common.
+/// Parameters shared by the hosts of a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HostParams {
-    /// Rate of the access link, both ways.
+    /// Rate of the access link in both directions.
     pub rate: BitRate,
     /// Propagation delay of the access link, up to the edge node.
     pub delay_up: Time,
-    /// The same back down.
+    /// The same downstream.
     pub delay_down: Time,
-    /// Buffer of the access link, the packet in transmission not counted.
+    /// Buffer of the access link, without the packet in transmission.
     pub limit: QueueLimit,
-    /// Path of acknowledgements back to the access link; without, they pass the shared reverse bottleneck.
+    /// Path of acknowledgements back to the access link; without it, they pass the shared reverse bottleneck.
     pub way_back: Option<WayBack>,
-    /// Whether the access links are longer than that, each by a time of its own.
+    /// True if each access link has an additional delay.
     pub are_longer: bool,
 }
 
-/// Shared lines up of access links that are alike: for the packet that finds its link idle, and for the one behind it.
+/// Shared lines up for equal access links: one for packets that find their link idle, and one for those behind them.
 pub(super) const UP_LINES: u32 = 2;
 
-/// Shared lines down of access links that are alike where acknowledgements do not pass one bottleneck that all share:
-/// one that waited at its access link, or is longer, comes after what was sent later to others, and goes into the next
-/// line.
+/// Shared lines down for equal access links if acknowledgements pass no common bottleneck. An acknowledgement that
+/// waited at its access link, or has a longer link, arrives after later ones of others, and goes into the next line.
 const DOWN_LINES: u32 = 4;
-/// Most packets that may wait at an access link whose packets go into the calendar.
+/// Maximum backlog of an access link whose packets go into the calendar.
 const MOST_WAITING: u32 = 10_000;
 
-/// The access link of one host: a cache line.
+/// The access link of one host, in a cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(super) struct Host {
-    /// Packets out of step: waiting, in transmission and in flight, by arrival at the edge node.
+    /// The host's own line up: packets waiting, in transmission and in flight, by arrival at the edge node.
     pub up: WatchedDelayLine,
-    /// End of the last transmission up.
+    /// End of the last transmission upstream.
     pub up_busy_until: Time,
-    /// Acknowledgements out of step, by arrival at the host.
+    /// The host's own line down: acknowledgements, by arrival at the host.
     pub down: DelayLine,
-    /// End of the last transmission down.
+    /// End of the last transmission downstream.
     pub down_busy_until: Time,
     /// Index of its [`Access`].
     pub access: u16,
-    /// Packets sent since the access link was idle; stays at the largest number.
+    /// Packets sent since the access link was idle; saturates.
     pub burst: u16,
-    /// Of these, those from the first on that did not go into the calendar, and the length of those before, the first
-    /// left out: see [`Access::has_room_by_length`].
+    /// Number of these packets, counted from the first that did not go into the calendar, and the common length of
+    /// those before, except the first: see [`Access::has_room_by_length`].
     pub apart: u16,
     pub bytes: u16,
 }
 
 impl Host {
-    /// A host that has sent nothing.
+    /// Creates a host that has sent nothing.
     pub fn new(access: u16) -> Self {
         Self {
             up: WatchedDelayLine::EMPTY,
@@ -85,7 +84,7 @@ impl Host {
         }
     }
 
-    /// Transmits a packet after those that wait; its arrival at the edge node and its position in the burst.
+    /// Transmits a packet after those that wait; returns its arrival at the edge node and its position in the burst.
     #[inline(always)]
     pub fn transmit(&mut self, access: &mut Access, longer: Time, packet: &SimPacket, now: Time) -> (Time, u16) {
         self.up_busy_until = self.up_busy_until.max(now) + access.up.time_of(u64::from(packet.wire_bytes));
@@ -94,7 +93,7 @@ impl Host {
         (self.up_busy_until + access.params.delay_up + longer, position)
     }
 
-    /// Whether the packets of the burst up to this one have the same length, the first left out.
+    /// Returns true if the packets of the burst up to this one, except the first, have equal lengths.
     #[inline]
     pub fn is_uniform(&mut self, packet: &SimPacket, position: u16) -> bool {
         if position <= 1 {
@@ -110,31 +109,31 @@ pub(super) struct Access {
     pub params: HostParams,
     pub up: Serialiser,
     pub down: Serialiser,
-    /// The shared line down for acknowledgements in step, and the end of those for the others, which follow it.
+    /// Shared line down for acknowledgements in step, and end of the lines for the others, which follow it.
     pub first_down: u32,
     pub end_down: u32,
-    /// The shared lines up: for the packet that finds its access link idle, then for the one behind it.
+    /// Shared lines up: for packets that find their access link idle, then for those behind them.
     pub first_up: u32,
-    /// Shared lines up that may be used.
+    /// Number of shared lines up in use.
     pub usable_up: u16,
-    /// Most packets that may wait, if packets in no shared line go into the calendar.
+    /// Maximum backlog if packets outside of shared lines go into the calendar.
     pub calendar_limit: Option<u16>,
-    /// Whether the calendar is used, or the access links are longer.
+    /// True if the calendar is used, or if access links have additional delays.
     pub is_apart: bool,
 }
 
 impl HostParams {
-    /// Less time than an acknowledgement takes; `to_edge` is that which it takes to the edge node without a way back.
+    /// A lower bound of an acknowledgement's delay; `to_edge` is its delay to the edge node without a reverse path.
     pub(super) fn least_way_back(&self, to_edge: Time) -> Time {
         self.way_back.map_or(to_edge, |way| way.out_delay + way.delay) + self.delay_down
     }
 }
 
 impl Access {
-    /// Access links whose shared lines begin with these.
+    /// Creates access links whose shared lines begin with these.
     pub fn new(params: HostParams, first_up: u32, first_down: u32) -> Self {
         let rate = Serialiser::new(params.rate);
-        // One bottleneck that all share needs few lines and no calendar, if the access links are alike.
+        // A common bottleneck needs few lines and no calendar, if the access links are equal.
         let needs_calendar = params.are_longer || params.way_back.is_some();
         let calendar_limit = match params.limit {
             QueueLimit::Packets(limit @ 0..=MOST_WAITING) if needs_calendar => Some(limit as u16),
@@ -150,7 +149,7 @@ impl Access {
             usable_up: match params.limit {
                 _ if params.are_longer => 0,
                 QueueLimit::Packets(_) => UP_LINES as u16,
-                // A buffer in bytes counts all that wait, so they stay in the lines of their hosts.
+                // A buffer in bytes counts all waiting packets, so they stay in the lines of their hosts.
                 QueueLimit::Bytes(_) => 1,
             },
             calendar_limit,
@@ -158,14 +157,14 @@ impl Access {
         }
     }
 
-    /// Start of the transmission of a packet that reaches the edge node at `arrival`, over a link that is longer by
+    /// Start of the transmission of a packet that reaches the edge node at `arrival`, over a link with additional delay
     /// `longer`.
     #[inline(always)]
     fn start(&self, longer: Time, arrival: Time, packet: &SimPacket) -> Time {
         arrival - self.params.delay_up - longer - self.params.rate.time_of(u64::from(packet.wire_bytes))
     }
 
-    /// Whether a packet fits in the buffer, by a list of the packets that may wait: the `line` of the host, behind the
+    /// Returns true if a packet fits in the buffer, given the packets that may wait: the `line` of the host, after the
     /// packet of its `burst` that may be in the second shared line.
     #[inline(always)]
     pub fn has_room(
@@ -179,13 +178,13 @@ impl Access {
         let started = |arrival: Time, other: &SimPacket| self.start(longer, arrival, other) <= now;
         match self.params.limit {
             QueueLimit::Packets(limit) => {
-                // No more wait than did at the last count or came since: a new one is seldom needed.
+                // The backlog is at most the last count plus later packets: a new count is seldom needed.
                 if burst == 0 || line.left() + 1 < limit as usize {
                     return true;
                 }
                 let waiting = up.own.pass(line, started);
-                // Those in the host's line are behind the one in the shared line: if one of them has started, it has
-                // too.
+                // Packets in the host's line are behind the one in the shared line: if one of them has started, so has
+                // that one.
                 let all_wait = waiting + UP_LINES as usize >= usize::from(burst);
                 let is_waiting =
                     |(arrival, other): &&(Time, SimPacket)| other.user == packet.user && !started(*arrival, other);
@@ -200,15 +199,15 @@ impl Access {
         }
     }
 
-    /// Whether a packet fits in the buffer of a host whose packets go into the calendar.
+    /// Returns true if a packet fits in the buffer of a host whose packets go into the calendar.
     ///
-    /// No list has those that wait. But from the second one of a burst on all have the same length, so the number
-    /// follows from the end of the last transmission. The first one of another length goes into the line of the host,
-    /// and so do all behind it until the link is idle: these are counted there.
+    /// There is no list of waiting packets. But from the second packet of a burst on, all have the same length, so
+    /// their number follows from the end of the last transmission. The first packet of another length goes into the
+    /// line of the host, and so do all later ones until the link is idle; these are counted there.
     #[inline]
     pub fn has_room_by_length(&mut self, host: &mut Host, longer: Time, up: &Arrivals<SimPacket>, now: Time) -> bool {
         let limit = self.calendar_limit.unwrap_or(0);
-        // The first since the link was idle does not wait.
+        // The first packet after an idle period does not wait.
         if host.burst <= limit {
             return true;
         }
@@ -218,7 +217,7 @@ impl Access {
         } else {
             up.own.pass(&mut host.up, |arrival, packet| start(arrival, packet) <= now)
         };
-        // If one of the host's own line has started, so have all before these.
+        // If a packet of the host's line has started, so have all before it.
         let begin = match up.own.first_left(&host.up) {
             _ if host.apart == 0 => host.up_busy_until,
             Some((arrival, packet)) if own == usize::from(host.apart) => start(arrival, packet),
@@ -227,7 +226,7 @@ impl Access {
         if own >= usize::from(limit) {
             return false;
         }
-        // Of those before `begin`, the one that is k-th from the end starts k transmissions before it.
+        // Of the packets before `begin`, the k-th from the end starts k transmissions before it.
         let uniform = usize::from(host.burst - 1).saturating_sub(usize::from(host.apart));
         let left = limit - own as u16;
         uniform < usize::from(left)

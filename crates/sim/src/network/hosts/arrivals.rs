@@ -1,19 +1,19 @@
 //! Arrivals of one direction: packets from hosts at their edge nodes, or acknowledgements at hosts.
 //!
-//! An arrival waits in one of three queues, the first that can take it:
+//! An arrival waits in the first of three queues that can take it:
 //! - a [`SharedLine`], if it keeps the order of the arrivals of all hosts that are in step;
-//! - the [`Calendar`], for hosts that are in step with nobody;
-//! - the line of its own host.
+//! - the [`Calendar`], for hosts that are not in step;
+//! - the line of its host.
 //!
 //! A shared line and the calendar have one event each, that of their first arrival. The lines of a host have the event
-//! of the host. Events are handled by time and user, so the choice of a queue changes the cost and no result.
+//! of the host. Events are handled by time and user, so the choice of a queue changes the cost but not the result.
 
 use super::calendar::Calendar;
 use super::delay_lines::DelayLines;
 use super::shared_line::{OfUser, SharedLine};
 use fairlane_schemes::base::units::Time;
 
-/// A queue that hosts share.
+/// A queue shared by hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
     /// A shared line, by number.
@@ -22,20 +22,21 @@ pub enum Queue {
     Calendar,
 }
 
-/// The event that becomes earlier when something is sent, as its arrival is the first in its queue, and its new time.
+/// The event that became earlier when something was sent, because the new arrival is first in its queue, with its new
+/// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Earlier {
     /// None: something else arrives before it, or it was dropped.
     Nothing,
-    /// The event of this shared line, which was empty.
+    /// The event of this previously empty shared line.
     SharedLine(u32, Time),
     /// The event of the calendar.
     Calendar(Time),
-    /// The event of the host; the time may be the one that it has.
+    /// The event of the host; the time may be unchanged.
     Host(Time),
 }
 
-/// The arrivals of one direction, and the memory of their queues.
+/// Arrivals of one direction, with the memory of their queues.
 #[derive(Clone, Debug)]
 pub struct Arrivals<T> {
     pub(super) shared: Vec<SharedLine<T>>,
@@ -57,15 +58,15 @@ impl<T: OfUser + Copy> Arrivals<T> {
         self.shared.len() as u32
     }
 
-    /// Whether some hosts use the calendar.
+    /// True if some hosts use the calendar.
     #[must_use]
     pub fn has_calendar(&self) -> bool {
         self.calendar.is_some()
     }
 
-    /// Enters an arrival in this shared line if it keeps its order. If not, and with `CALENDAR`, in the calendar if
-    /// that reaches it at `now`. Otherwise it belongs in the line of its host: `None`.
-    // Always: the event is known where it is returned, so that the caller need not ask again.
+    /// Adds an arrival to this shared line if it keeps the order. Otherwise, with `CALENDAR`, adds it to the calendar
+    /// if that is in range at `now`. Otherwise returns `None`: it belongs in the line of its host.
+    // Always inline: the event is then known where it is returned.
     #[inline(always)]
     pub(super) fn enter<const CALENDAR: bool>(
         &mut self,
@@ -108,7 +109,7 @@ impl<T: OfUser + Copy> Arrivals<T> {
         }
     }
 
-    /// User and value of the arrival `ranks` behind the first of a queue, if it is known.
+    /// User and value of the arrival `ranks` behind the first one of a queue, if known.
     #[must_use]
     #[inline(always)]
     pub fn upcoming(&self, queue: Queue, ranks: usize) -> Option<(u32, &T)> {
@@ -120,7 +121,7 @@ impl<T: OfUser + Copy> Arrivals<T> {
         }
     }
 
-    /// Number of arrivals that wait in shared queues.
+    /// Number of arrivals in shared queues.
     pub(super) fn len_shared(&self) -> usize {
         let in_lines: usize = self.shared.iter().map(|line| line.iter().count()).sum();
         in_lines + self.calendar.as_ref().map_or(0, |calendar| calendar.entered())

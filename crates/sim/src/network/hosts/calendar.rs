@@ -1,36 +1,36 @@
-//! A calendar: arrivals that come in no order, entered by their time.
+//! A calendar queue: arrivals in no particular order, stored by their time.
 //!
-//! Where many access links are busy at once, the arrivals from them come in no order, and each host would need an entry
-//! among the events. Here they are entered into days, lists of what arrives in the same span of time, and a day is
-//! sorted when it comes (Brown, "Calendar queues", 1988; but days do not change their length). What comes next is known
-//! long before, and the values lie in one memory, where the place that was freed last is the next to be used.
+//! If many access links are busy, their arrivals come in no particular order, and each host would need its own event.
+//! Here they are stored in days: lists of arrivals in the same interval. A day is sorted when it begins (Brown,
+//! "Calendar queues", 1988; but the length of a day is fixed). Upcoming arrivals are known early, and the values share
+//! memory in which the slot freed last is reused first.
 
 use fairlane_schemes::base::units::Time;
 
-/// A day lasts 2^28 ps, 0.27 ms: 268 arrivals at a million a second. Only those of the open day can be asked for ahead,
-/// so that days must not be short.
+/// A day lasts 2^28 ps, 0.27 ms: 268 arrivals at a million per second. Only arrivals of the open day can be prefetched,
+/// so days must not be too short.
 const DAY_LOG2: u32 = 28;
-/// Days of the calendar, 1.1 s in all: what is later cannot be entered.
+/// Number of days, 1.1 s in all; later arrivals cannot be stored.
 const DAYS: usize = 4096;
 const BITS: usize = u64::BITS as usize;
 
-/// Arrivals by time and, among equals, by user.
+/// Arrivals ordered by time and, for equal times, by user.
 #[derive(Clone, Debug)]
 pub struct Calendar<T> {
-    /// What arrives on the day that is open, the next one last.
+    /// Arrivals of the open day, in descending order.
     present: Vec<Entry>,
-    /// The number of that day since time 0.
+    /// Number of the open day since time 0.
     open: u64,
-    /// The other days, each at its number modulo [`DAYS`], and which of them have entries.
+    /// All other days, indexed by their number modulo [`DAYS`], and the set of non-empty ones.
     days: Vec<Vec<Entry>>,
     occupied: [u64; DAYS / BITS],
     values: Vec<T>,
-    /// Places in `values` that are free, and memory of days that are over; what was freed last is last.
+    /// Free slots in `values`, and memory of past days; the last freed ones are last.
     free: Vec<u32>,
     spare: Vec<Vec<Entry>>,
 }
 
-/// When, whose, and the place of the value.
+/// Time, user, and slot of the value.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: Time,
@@ -45,7 +45,7 @@ impl Entry {
     }
 }
 
-/// The number of the day of a time.
+/// Day number of a time.
 #[inline]
 fn day(time: Time) -> u64 {
     time.0 >> DAY_LOG2
@@ -66,13 +66,13 @@ impl<T> Default for Calendar<T> {
 }
 
 impl<T: Copy> Calendar<T> {
-    /// Whether something that arrives at `time` can be entered at `now`, which is not after it.
+    /// Returns true if an arrival at `time` can be stored at `now`, which is not later.
     #[inline]
     pub fn reaches(&self, time: Time, now: Time) -> bool {
         day(time) < day(now) + DAYS as u64
     }
 
-    /// Enters an arrival that the calendar reaches; whether it is the first.
+    /// Stores an arrival in range; returns true if it is the first.
     pub fn push(&mut self, time: Time, user: u32, value: T) -> bool {
         let place = self.free.pop().unwrap_or(self.values.len() as u32);
         match self.values.get_mut(place as usize) {
@@ -101,7 +101,7 @@ impl<T: Copy> Calendar<T> {
         after + 1 == self.present.len()
     }
 
-    /// Takes the first arrival. There must be one.
+    /// Takes the first arrival, which must exist.
     #[inline]
     pub fn pop(&mut self) -> T {
         let Entry { place, .. } = self.present.pop().expect("an arrival was announced");
@@ -119,7 +119,7 @@ impl<T: Copy> Calendar<T> {
         self.present.last().map_or((Time::NEVER, 0), Entry::key)
     }
 
-    /// User and value of what comes `places` behind the first, if it comes on the same day.
+    /// User and value of the arrival `places` behind the first one, if it is on the same day.
     #[must_use]
     #[inline]
     pub fn upcoming(&self, places: usize) -> Option<(u32, &T)> {
@@ -128,13 +128,13 @@ impl<T: Copy> Calendar<T> {
         Some((entry.user, &self.values[entry.place as usize]))
     }
 
-    /// How many are entered and not taken.
+    /// Number of stored arrivals.
     #[must_use]
     pub fn entered(&self) -> usize {
         self.values.len() - self.free.len()
     }
 
-    /// Enters an arrival on a day that is not open.
+    /// Stores an arrival on a day that is not open.
     #[inline]
     fn enter(&mut self, number: u64, entry: Entry) {
         let index = number as usize % DAYS;
@@ -148,7 +148,7 @@ impl<T: Copy> Calendar<T> {
         self.occupied[index / BITS] |= 1 << (index % BITS);
     }
 
-    /// The day that is open is not the next one after all.
+    /// The open day is no longer the next one.
     #[cold]
     fn close(&mut self) {
         let index = self.open as usize % DAYS;
@@ -157,7 +157,7 @@ impl<T: Copy> Calendar<T> {
         self.occupied[index / BITS] |= 1 << (index % BITS);
     }
 
-    /// Opens the next day with entries, if there is one.
+    /// Opens the next non-empty day, if there is one.
     #[inline(never)]
     fn open_next(&mut self) {
         let from = self.open as usize % DAYS;
@@ -170,7 +170,7 @@ impl<T: Copy> Calendar<T> {
         self.present.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.key()));
     }
 
-    /// The first day with entries behind day `from`, round the end of the calendar.
+    /// The first non-empty day after day `from`, wrapping around.
     fn next_occupied(&self, from: usize) -> Option<usize> {
         let words = self.occupied.len();
         let (first, bit) = (from / BITS, from % BITS);
@@ -195,7 +195,7 @@ mod tests {
         fn what_is_entered_comes_by_time_and_user(
             steps in prop::collection::vec((any::<bool>(), 0u64..4000, 0u64..3, 0u32..3), 1..300),
         ) {
-            // A quarter of a day is a step of time, so that days get several entries; up to 1000 days ahead.
+            // Time advances by quarters of a day, so that days get several entries, up to 1000 days ahead.
             let step = 1 << (DAY_LOG2 - 2);
             let (mut calendar, mut expected, mut now) = (Calendar::default(), BTreeSet::new(), Time::ZERO);
             for (number, (push, ahead, pause, user)) in (0u32..).zip(steps) {
@@ -211,7 +211,7 @@ mod tests {
                     prop_assert_eq!(calendar.push(time, user, number), is_first);
                 } else if let Some((time, _, value)) = expected.pop_first() {
                     prop_assert_eq!(calendar.pop(), value);
-                    // Time goes on to what was taken, and by a pause if nothing comes in it.
+                    // Time advances to the taken arrival, or by a pause if there is none.
                     let next = expected.first().map_or(Time::NEVER, |next| next.0);
                     now = (time + Time(pause * 2000 * step)).min(next).max(time);
                 }

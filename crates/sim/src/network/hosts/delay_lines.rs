@@ -1,8 +1,8 @@
-//! Delay lines that share their memory.
+//! Delay lines that share memory.
 //!
-//! Each user has two short lines, for packets on the way up and acknowledgements on the way down. As ring buffers, each
-//! would keep room for its largest burst; as chains through one memory they need room for what is on its way
-//! altogether, and a node that was just freed, still in the cache, is the next to be used.
+//! Each user has two short lines, for packets upstream and acknowledgements downstream. Ring buffers would each need
+//! room for their largest burst. Chains in one memory need room only for all entries in flight together, and the node
+//! freed last, still in the cache, is reused first.
 
 use fairlane_schemes::base::units::Time;
 
@@ -33,7 +33,7 @@ pub struct DelayLine {
 }
 
 impl DelayLine {
-    /// Nothing on its way.
+    /// Creates an empty line.
     pub const EMPTY: Self = Self { first_time: Time::NEVER, head: NIL, tail: NIL };
 
     /// Time of the first value; [`Time::NEVER`] if there is none.
@@ -43,7 +43,7 @@ impl DelayLine {
         self.first_time
     }
 
-    /// Whether nothing is on its way.
+    /// Returns true if the line is empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -51,17 +51,17 @@ impl DelayLine {
     }
 }
 
-/// A delay line that counts which of its values a condition does not hold for yet.
+/// A delay line that counts the values for which a condition does not hold yet.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchedDelayLine {
     line: DelayLine,
-    /// The first value that [`DelayLines::pass`] has not passed, and how many there are from it on.
+    /// The first value not passed by [`DelayLines::pass`], and the number of values from it on.
     unpassed: u32,
     left: u32,
 }
 
 impl WatchedDelayLine {
-    /// Nothing on its way.
+    /// Creates an empty line.
     pub const EMPTY: Self = Self { line: DelayLine::EMPTY, unpassed: NIL, left: 0 };
 
     /// The line itself.
@@ -71,7 +71,7 @@ impl WatchedDelayLine {
         &self.line
     }
 
-    /// How many values were not passed when [`DelayLines::pass`] last looked, or came since.
+    /// Number of values not passed at the last [`DelayLines::pass`], or added since.
     #[must_use]
     #[inline]
     pub fn left(&self) -> usize {
@@ -86,7 +86,7 @@ impl<T: Copy> Default for DelayLines<T> {
 }
 
 impl<T: Copy> DelayLines<T> {
-    /// Appends a value that is due at `time`, not before the last of the line.
+    /// Appends a value with time `time`, which must not be before the last one of the line.
     #[inline]
     pub fn push(&mut self, line: &mut DelayLine, time: Time, value: T) {
         self.append(line, time, value);
@@ -102,7 +102,7 @@ impl<T: Copy> DelayLines<T> {
         watched.left += 1;
     }
 
-    /// As [`DelayLines::push`]; gives the node.
+    /// As [`DelayLines::push`]; returns the node.
     #[inline]
     fn append(&mut self, line: &mut DelayLine, time: Time, value: T) -> u32 {
         let node = Node { time, value, next: NIL };
@@ -147,8 +147,8 @@ impl<T: Copy> DelayLines<T> {
         self.pop(&mut watched.line)
     }
 
-    /// Passes the values, from the first on, for which `over` holds, once and for all; says how many are left. If it
-    /// holds for one, it must hold for all before it, and go on to hold: then every value is looked at once.
+    /// Passes values from the first on while `over` holds; returns the number of values left. If `over` holds for a
+    /// value, it must hold for all before it, and stay true. So every value is tested once.
     #[inline]
     pub fn pass(&self, watched: &mut WatchedDelayLine, over: impl Fn(Time, &T) -> bool) -> usize {
         while let Some(node) = self.nodes.get(watched.unpassed as usize)
@@ -160,7 +160,7 @@ impl<T: Copy> DelayLines<T> {
         watched.left()
     }
 
-    /// Time and value of the first that [`DelayLines::pass`] has not passed.
+    /// Time and value of the first entry not passed by [`DelayLines::pass`].
     #[inline]
     pub fn first_left(&self, watched: &WatchedDelayLine) -> Option<(Time, &T)> {
         self.nodes.get(watched.unpassed as usize).map(|node| (node.time, &node.value))

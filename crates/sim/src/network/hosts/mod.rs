@@ -1,15 +1,15 @@
-//! The hosts of users: the access link up, and the reverse path of acknowledgements down.
+//! Hosts of users: the access link up, and the reverse path of acknowledgements down.
 //!
-//! Both are first-in-first-out, and on both the time of arrival is known when something is sent: on the access link a
-//! full buffer is all that can drop, on the reverse path nothing can. So neither needs a queue in addition to its delay
-//! line. The packets that wait at the access link are those in the line whose transmission has not started; it behaves
-//! as a [`crate::network::link::Link`] with drop-tail does.
+//! Both are FIFO, and on both the arrival time is known at sending. On the access link only a full buffer drops
+//! packets; on the reverse path nothing is dropped. So neither needs a queue in addition to its delay line. The packets
+//! waiting at the access link are those in the line whose transmission has not started. It behaves like a
+//! [`crate::network::link::Link`] with drop-tail.
 //!
-//! A packet takes one walk, [`Hosts::send`], and an acknowledgement another, [`Hosts::acknowledge`]. [`Arrivals`], one
-//! for each direction, chooses the queue in which it is until it arrives. Most arrivals of hosts that are alike are in
-//! step: the first packets that an idle access link gets, and acknowledgements that need not wait for it. They stand in
-//! shared lines, so that a host with fast links seldom has an event of its own. Hosts whose access links have a delay
-//! each of its own are in step with nobody and use the two calendars.
+//! A packet takes one walk, [`Hosts::send`], an acknowledgement another, [`Hosts::acknowledge`]. [`Arrivals`], one for
+//! each direction, chooses the queue in which it waits for its arrival. Most arrivals of similar hosts are in step: the
+//! first packets that an idle access link gets, and acknowledgements that need not wait for it. They are in shared
+//! lines, so that a host with fast links seldom has its own event. Hosts whose access links have individual delays are
+//! not in step and use the two calendars.
 
 mod access;
 mod arrivals;
@@ -69,22 +69,22 @@ pub struct AckTimes {
     pub at_host: Time,
 }
 
-/// All hosts, and the reverse bottleneck that their acknowledgements share.
+/// All hosts, and the reverse bottleneck shared by their acknowledgements.
 #[derive(Clone, Debug)]
 pub struct Hosts {
-    /// Packets on their way to the edge nodes.
+    /// Packets in flight to the edge nodes.
     pub up: Arrivals<SimPacket>,
-    /// Acknowledgements on their way to the hosts.
+    /// Acknowledgements in flight to the hosts.
     pub down: Arrivals<FlowAck>,
     hosts: Vec<Host>,
     access: Vec<Access>,
-    /// How much longer than [`HostParams`] say each access link is, up and down alike; empty if none is.
+    /// Additional delay of each access link beyond [`HostParams`], in each direction; empty if there is none.
     longer: Vec<Time>,
-    /// Packets that may wait at access links whose edge nodes are elsewhere; empty if there are none.
+    /// Packets that may wait at access links whose edge nodes are in another part; empty if there are none.
     over: Vec<WatchedDelayLine>,
     arrived: u64,
     dropped: u64,
-    /// Packets dropped that no probe has counted yet.
+    /// Dropped packets that no probe has counted yet.
     pub losses: Vec<Loss>,
     reverse: Serialiser,
     reverse_delay: Time,
@@ -92,7 +92,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// No hosts yet; acknowledgements pass a bottleneck of this rate and delay.
+    /// Creates an empty set; acknowledgements pass a bottleneck of this rate and delay.
     #[must_use]
     pub fn new(reverse_rate: BitRate, reverse_delay: Time) -> Self {
         Self {
@@ -111,27 +111,27 @@ impl Hosts {
         }
     }
 
-    /// Adds `count` hosts that have `params` in common.
+    /// Adds `count` hosts with the same `params`.
     pub fn add(&mut self, count: usize, params: HostParams) {
         let access = self.access_of(params);
         self.hosts.resize(self.hosts.len() + count, Host::new(access));
     }
 
-    /// Adds a host for each of these times, by which its access link is longer than `params` say.
+    /// Adds a host for each of these additional delays of access links.
     pub fn add_longer(&mut self, longer: &[Time], params: HostParams) {
         self.longer.resize(self.hosts.len(), Time::ZERO);
         self.longer.extend_from_slice(longer);
         self.add(longer.len(), HostParams { are_longer: true, ..params });
     }
 
-    /// How much longer than its [`HostParams`] say the access link of a user is, one way.
+    /// Additional one-way delay of a user's access link beyond its [`HostParams`].
     #[must_use]
     #[inline]
     pub fn longer(&self, user: u32) -> Time {
         longer_of(&self.longer, user)
     }
 
-    /// The access links of these parameters, new if there are none yet.
+    /// Index of the access links with these parameters, new if necessary.
     fn access_of(&mut self, params: HostParams) -> u16 {
         if let Some(same) = self.access.iter().position(|access| access.params == params) {
             return same as u16;
@@ -144,7 +144,7 @@ impl Hosts {
         let access = Access::new(params, first_up, first_down);
         if alike.is_none() {
             self.up.shared.extend((0..UP_LINES).map(|_| SharedLine::default()));
-            // Nothing keeps the order of a closed line, so that all acknowledgements go into the calendar.
+            // A closed line accepts nothing, so that all acknowledgements go into the calendar.
             let line = || if params.are_longer { SharedLine::closed() } else { SharedLine::default() };
             self.down.shared.extend((first_down..access.end_down).map(|_| line()));
         }
@@ -164,7 +164,7 @@ impl Hosts {
         self.hosts.len()
     }
 
-    /// Whether there are no hosts.
+    /// Returns true if there are no hosts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.hosts.is_empty()
@@ -176,8 +176,8 @@ impl Hosts {
         self.hosts[user as usize].next_event()
     }
 
-    /// Offers a packet to the access link of its user at `now`.
-    // Always: the packet is made by the caller, and goes from there to its position in the line.
+    /// Sends a packet over the access link of its user at `now`.
+    // Always inline: the caller's packet is then constructed in its final position.
     #[inline(always)]
     pub fn send(&mut self, packet: SimPacket, now: Time) -> Earlier {
         let access = self.hosts[packet.user as usize].access;
@@ -188,20 +188,20 @@ impl Hosts {
         }
     }
 
-    /// As [`Hosts::send`], where packets go into the calendar, or access links have a delay each of its own.
+    /// As [`Hosts::send`], if packets go into the calendar, or access links have individual delays.
     #[inline(never)]
     fn send_apart(&mut self, packet: SimPacket, now: Time) -> Earlier {
         let access = self.hosts[packet.user as usize].access;
         match self.access[usize::from(access)].calendar_limit {
             Some(_) => self.send_as::<true, true>(packet, now),
-            // A buffer in bytes, or a very long one: all of it is in the line of the host.
+            // A buffer in bytes, or a very long one: all packets are in the line of the host.
             None => self.send_as::<true, false>(packet, now),
         }
     }
 
-    /// As [`Hosts::send`]; `LONGER` if the access link may have a delay of its own, `CALENDAR` if packets go into the
+    /// As [`Hosts::send`]; `LONGER` if the access link may have an additional delay, `CALENDAR` if packets go into the
     /// calendar.
-    // Constants, so that the common case, neither, asks no more.
+    // Const generics, so that the common case, neither, has no branches.
     #[inline(always)]
     fn send_as<const LONGER: bool, const CALENDAR: bool>(&mut self, packet: SimPacket, now: Time) -> Earlier {
         let longer = if LONGER { longer_of(&self.longer, packet.user) } else { Time::ZERO };
@@ -232,8 +232,8 @@ impl Hosts {
         Earlier::Host(host.next_event())
     }
 
-    /// As [`Hosts::send`], of a packet whose edge node is elsewhere and gets it at once: its arrival there; `None` if
-    /// it is dropped. Only packets that may wait are kept here, for the buffer: they have no event.
+    /// As [`Hosts::send`], for a packet whose edge node is in another part and gets it immediately. Returns its arrival
+    /// there; `None` if it is dropped. Only packets that may wait are stored here, for the buffer; they have no event.
     pub fn send_over(&mut self, packet: &SimPacket, now: Time) -> Option<Time> {
         self.over.resize(self.hosts.len(), WatchedDelayLine::EMPTY);
         let longer = self.longer(packet.user);
@@ -249,7 +249,7 @@ impl Hosts {
             return None;
         }
         let (arrival, position) = host.transmit(access, longer, packet, now);
-        // The first of a burst is in transmission already.
+        // The first packet of a burst is already in transmission.
         if position > 0 {
             self.up.own.push_watched(over, arrival, *packet);
         }
@@ -261,7 +261,7 @@ impl Hosts {
         self.losses.push(Loss { user: packet.user, flow: packet.flow, at: now });
     }
 
-    /// Takes the packet in the line of the host that reaches the edge node at `now`, if one does.
+    /// Takes the packet in the line of the host that reaches the edge node at `now`, if there is one.
     #[inline]
     pub fn packet_at_edge(&mut self, user: u32, now: Time) -> Option<SimPacket> {
         let host = &mut self.hosts[user as usize];
@@ -274,8 +274,8 @@ impl Hosts {
         self.down.own.pop(&mut self.hosts[user as usize].down)
     }
 
-    /// Sends an acknowledgement of a packet of `packet_bytes` that was at the end of its route at `now`.
-    // Always: what it returns would pass in memory.
+    /// Sends an acknowledgement of a packet of `packet_bytes` that reached the end of its route at `now`.
+    // Always inline: otherwise the result is passed through memory.
     #[inline(always)]
     pub fn acknowledge(
         &mut self,
@@ -302,7 +302,7 @@ impl Hosts {
         (AckTimes { sent, at_edge, at_host }, earlier)
     }
 
-    /// Enters an acknowledgement that does not keep the order of the first shared line.
+    /// Stores an acknowledgement that does not keep the order of the first shared line.
     #[inline(never)]
     fn acknowledge_out_of_step(&mut self, ack: &FlowAck, at_host: Time, now: Time) -> Earlier {
         let host = &mut self.hosts[ack.user as usize];
@@ -321,13 +321,13 @@ impl Hosts {
         prefetch_index(&self.hosts, user as usize);
     }
 
-    /// Less time than any acknowledgement takes from the end of its route back to its host.
+    /// Lower bound of the delay of any acknowledgement from the end of its route back to its host.
     #[must_use]
     pub fn least_way_back(&self) -> Time {
         self.access.iter().map(|access| access.params.least_way_back(self.reverse_delay)).min().unwrap_or(Time::ZERO)
     }
 
-    /// From the end of a user's route to the receiver, for a packet of `wire_bytes`.
+    /// Delay from the end of a user's route to the receiver, for a packet of `wire_bytes`.
     #[must_use]
     pub fn to_receiver(&self, user: u32, wire_bytes: u32) -> Time {
         let access = &self.access[usize::from(self.hosts[user as usize].access)];
@@ -353,7 +353,7 @@ impl Hosts {
         to_edge + params.rate.time_of(u64::from(wire_bytes)) + params.delay_down + self.longer(user)
     }
 
-    /// Packets that hosts offered to their access links, packets dropped there, and packets still on them.
+    /// Packets that hosts sent to their access links, packets dropped there, and packets still on them.
     #[must_use]
     pub fn accounting(&self) -> (u64, u64, u64) {
         let in_own: usize = self.hosts.iter().map(|host| self.up.own.iter(host.up.line()).count()).sum();
@@ -361,7 +361,7 @@ impl Hosts {
     }
 }
 
-/// How much longer the access link of a user is, by the list of those that are.
+/// Additional delay of a user's access link, given the list of additional delays.
 #[inline]
 fn longer_of(longer: &[Time], user: u32) -> Time {
     longer.get(user as usize).copied().unwrap_or(Time::ZERO)

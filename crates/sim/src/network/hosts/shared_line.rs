@@ -1,9 +1,9 @@
-//! A shared line: what arrives from, or at, many hosts in step.
+//! A shared line: arrivals from, or at, many hosts in step.
 //!
-//! Many hosts have access links of one rate and delay. A packet that finds its access link idle takes as long as
-//! any other of its length, and acknowledgements leave the shared way back one after another: what was sent first
-//! arrives first, whoever sent it. Such arrivals of all hosts stand in one ring, of which only the first needs an entry
-//! among the events. Whatever would break the order keeps to the line of its own host ([`crate::network::hosts`]).
+//! Many hosts have access links of the same rate and delay. A packet that finds its access link idle takes as long as
+//! any other of its length, and acknowledgements leave the shared reverse path one by one. So arrivals are in the order
+//! of sending, whichever host sent them. Such arrivals of all hosts are in one ring, of which only the first needs an
+//! event. Arrivals that would break the order stay in the line of their host ([`crate::network::hosts`]).
 
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::port::Ring;
@@ -14,11 +14,11 @@ pub trait OfUser {
     fn user(&self) -> u32;
 }
 
-/// Arrivals in the order of time and, among equals, of users.
+/// Arrivals ordered by time and, for equal times, by user.
 #[derive(Clone, Debug)]
 pub struct SharedLine<T> {
     arrivals: Ring<T>,
-    /// Time and user of the latest arrival that ever joined.
+    /// Time and user of the last arrival that was ever added.
     last: (Time, u32),
 }
 
@@ -29,19 +29,19 @@ impl<T> Default for SharedLine<T> {
 }
 
 impl<T: OfUser + Copy> SharedLine<T> {
-    /// A line whose order nothing keeps.
+    /// Creates a line that accepts nothing.
     #[must_use]
     pub fn closed() -> Self {
         Self { last: (Time::NEVER, u32::MAX), ..Self::default() }
     }
 
-    /// Whether an arrival of `user` at `time` keeps the order.
+    /// Returns true if an arrival of `user` at `time` keeps the order.
     #[inline]
     pub fn keeps_order(&self, time: Time, user: u32) -> bool {
         time > self.last.0 || (time == self.last.0 && user >= self.last.1)
     }
 
-    /// Appends an arrival that keeps the order; whether it is the first.
+    /// Appends an arrival that keeps the order; returns true if it is the first.
     #[inline]
     pub fn push(&mut self, time: Time, value: &T) -> bool {
         debug_assert!(self.keeps_order(time, value.user()));
@@ -50,7 +50,7 @@ impl<T: OfUser + Copy> SharedLine<T> {
         self.arrivals.len() == 1
     }
 
-    /// Takes the first arrival. There must be one.
+    /// Takes the first arrival, which must exist.
     #[inline]
     pub fn pop(&mut self) -> T {
         self.arrivals.pop().expect("an arrival was announced").1
@@ -63,14 +63,14 @@ impl<T: OfUser + Copy> SharedLine<T> {
         self.arrivals.get(0).map_or((Time::NEVER, 0), |(time, value)| (*time, value.user()))
     }
 
-    /// What comes `places` behind the first.
+    /// The arrival `places` behind the first.
     #[must_use]
     #[inline]
     pub fn upcoming(&self, places: usize) -> Option<&T> {
         self.arrivals.get(places).map(|(_, value)| value)
     }
 
-    /// All of them, in order.
+    /// All arrivals, in order.
     pub fn iter(&self) -> impl Iterator<Item = &(Time, T)> {
         self.arrivals.iter()
     }
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(line.first(), (Time(5), 3));
         assert_eq!((line.pop(), line.first()), (3, (Time(6), 1)));
         assert_eq!(line.pop(), 1);
-        // What has gone still stands for the order.
+        // Taken arrivals still count for the order.
         assert!(!line.keeps_order(Time(5), 9));
         assert!(!SharedLine::<u32>::closed().keeps_order(Time(7), 9));
     }

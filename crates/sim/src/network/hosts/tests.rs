@@ -40,7 +40,7 @@ fn one_host(params: HostParams) -> Hosts {
     hosts
 }
 
-/// As [`one_host`], but a third of the delay is the host's own.
+/// As [`one_host`], but a third of the delay is the host's additional delay.
 fn longer_host(rate: BitRate, delay: Time, limit: QueueLimit) -> Hosts {
     let mut hosts = Hosts::new(BitRate(10_000_000), Time::from_millis(5));
     let longer = Time(delay.0 / 3);
@@ -110,7 +110,7 @@ fn an_ack_takes_both_transmissions_and_both_delays() {
     assert_eq!((acknowledge(7), acknowledge(8)), (Earlier::SharedLine(0, first), Earlier::Nothing));
     assert_eq!(hosts.down.first(Queue::SharedLine(0)), (first, 0));
     assert_eq!(hosts.down.pop(Queue::SharedLine(0)).flow, 7);
-    // The second waits for the first at the bottleneck only: the access link is ten times faster.
+    // The second waits for the first only at the bottleneck: the access link is ten times faster.
     assert_eq!(hosts.down.first(Queue::SharedLine(0)), (first + Time::from_nanos(43_200), 0));
 }
 
@@ -123,7 +123,7 @@ fn an_ack_overtakes_one_whose_host_has_a_longer_access_link() {
     let ack = Ack { ack: 1, ..Default::default() };
     let mut acknowledge = |user| hosts.acknowledge(FlowAck { flow: 0, user, ack }, (54, 1500), Time::ZERO);
     let (at_first, at_second, at_third) = (acknowledge(0), acknowledge(1), acknowledge(2));
-    // Beyond the days of the calendar, in the line of its host.
+    // Out of the calendar's range, in the line of its host.
     let arrival =
         |position: u64, longer| Time::from_nanos(5_000_000 + 43_200 * (position + 1)) + Time::from_millis(longer);
     let earlier = [Earlier::Calendar(arrival(1, 2)), Earlier::Calendar(arrival(2, 0)), Earlier::Host(arrival(3, 1200))];
