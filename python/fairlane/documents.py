@@ -77,7 +77,7 @@ class ReproducedExperiment(TypedDict):
 
 
 class ClaimCounts(TypedDict):
-    """How many claims of a standing had which verdict."""
+    """Counts of verdicts for the claims of a standing."""
 
     standing: Annotated[Standing, "As of a claim."]
     verdicts: Annotated[dict[str, int], "Number of claims by verdict."]
@@ -113,13 +113,13 @@ class SweepPoint(_PointOfSweep):
 
 
 class SweepCost(TypedDict):
-    """What the runs of a sweep cost, whenever they ran."""
+    """Cost of a sweep's runs, whenever they ran."""
 
     cpu_seconds: Annotated[float, "CPU time of the simulations alone, where it is known."]
 
 
 class SweepDocument(_OfSweep):
-    """What a sweep gave, printed by `fairlane sweep --json` and written as sweep.json."""
+    """Result of a sweep, printed by `fairlane sweep --json` and written as sweep.json."""
 
     confidence: Annotated[float, "Confidence level of the intervals."]
     runs: Annotated[int, "Runs of all points; those of equal points count once."]
@@ -184,7 +184,7 @@ class TunedHalf(TypedDict):
 
 
 class DesignerDocument(_Document):
-    """Tuned parameters beside the defaults, printed by `fairlane search designer --json`."""
+    """Tuned parameters compared with the defaults, printed by `fairlane search designer --json`."""
 
     engine: Annotated[str, "Version of what can change a result."]
     confidence: Annotated[float, "Confidence level of the intervals."]
@@ -210,14 +210,14 @@ class PairsDocument(_Document):
 
 
 class EvaluatedValue(TypedDict):
-    """What an entry reaches by a criterion."""
+    """Value of an entry for a criterion."""
 
     entry: Annotated[str, "Entry."]
     value: Annotated[PointEstimate, "Value over the scenarios that count."]
 
 
 class EvaluatedCell(TypedDict):
-    """What an entry reaches in a scenario."""
+    """Value of an entry in a scenario."""
 
     scenario: Annotated[str, "Family and name of the scenario."]
     criterion: Annotated[str, "Criterion that it counts for."]
@@ -273,7 +273,7 @@ class PlannedPoint(_PointOfSweep):
 
 
 class PlanDocument(_OfSweep):
-    """What a sweep would run, printed by `fairlane sweep --dry-run --json`."""
+    """Plan of a sweep, printed by `fairlane sweep --dry-run --json`."""
 
     stored: Annotated[int, "Runs that are stored and would be used; those of equal points count once."]
     missing: Annotated[int, "Runs that would be simulated now; rules may want more."]
@@ -292,7 +292,7 @@ class CheckedScenario(TypedDict):
 
 
 class CheckDocument(_Document):
-    """What became of the expectations of scenarios, printed by `fairlane check --json`."""
+    """Verdicts on the expectations of scenarios, printed by `fairlane check --json`."""
 
     confidence: Annotated[float, "Confidence level of the intervals."]
     passed: Annotated[bool, "Whether all expectations are held."]

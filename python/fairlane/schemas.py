@@ -30,7 +30,7 @@ from fairlane.sweeps.keys import file_schema
 
 
 def _scenario_schema() -> dict[str, Any]:
-    """What the simulator reads, and what `check` judges."""
+    """Input of the simulator, and of `check`."""
     found: dict[str, Any] = json.loads(_fairlane.scenario_schema())
     found["properties"]["expect"] = copy.deepcopy(EXPECTATIONS)
     return found

@@ -106,7 +106,7 @@ fn every_key_of_the_configuration_has_its_place_in_the_manual() {
     let is_in_file = |key: &str| every.lines().any(|line| line.contains(&format!("{key} =")));
     let more: Vec<_> = found.iter().filter(|(section, key)| section.starts_with('[') && !is_in_file(key)).collect();
     assert!(more.is_empty(), "{more:?}");
-    for text in ["10 kbit/s", "1 to 4094", "\"802.1ad\"", "Labels are stripped, users metered"] {
+    for text in ["10 kbit/s", "1 to 4094", "\"802.1ad\"", "labels are stripped and users are metered"] {
         assert!(page.contains(text), "{text} in {page}");
     }
     check_with_man(&folder.join("node.toml.5"));

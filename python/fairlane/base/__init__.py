@@ -1,1 +1,1 @@
-"""What all rooms use: text, files, errors, signals, progress."""
+"""Utilities for all packages: text, files, errors, signals, progress."""

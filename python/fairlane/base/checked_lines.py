@@ -1,4 +1,4 @@
-"""Files that are appended to line by line, each a checksum and a JSON object: what a kill cuts off does not count."""
+"""Append-only files of lines, each a checksum and a JSON object: a line truncated by a kill is ignored."""
 
 from __future__ import annotations
 

@@ -25,11 +25,11 @@ class FairlaneError(Exception):
 
 
 class UserError(FairlaneError):
-    """Input that cannot be used: the message names what was given and, where there is one, the range."""
+    """Invalid input; the message contains the value and, where there is one, the allowed range."""
 
 
 class ScenarioWarning(UserWarning):
-    """What to know about a valid scenario before its numbers are trusted, such as a warm-up that is too short."""
+    """A caveat of a valid scenario, such as a warm-up that is too short."""
 
 
 class WriteError(UserError):
@@ -41,7 +41,7 @@ class Interrupted(FairlaneError):  # noqa: N818 nothing went wrong
 
     Attributes:
         finished: Replications that are done, earlier ones from the store included; or searches.
-        total: Replications, or searches, that were asked for.
+        total: Replications or searches requested.
     """
 
     def __init__(self, finished: int, total: int, kept: str, at_least: str = "", what: str = "runs") -> None:

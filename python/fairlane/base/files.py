@@ -16,7 +16,7 @@ _OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 def write_aside(path: Path, content: bytes) -> None:
-    """Writes beside `path` and renames; creates the folder."""
+    """Writes to a temporary file next to `path` and renames it; creates the folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with new_beside(path) as aside:
         aside.write_bytes(content)
@@ -25,10 +25,10 @@ def write_aside(path: Path, content: bytes) -> None:
 
 @contextmanager
 def new_beside(path: Path) -> Iterator[Path]:
-    """A new empty file beside `path`; what is left of it when the block ends is removed.
+    """A new empty file next to `path`; removed at the end of the block if it still exists.
 
-    Nobody can foretell its name, and it is never a file that is there already, nor what a link points to: whoever may
-    write into the folder too cannot lead us elsewhere.
+    Its name is unpredictable, and an existing file or link is never opened. So other writers in the folder cannot
+    redirect us.
     """
     aside = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     aside.open("xb").close()
@@ -53,7 +53,7 @@ def parents_of(path: Path) -> Iterator[None]:
 
 
 def reason(error: Exception) -> str | None:
-    """Why the system refused, in its words; None for errors of another kind. Polars has it in its message only."""
+    """The system's error text; None for errors of another kind. Polars has it only in its message."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     found = _OS_ERROR.search(str(error))
@@ -72,7 +72,7 @@ def written_below(folder: Path, option: str) -> Iterator[None]:
 
 
 def read_json(file: Path, option: str) -> Any:
-    """What a JSON file holds.
+    """Content of a JSON file.
 
     Raises:
         UserError: It cannot be read or is not JSON; the message names `option`.

@@ -1,8 +1,8 @@
 """Folders of results, replaced as a whole: a kill at any time leaves the old results or the new ones, never a mixture.
 
-The new folder is made beside the old one, and the two change places in one step. So nothing old stays beside what is
-new. A list in the folder, `.fairlane`, names the files that were written. All others are the user's: they get a second
-name in the new folder before the change, and lose that in the old one after it.
+The new folder is created next to the old one, and the two are exchanged atomically, so that no old file stays among new
+ones. A list in the folder, `.fairlane`, names the written files. All others are the user's: they are hard-linked into
+the new folder before the exchange, and unlinked from the old one afterwards.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LIST = ".fairlane"
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _NOT_SUPPORTED = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP}
-"""What a file system says that cannot exchange two folders."""
+"""Errors of file systems that cannot exchange two folders."""
 _OLD = "-old"
 """Ends the name of a folder that is about to change places with the new one in several steps."""
 
@@ -33,8 +33,8 @@ _OLD = "-old"
 def staged(folder: Path) -> Iterator[Path]:
     """An empty folder to write into, which takes the place of `folder` when the block ends without an error.
 
-    `folder` is created with its parents if missing; files of the user in it stay. On an error nothing is left, and what
-    was there stays.
+    `folder` is created with its parents if missing; files of the user in it stay. On an error, nothing new is left and
+    the old content stays.
 
     Raises:
         UserError: The folder cannot be replaced. If that shows at the end only, the message says where the results are.
@@ -108,7 +108,7 @@ def _named_files(stage: Path, folder: Path) -> Iterator[None]:
 
 
 def _real(path: Path) -> Path:
-    """Behind all links: what is replaced is the folder, not a link to it."""
+    """Follows links: the target folder is replaced, not the link."""
     return Path(os.path.realpath(path))
 
 
@@ -127,7 +127,7 @@ def _keep_others(old: Path, new: Path) -> None:
     """Gives the files of a folder that are not in its list a second name in a new one, unless that has such a file.
 
     Raises:
-        UserError: There is a folder among them. Whoever works in it would go on in one that is no longer there.
+        UserError: The folder contains a subfolder. A process working there would be left in a removed folder.
     """
     try:
         ours = set((old / LIST).read_text(encoding="utf-8").splitlines())
@@ -160,9 +160,9 @@ def _entries(folder: Path, into: set[str] | None = None, at: str = "") -> Iterat
 
 @contextmanager
 def _stage(folder: Path) -> Iterator[Path]:
-    """A new folder beside one that may be replaced, removed when the block ends, if it is still there.
+    """A new folder next to one to be replaced, removed at the end of the block if it still exists.
 
-    It is locked: one that is not was left by a process that was killed, and goes.
+    It is locked: unlocked ones were left by killed processes and are removed.
 
     Raises:
         UserError: The folder cannot be replaced.

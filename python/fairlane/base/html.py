@@ -36,7 +36,7 @@ def paragraph(words: object, title: object = "", kind: str = "") -> str:
 def table(
     heads: Sequence[str | tuple[str, ...]], rows: Iterable[Sequence[object]], keys: int = 1, words: Iterable[int] = ()
 ) -> str:
-    """A table; its first columns, `keys`, say what a row is about, the columns `words` are wrapped."""
+    """A table; its first `keys` columns identify a row, and the columns `words` are wrapped."""
     wrapped = set(words)
     shown = "".join(f'<th scope="col">{_head(head)}</th>' for head in heads)
     lines = []
@@ -52,7 +52,7 @@ def table(
 
 
 def folded(summary: str, content: str) -> str:
-    """Preformatted text that is shown when asked for."""
+    """Preformatted text in a collapsible block."""
     kept = escape(visible(content, keep="\n\t"))
     return f"<details><summary>{text(summary)}</summary><pre>{kept}</pre></details>"
 

@@ -13,11 +13,11 @@ VIRTUAL = (LINUX, SIMULATOR)
 COMPARED_KERNEL = "6.18"
 """Linux whose TCP the profile `linux` was compared with (docs/agreement-linux.md); the profile names it as well."""
 RENAMED = {"sim": SIMULATOR, "user": FORWARDER, "ebpf": KERNEL}
-"""What planes were called."""
+"""Former names of planes."""
 
 
 def problem_of_plane(name: str) -> str | None:
-    """Why a name is not that of a plane, if it is not."""
+    """Error for a name that is not a plane's; None if it is."""
     if name in PLANES:
         return None
     return f'"{name}" is now "{RENAMED[name]}"' if name in RENAMED else f'"{name}" is not one of {", ".join(PLANES)}'

@@ -14,7 +14,7 @@ from fairlane.base.text import visible
 
 LINE_EVERY_S = 5.0
 ELEMENT_EVERY_S = 0.2
-"""A notebook is told no more often."""
+"""Minimum interval of updates in a notebook."""
 
 
 Report = Callable[[int, int, str], None]
@@ -38,7 +38,7 @@ class Advance:
         self._start = self._last = time.monotonic()
 
     def __call__(self, note: str = "") -> None:
-        """Takes what there is to say besides the time that is left."""
+        """Sets the status besides the remaining time."""
         self._done += 1
         self._last = time.monotonic()
         left_s = (self._last - self._start) / self._done * (self._total - self._done)
@@ -46,7 +46,7 @@ class Advance:
         self._say(note)
 
     def waiting(self, say: Callable[[], str]) -> None:
-        """Asks what there is to say if no piece of work has ended for a while."""
+        """Polls for the status if no work was finished for a while."""
         if time.monotonic() - self._last >= LINE_EVERY_S:
             self._say(say())
 
@@ -114,7 +114,7 @@ def _bar(title: str, total: int) -> Iterator[Report]:
 
 
 def _is_notebook() -> bool:
-    """Whether what is displayed goes to a notebook: IPython is there, with a kernel."""
+    """Returns true if output is displayed in a notebook: IPython with a kernel is running."""
     python = sys.modules.get("IPython")
     shell = python.get_ipython() if python else None
     return getattr(shell, "kernel", None) is not None

@@ -13,7 +13,7 @@ REPEATED_S = 2.0
 
 
 class Received:
-    """What has asked for the end.
+    """The received signal.
 
     Attributes:
         number: Of the signal; None if none came.
@@ -22,13 +22,13 @@ class Received:
     number: int | None = None
 
     def check(self) -> None:
-        """Raises an interrupt again that got lost: Python only reports what is raised in a finalizer or a callback."""
+        """Raises a lost interrupt again: Python only reports exceptions in finalizers and callbacks."""
         if self.number is not None:
             raise KeyboardInterrupt
 
     @property
     def exit_code(self) -> int:
-        """128 and the number, as shells have it; that of Ctrl-C if no other signal came."""
+        """128 plus the signal number, as in shells; that of Ctrl-C if there was no other signal."""
         return 128 + (self.number or signal.SIGINT)
 
 
@@ -38,7 +38,7 @@ received = Received()
 
 @contextmanager
 def as_interrupts() -> Iterator[Received]:
-    """SIGTERM and SIGHUP within the block are as Ctrl-C; what was ignored before, as by `nohup`, stays ignored.
+    """Treats SIGTERM and SIGHUP within the block like Ctrl-C; signals that were ignored, as by `nohup`, stay ignored.
 
     Once SIGTERM or SIGHUP has come, they do not come again: finished work is being kept. A Ctrl-C does not come again
     for `REPEATED_S`.

@@ -13,13 +13,13 @@ from fairlane import _fairlane
 LONGEST_NAME = 60
 LONGEST_VALUE = 80
 LONGEST_WORD = 300
-"""Of a message: longer than all names and paths that make sense."""
+"""Maximum length in a message: longer than all reasonable names and paths."""
 MOST_NAMES = 16
 """In a message: more are not read."""
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""The text with what is not printed as an escape: `\x1b`, `\n`, `\u202e`; characters of `keep` stay."""
+    r"""Escapes unprintable characters: `\x1b`, `\n`, `\u202e`; characters in `keep` stay."""
     if text.isprintable():
         return text
     return "".join(
@@ -55,7 +55,7 @@ def quoted(value: Any) -> str:
 
 
 def near(name: str, known: Iterable[str], most: int = MOST_NAMES) -> str:
-    """What a name that is not known may have meant: those that look like it, or all; if they are many, the nearest."""
+    """Suggestions for an unknown name: similar names, or all; if they are many, the nearest."""
     return _fairlane.near(name, list(known), most)
 
 

@@ -11,7 +11,7 @@ from fairlane.base.errors import UserError
 from fairlane.base.text import quoted
 
 _LONG_NUMBER = re.compile(r"[0-9_]{4300,}")
-"""Python converts no number of more digits; nobody needs one."""
+"""Python refuses to convert longer numbers."""
 _NESTED = re.compile(r"[\[{](?:[^\[\]{}]*[\[{]){99}")
 
 
@@ -44,7 +44,7 @@ def parse(text: str) -> dict[str, Any]:
     """The table of a TOML text.
 
     Raises:
-        TOMLDecodeError: It is none, or asks for too much.
+        TOMLDecodeError: It is not TOML, or exceeds a limit.
     """
     try:
         return tomllib.loads(text)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A scenario whose expectations are to be judged.
+    """A scenario whose expectations are judged.
 
     Attributes:
         file: Its file; None if it was built in Python.
@@ -46,10 +46,10 @@ class Asked:
 
 @dataclass(frozen=True, repr=False)
 class Check:
-    """What became of the expectations of scenarios.
+    """Verdicts on the expectations of scenarios.
 
     Attributes:
-        asked: What was asked.
+        asked: Requested checks.
         results: The result of each scenario.
     """
 
@@ -72,12 +72,12 @@ class Check:
 
     @property
     def verdicts(self) -> list[ExpectationVerdict]:
-        """Those of all scenarios."""
+        """Verdicts on all scenarios."""
         return [verdict for scenario in self.scenarios for verdict in scenario["expectations"]]
 
     @property
     def passed(self) -> bool:
-        """Whether all expectations are held."""
+        """True if all expectations hold."""
         return all(verdict.verdict == "held" for verdict in self.verdicts)
 
     def document(self) -> CheckDocument:
@@ -118,8 +118,8 @@ def check(
 
     Args:
         scenarios: Scenarios, or the paths of their TOML files; each with at least one `[[expect]]`.
-        replications: In place of `run.replications`.
-        seed: In place of `run.seed`.
+        replications: Replaces `run.replications`.
+        seed: Replaces `run.seed`.
         settings: Keys that differ in every scenario.
         threads: Simulator threads; all cores if None. Results do not depend on it.
         store: Folder that keeps finished replications if the work is interrupted.
@@ -143,7 +143,7 @@ def check(
 def _asked(
     given: Scenario | str | Path, replications: int | None, seed: int | None, settings: Mapping[str, Any]
 ) -> Asked:
-    """What is asked of a scenario, everything checked before anything runs."""
+    """Parses the checks of a scenario; everything is validated before anything runs."""
     file = None if isinstance(given, Scenario) else str(given)
     scenario = prepared(given, None, None)
     try:
@@ -156,7 +156,7 @@ def _asked(
 
 
 def _check_metrics(asked: Asked) -> None:
-    """Raises a ScenarioError for an expectation of what the scenario does not measure."""
+    """Raises a ScenarioError for an expectation on a metric that the scenario does not measure."""
     if not asked.expectations:
         raise ScenarioError("expect: missing, there must be at least one [[expect]]")
     table = json.loads(asked.canonical)

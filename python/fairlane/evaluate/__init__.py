@@ -30,19 +30,18 @@ def evaluate(
     scheme_lib: SchemeLib = None,
     progress: bool = False,
 ) -> Evaluation:
-    """Runs what the store lacks of schemes in the scenarios of a suite, and places them among all others.
+    """Runs schemes in the scenarios of a suite, reusing stored runs, and ranks them among all others.
 
     Args:
-        schemes: Entries: `abc`, `fq_codel:share_per=user`, `mine=abc:gamma=8 packets`; `all` for every scheme, twice if
-            it can share among flows or users; schemes that were registered with `register_scheme`, which are not
-            stored.
+        schemes: Entries: `abc`, `fq_codel:share_per=user`, `mine=abc:gamma=8 packets`. `all` means every scheme, twice
+            if it can share among flows or users. Schemes registered with `register_scheme` are not stored.
         suite: Name of a suite, or its folder.
         quick: Whether to run the scenarios of a first look alone, three times each.
         only: Families or scenarios to run alone, such as `cheats` or `pairs/cubic-*`.
-        require: What each entry is to reach, such as `worst_share>=0.8`; `Evaluation.unmet` has what is not.
-        replications: Runs of each scenario, in place of the suite's.
+        require: Requirements for each entry, such as `worst_share>=0.8`; `Evaluation.unmet` has the failed ones.
+        replications: Runs of each scenario, instead of the suite's number.
         threads: Simulator threads; all cores if None. Results do not depend on it.
-        ray: Address of a Ray cluster to run on in place of threads: `auto`, `local`, HOST:PORT or ray://HOST:PORT.
+        ray: Address of a Ray cluster to run on instead of threads: `auto`, `local`, HOST:PORT or ray://HOST:PORT.
         store: Folder of finished runs.
         scheme_lib: Library of schemes to load first, or several.
         progress: Whether to report on stderr.
@@ -50,7 +49,7 @@ def evaluate(
     Raises:
         UserError: A scheme, suite, pattern or requirement is unknown; the store cannot be written.
         SchemeError: A scheme in Python or of a library failed.
-        Interrupted: Ctrl-C; what is finished is in the store.
+        Interrupted: Ctrl-C; finished runs are in the store.
     """
     if ray is not None and scheme_lib is not None:
         raise UserError("scheme_lib: cannot be combined with ray, whose nodes have no such library")

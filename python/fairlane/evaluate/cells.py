@@ -1,4 +1,4 @@
-"""Cells: what a scheme reaches in a scenario by a criterion, from the rows of its runs."""
+"""Cells: values of a scheme in a scenario for each criterion, computed from the rows of its runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Measured:
     rows: Mapping[str, Sequence[Row]]
 
     def cells(self, scenarios: Iterable[SuiteScenario]) -> dict[tuple[str, str], Interval]:
-        """Mean and interval of each criterion that a scenario counts for, where every run has it."""
+        """Mean and interval of each criterion that the scenario counts for, if every run has it."""
         found = {}
         for one in scenarios:
             for key in one.scores:
@@ -40,7 +40,7 @@ class Measured:
         return found
 
     def _harm(self, one: SuiteScenario) -> list[float | None]:
-        """What the victim loses, run by run: the same seed beside itself, alone, and beside the other."""
+        """Losses of the victim in each run: with the same seed next to its own kind, alone, and next to the other."""
         assert one.harm
         names = one.harm.itself, one.name, one.harm.alone
         columns = ([row[GOODPUT] or 0.0 for row in self.rows[name]] for name in names)

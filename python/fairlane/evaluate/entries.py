@@ -1,4 +1,4 @@
-"""What is evaluated: a scheme with its defaults, or with other parameters, which is another entry and says so.
+"""Evaluated entries: a scheme with its defaults or with other parameters, which makes it another entry.
 
 abc                         a scheme
 fq_codel:share_per=user     with another parameter; several with commas between them
@@ -93,7 +93,7 @@ def _all() -> list[Entry]:
 
 
 def asks(entry: Entry) -> list[str]:
-    """What it asks of edge and operator, from the catalogue."""
+    """Requirements on edge and operator, from the catalogue."""
     if entry.about is None:
         return ["code of your own"]
     names = {param["name"] for param in entry.about["params"] if not param["shared"]}

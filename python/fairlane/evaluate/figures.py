@@ -56,7 +56,7 @@ PAIRS = (
 
 
 def known(values: Values, pair: Pair) -> dict[str, tuple[Interval, Interval]]:
-    """Both values of every entry that has them."""
+    """Pairs of values, for every entry that has both."""
     return {
         label: (of_entry[pair.across], of_entry[pair.up])
         for label, of_entry in values.items()
@@ -135,7 +135,7 @@ def _points(
 
 
 def _numbers(axes: Axes, points: dict[str, tuple[Interval, Interval]], best: Sequence[str]) -> None:
-    """The numbers of the front beside its points, those of points that touch together."""
+    """Numbers of the front next to its points; overlapping points share a label."""
     into_axes = axes.transData + axes.transAxes.inverted()
     clusters: list[tuple[tuple[float, float], list[int]]] = []
     for number, label in enumerate(best, 1):
@@ -167,7 +167,7 @@ def _label(key: str) -> str:
 
 
 def describe(values: Values, pair: Pair) -> str:
-    """The picture in words: who is on the front, by number."""
+    """Text alternative of the figure: the entries on the front, by number."""
     points = known(values, pair)
     names = [
         f"{number} {label} ({format_number(points[label][0].mean)}, {format_number(points[label][1].mean)})"

@@ -36,7 +36,7 @@ class Placed:
     """An entry with its cells.
 
     Attributes:
-        label: What it is called.
+        label: Name of the entry.
         cells: By scenario and criterion.
         cost: Instructions in the core and at the edge; none if they were not counted.
     """
@@ -113,7 +113,7 @@ def write(suite: Suite, label: str, cells: Cells) -> Path:
 
 
 def written(cell: Interval) -> tuple[str, str]:
-    """Mean and half width as a file has them."""
+    """Mean and half width in the notation of the file."""
     return _number(cell.mean), "" if cell.half_width is None else _number(cell.half_width)
 
 

@@ -1,8 +1,8 @@
-"""Whether this engine still gives what the league says: some of its runs again, compared byte by byte.
+"""Checks whether this engine reproduces the league: repeats some of its runs and compares them byte by byte.
 
-The version of the engine changes with every line of the simulator or of a scheme, even if no result does, so it says
-nothing about the league. Nobody measures a whole league again: a sample has every entry and every scenario once,
-whatever the machine.
+The engine's version changes with every line of the simulator or of a scheme, even if no result does, so it cannot tell
+whether the league is current. Since measuring a whole league takes too long, a sample has every entry and every
+scenario once, the same on every machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CheckedCell:
         entry: Whose it is.
         scenario: Family and name.
         criterion: Key.
-        committed: Mean and half width as the file of the entry has them; none if it lacks the cell.
+        committed: Mean and half width in the entry's file; None if it lacks the cell.
         found: The same of this engine; none if it does not have the cell.
     """
 
@@ -45,7 +45,7 @@ class CheckedCell:
 
     @property
     def holds(self) -> bool:
-        """Whether both are the same bytes."""
+        """True if both are byte-identical."""
         return self.committed == self.found
 
     def document(self) -> dict[str, Any]:
@@ -106,13 +106,13 @@ def check_league(
             every scenario at least once.
         suite: Name of a suite, or its folder.
         threads: Simulator threads; all cores if None.
-        ray: Address of a Ray cluster to run on in place of threads.
+        ray: Address of a Ray cluster to run on instead of threads.
         store: Folder of finished runs.
         progress: Whether to report on stderr.
 
     Raises:
         UserError: The suite has no league, or not that entry; the store cannot be written.
-        Interrupted: Ctrl-C; what is finished is in the store.
+        Interrupted: Ctrl-C; finished runs are in the store.
     """
     read = suites.read(suite)
     league = leagues.read(read)
@@ -127,14 +127,15 @@ def check_league(
 def known_check(
     suite: Suite, league: League, wanted: Sequence[Wanted], measured: Mapping[str, Measured], store: str | Path | None
 ) -> LeagueCheck:
-    """The check of what has been measured with this engine anyway: nothing is simulated.
+    """Checks the league with runs that this engine has already made; simulates nothing.
 
-    That is what an evaluation ran as often as the league, and the sample if the store has all of its runs.
+    These are runs of an evaluation with the league's number of replications, and the sample if all of its runs are
+    stored.
 
     Args:
         suite: Its suite.
         league: The league of the suite.
-        wanted: What the evaluation ran.
+        wanted: Runs of the evaluation.
         measured: Its runs.
         store: Folder of finished runs.
     """
@@ -147,7 +148,7 @@ def known_check(
 
 
 def _is_of_league(each: Wanted, league: League) -> bool:
-    """Whether the league has the same runs: not those of a quick evaluation, nor of another scheme of that name."""
+    """True if the league has the same runs. A quick evaluation, or another scheme of that name, has others."""
     label = each.entry.label
     return label in league.entries and each.canonical == _wanted(label, each.one, league).canonical
 
@@ -173,7 +174,7 @@ def _wanted(label: str, one: SuiteScenario, league: League) -> Wanted:
 
 
 def _with_compared(chosen: Sequence[Wanted], suite: Suite) -> list[Wanted]:
-    """What is wanted, and what harm is measured from."""
+    """Needed runs, including those that harm is compared with."""
     found: dict[tuple[str, str], Wanted] = {}
     for each in chosen:
         harm = each.one.harm

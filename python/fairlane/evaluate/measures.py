@@ -1,4 +1,4 @@
-"""What is taken from the record of a run: the numbers that criteria are means of, and others beside them.
+"""Measures of a run, taken from its record: the numbers that criteria average, and some others.
 
 Nothing here depends on the order or the names of users and groups.
 """
@@ -18,9 +18,9 @@ Record = Mapping[str, Any]
 Row = dict[str, float | None]
 
 UDP_HEADERS_BYTES = 30
-"""Of each datagram: PPP 2, IP 20, UDP 8."""
+"""Headers of a datagram: PPP 2, IP 20, UDP 8."""
 WITHIN = 0.1
-"""Shares have settled when they are that near to what they are to be."""
+"""Distance from the target below which shares have settled."""
 SMOOTHED_S = 1.0
 """Over which shares are looked at while they settle."""
 UNFINISHED = 0.05
@@ -55,10 +55,10 @@ COLUMNS = (
 
 
 def measures(one: SuiteScenario, canonical: Record, run: Record) -> Row:
-    """The columns of a run; None for what it has not.
+    """Columns of a run; None for missing values.
 
     Args:
-        one: Whose users are judged, and when shares are to settle.
+        one: Scenario, with the judged users and the times at which shares should settle.
         canonical: The scenario as it was run.
         run: Its record.
     """
@@ -70,7 +70,7 @@ def measures(one: SuiteScenario, canonical: Record, run: Record) -> Row:
     users = sum(record["users"] for _, record in pairs)
     of_judged = {**run, "groups": [record for _, record in judged]}
     return dict.fromkeys(COLUMNS) | {
-        # Who gets more than his share has lost nothing.
+        # A user with more than its share has lost nothing.
         "share_worst": min((min(share, 1.0) for share in shares), default=None),
         "share_mean": math.fsum(shares) / len(shares) if shares else None,
         "share_p1": min(percentile(shares, 0.01), 1.0) if shares else None,
@@ -131,7 +131,7 @@ def _delay(group: Record, record: Record) -> tuple[float, float] | None:
 
 
 def _transfers(times: Sequence[Record]) -> Row:
-    """Those of the judged group whose transfers fare worst."""
+    """Measures of the judged group with the slowest transfers."""
     if not times or not sum(one["started"] for one in times):
         return {}
     completed_share = min(one["completed"] / one["started"] for one in times if one["started"])
@@ -145,7 +145,7 @@ def _transfers(times: Sequence[Record]) -> Row:
 
 
 def _use(run: Record) -> float:
-    """Of the link that is used least, over what max-min shares would use of it; 1 at most."""
+    """Utilisation of the least used link relative to that under max-min shares; at most 1."""
     return min(
         min(link["utilisation"] / link["max_min_utilisation"], 1.0) if link["max_min_utilisation"] else 1.0
         for link in run["links"]
@@ -172,7 +172,7 @@ def _convergence(phases: Sequence[Phase], run: Record) -> float | None:
 
 
 def settling_s(phase: Phase, rates: Mapping[str, Sequence[float]], bin_s: float) -> float:
-    """Time from the start of a phase until the shares of its groups stay as they are to be, to the end of the phase.
+    """Time from the start of a phase until the shares of its groups stay at their targets until the end of the phase.
 
     Args:
         phase: When, and which shares.

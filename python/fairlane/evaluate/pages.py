@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture of the page, that for small screens, and what it shows in words."""
+    """A figure of the page, a version for small screens, and its text alternative."""
 
     pair: Pair
     words: str

@@ -10,7 +10,7 @@ from fairlane.results.intervals import Interval
 from fairlane.results.metrics import CRITERIA
 
 NEAREST = 5
-"""Entries that a report card stands beside."""
+"""Number of entries that a report card compares with."""
 
 Values = Mapping[str, Mapping[str, Interval]]
 """By entry and criterion."""
@@ -21,7 +21,7 @@ class Rank:
     """A place among all entries that have the criterion.
 
     Attributes:
-        rank: 1 for the best; who has the same number shares the better place.
+        rank: 1 is the best; equal values share the better rank.
         first: The best place that the intervals leave room for,
         last: and the worst.
         of: Entries that were compared.

@@ -1,4 +1,4 @@
-"""What a scheme is required to reach: `worst_share>=0.8`, for the CI of whoever builds one."""
+"""Requirements on a scheme, such as `worst_share>=0.8`, for use in CI."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Requirement:
     bound: float
 
     def met(self, value: Interval | None) -> bool:
-        """Whether the mean is on its side of the bound; what was not measured is not."""
+        """True if the mean satisfies the bound; false if it was not measured."""
         return value is not None and _COMPARE[self.sign](value.mean, self.bound)
 
     def __str__(self) -> str:

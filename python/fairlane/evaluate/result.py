@@ -1,4 +1,4 @@
-"""What an evaluation gives: report cards, ranks among all, tables and pages."""
+"""Result of an evaluation: report cards, ranks among all, tables and pages."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Evaluation(Standing):
             pages.write(self, stage)
 
     def write_league(self) -> list[Path]:
-        """Makes what was measured the committed results of these entries.
+        """Writes the results as the committed league results of these entries.
 
         Raises:
             UserError: Not the whole suite was run.

@@ -1,4 +1,4 @@
-"""Where an entry wins and where it fails: sentences made from its numbers, none without one."""
+"""Sentences about an entry's best and worst results, each generated from its numbers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fairlane.results.intervals import Interval, format_number
 from fairlane.results.metrics import CRITERIA
 
 TENTH = 0.1
-"""The places at both ends that are told."""
+"""Number of ranks mentioned at each end."""
 MOST_SCENARIOS = 3
-"""Single scenarios that are told, on each side."""
+"""Number of single scenarios mentioned at each end."""
 _SCENARIO_CRITERIA = ("worst_share", "cheats", "many_users", "completion")
 """Shares, whose differences can be compared with each other."""
 _WORDS = {
@@ -79,7 +79,7 @@ _Far = tuple[float, str, str, Interval, float]
 
 
 def _scenarios(label: str, placed: Mapping[str, Placed], scenarios: Sequence[str]) -> list[_Far]:
-    """Where an entry is farther from the median of all than its interval, the farthest above it first."""
+    """Scenarios in which an entry differs from the median of all by more than its interval, best first."""
     found = []
     for (scenario, key), cell in placed[label].cells.items():
         if key not in _SCENARIO_CRITERIA or scenario not in scenarios:
@@ -98,7 +98,7 @@ def _scenario(difference: float, scenario: str, key: str, cell: Interval, middle
 
 
 def _from_the_end(values: Values, key: str, label: str) -> int:
-    """How many entries are worse."""
+    """Number of worse entries."""
     sign = CRITERIA[key].sign
     own = sign * values[label][key].mean
     return sum(sign * of_entry[key].mean > own for of_entry in values.values() if key in of_entry)

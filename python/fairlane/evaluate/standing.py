@@ -1,4 +1,4 @@
-"""Where entries stand: their values by every criterion, and their places among all of the league."""
+"""Standings: values of entries for every criterion, and their ranks in the whole league."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Standing:
     """Entries, measured in scenarios of a suite, among all of its league.
 
     Attributes:
-        suite: What they were measured on.
+        suite: Suite that they were measured on.
         scenarios: Those of its scenarios that were run.
         quick: Whether these are fewer than there are, with fewer runs.
-        entries: What was measured, in the order asked for.
+        entries: Measured entries, in the requested order.
         measured: Their runs, by label.
         league: What others reached.
-        requirements: What was required.
+        requirements: Requirements.
         check: Cells of the league next to those that this engine gave.
     """
 
@@ -77,7 +77,7 @@ class Standing:
 
     @property
     def notes(self) -> list[str]:
-        """What to know before the ranks are trusted."""
+        """Caveats of the ranks."""
         own = {entry.label for entry in self.entries}
         others = [label for label in self.league.entries if label not in own]
         found = []

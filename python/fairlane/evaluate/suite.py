@@ -27,17 +27,17 @@ SUITES = Path(__file__).parents[1] / "suites"
 DEFAULT = "fairlane-1.0"
 _HEAD, _FAMILY = "suite.toml", "family.toml"
 HARM = "harm"
-"""The criterion that scenarios beside others are compared by."""
+"""The criterion used to compare scenarios with others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A time in which shares are to become those given.
+    """A period in which shares should reach given targets.
 
     Attributes:
         from_s: Its start, the instant of the change.
         to_s: Its end.
-        shares: What the users of each group are to get together, in any unit.
+        shares: Target shares of the groups, in any unit.
     """
 
     from_s: float
@@ -47,12 +47,12 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """What a victim loses by the others, by the names of scenarios to compare with.
+    """Scenarios to compare with, to measure a victim's loss by other senders.
 
     Attributes:
         victim: Group.
         alone: Where it is alone.
-        itself: Where the other is of its own kind.
+        itself: Scenario in which the other sender is of the victim's kind.
     """
 
     victim: str
@@ -67,12 +67,12 @@ class SuiteScenario:
     Attributes:
         name: Family and scenario: `many-flows/16-flows`.
         path: Its file.
-        measures: What it is about, in a sentence.
+        measures: Subject, in one sentence.
         source: Where it comes from.
         scores: Criteria that it counts for.
         judged: Groups whose users are judged; all if empty.
         quick: Whether it is part of a quick evaluation.
-        phases: Times in which shares are to settle.
+        phases: Periods in which shares should settle.
         harm: What harm is measured from.
     """
 
@@ -92,7 +92,7 @@ class SuiteScenario:
         return self.name.partition("/")[0]
 
     def document(self) -> dict[str, Any]:
-        """What it measures and how it is scored, ready for JSON."""
+        """Subject and scoring, ready for JSON."""
         return {
             "scenario": self.name,
             "file": str(self.path),
@@ -105,7 +105,7 @@ class SuiteScenario:
 
     @cached_property
     def scenario(self) -> Scenario:
-        """What its file says."""
+        """Content of its file."""
         return Scenario.from_toml(self.path)
 
 
@@ -116,8 +116,8 @@ class Family:
     Attributes:
         key: Name of its folder.
         title: For people.
-        source: Section of the document that asks for it.
-        measures: What it is about.
+        source: Section of the document that requires it.
+        measures: Subject.
         scenarios: In order.
     """
 
@@ -136,7 +136,7 @@ class Suite:
         name: Name.
         version: Version; other content has another.
         title: For people.
-        digest: SHA-256 of its files as `suite.toml` has it.
+        digest: SHA-256 of its files, as given in `suite.toml`.
         folder: Where it is.
         families: In order.
     """
@@ -205,7 +205,7 @@ def suites() -> list[str]:
 
 
 def read(name: str | Path = DEFAULT) -> Suite:
-    """The suite of a name, or that of a folder.
+    """Suite with a name, or in a folder.
 
     Raises:
         UserError: There is none, a file is wrong, or the files are not those of its digest.

@@ -1,4 +1,4 @@
-"""Runs what an evaluation needs: entries of the catalogue through the store, schemes of the user's in this process."""
+"""Executes the runs of an evaluation: catalogue schemes through the store, the user's schemes in this process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from fairlane.sweeps.stop import Stop
 from fairlane.sweeps.sweep import finish
 
 QUICK_REPLICATIONS = 3
-"""In place of those of the suite; they are the first of them, so that a full evaluation finds them stored."""
+"""Replication numbers instead of the suite's; they are the first of these, so that a full evaluation finds them stored.
+"""
 
 
 UNCOUNTED: Row = {"state_core_bytes": None, "state_edge_bytes": None}
@@ -31,7 +32,7 @@ UNCOUNTED: Row = {"state_core_bytes": None, "state_edge_bytes": None}
 
 @dataclass(frozen=True)
 class Wanted:
-    """Runs that are to be had.
+    """Requested runs.
 
     Attributes:
         entry: Whose.
@@ -62,11 +63,11 @@ def measure(
     store: str | Path | None,
     progress: bool,
 ) -> dict[str, Measured]:
-    """The runs of entries in scenarios, simulating what the store lacks, by label.
+    """Runs of entries in scenarios, by label; simulates the missing ones.
 
     Raises:
-        UserError: A parameter that a scheme does not take; the store cannot be written; there is no such cluster.
-        Interrupted: Ctrl-C; what is finished is in the store, but for schemes of the user's.
+        UserError: A scheme does not have a parameter, the store cannot be written, or the cluster does not exist.
+        Interrupted: Ctrl-C; finished runs are in the store, except those of the user's schemes.
     """
     return _measured(_runs(wanted, threads=threads, ray=ray, store=store, progress=progress), wanted)
 
@@ -85,7 +86,7 @@ def stored(wanted: Sequence[Wanted], store: str | Path | None) -> dict[str, Meas
 
 
 _Runs = Iterable[tuple[Wanted, list[str]]]
-"""What was wanted, and the records of its runs."""
+"""A request, and the records of its runs."""
 
 
 def _measured(runs: _Runs, wanted: Sequence[Wanted]) -> dict[str, Measured]:
@@ -96,7 +97,7 @@ def _measured(runs: _Runs, wanted: Sequence[Wanted]) -> dict[str, Measured]:
     for each, texts in runs:
         table = json.loads(each.canonical)
         rows = [_row(each.one, table, text, victims.get(each.one.name)) for text in texts]
-        # What a scheme in Python remembers is not counted.
+        # State of a scheme in Python is not counted.
         of_entry = found[each.entry.label]
         of_entry[each.one.name] = [row | (UNCOUNTED if each.entry.about is None else {}) for row in rows]
     return {label: Measured(rows) for label, rows in found.items()}

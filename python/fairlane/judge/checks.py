@@ -37,7 +37,7 @@ class Check:
 
     @property
     def outcome(self) -> Outcome:
-        """Whether it holds."""
+        """True if it holds."""
         return self.comparison.outcome
 
 
@@ -112,7 +112,7 @@ def _check_ordering(claim: Claim, tables: Mapping[str, Table]) -> list[Check]:
 
 
 def _falls(claim: Claim, high: Interval, low: Interval) -> Comparison:
-    """Whether the one that should be higher is, within the larger of the tolerances, and by the margin."""
+    """True if the expected one is higher, within the larger of the tolerances, and by the margin."""
     short = claim.get("tol_rel", 0.0)
     allowed = [_above(high, low, 1 - short, 0.0, short * abs(low.mean))]
     if "tol_abs" in claim:
@@ -122,7 +122,7 @@ def _falls(claim: Claim, high: Interval, low: Interval) -> Comparison:
 
 
 def _above(high: Interval, low: Interval, factor: float, less: float, allowed: float) -> Comparison:
-    """Whether `high` is at least `factor * low - less`."""
+    """True if `high` is at least `factor * low - less`."""
     missed = _difference(factor * low.mean - less, high.mean)
     return compared(missed, math.hypot(high.uncertainty, factor * low.uncertainty), allowed, high.mean, low.mean)
 

@@ -1,4 +1,4 @@
-"""What a claim demands, in words."""
+"""Requirement of a claim, in words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def steps(claim: Claim) -> list[list[Any]]:
 
 
 def is_hard(claim: Claim) -> bool:
-    """Whether it is marked as hard to reproduce."""
+    """True if it is marked as hard to reproduce."""
     return bool(claim.get("difficulty") == "hard")
 
 
@@ -34,7 +34,7 @@ def unit_of(claim: Claim, metric: str) -> str:
 
 
 def paper_text(claim: Claim, metric: str = "") -> str:
-    """What the claim demands, in short; of one of its metrics, if it says something else of each."""
+    """Short form of a claim's requirement, or of one of its metrics, if these differ."""
     metrics = [metric] if metric else names(claim["metric"])
     if "expect" in claim and not metric:
         each = (f"{one} {paper_text(claim, one)}" for one in metrics if one in claim["expect"])

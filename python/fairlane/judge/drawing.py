@@ -1,4 +1,4 @@
-"""What figures of papers have in common: curves over a sweep with error bars, and marks of the paper's numbers."""
+"""Common parts of papers' figures: curves over a sweep with error bars, and markers for the paper's numbers."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Canvas:
 
     Attributes:
         axes: The axes.
-        table: What was measured.
-        experiment: What the paper says.
+        table: Measured points.
+        experiment: Experiment of the paper.
     """
 
     axes: Axes

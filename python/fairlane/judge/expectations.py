@@ -1,4 +1,4 @@
-"""Judges what a scenario was expected to give, by the rule of judge/rule.py: noise never helps."""
+"""Judges a scenario's expectations by the rule of judge/rule.py: noise never helps."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _NAMES: Mapping[Outcome, VerdictName] = {
     "differs": "violated",
 }
 _ROUNDING = 1e-9
-"""Of a bin: times are multiples of it, but for floating-point noise."""
+"""Tolerance, as a part of a bin: times must be multiples of it, except for floating-point noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectationVerdict:
-    """What became of an expectation."""
+    """Verdict on an expectation."""
 
     metric: Annotated[str, "Name of the metric."]
     unit: Annotated[str, "Unit of its numbers; empty if they have none."]
@@ -86,6 +86,6 @@ def _value(expectation: Expectation, run: Mapping[str, Any]) -> float | None:
     values = series(dict(run))[expectation.metric]
     inside = bins(expectation.window_s, run["series"]["interval_s"], run["window_s"][1])
     found = [value for index in inside if (value := values[index]) is not None]
-    # The series has the throughput of the whole group; the metric of this name is that of a user.
+    # The series has the throughput of the whole group; the metric of this name is per user.
     users = {f"throughput_bps.{group['name']}": group["users"] for group in run["groups"]}
     return math.fsum(found) / len(found) / users.get(expectation.metric, 1) if found else None

@@ -1,4 +1,4 @@
-"""An experiment of a paper: what is measured, where, how often, and what the paper claims about it."""
+"""An experiment of a paper: metrics, sweep, replications, and the paper's claims."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Experiment:
         where: Place in the paper.
         kind: `figure`, `table` or `text`.
         schemes: Schemes that are compared.
-        metrics: Names of what is measured; the first ones are what its figure shows.
+        metrics: Names of the metrics; the figure shows the first ones.
         grid: Values of each variable of the sweep.
         parameters: Everything else.
-        claims: What the paper says about it.
+        claims: Claims of the paper.
         replications: Runs of each point.
         settings: Scenario keys that differ from the paper's, for lack of time.
         standing: What its claims test; those that do not test the paper are counted apart.

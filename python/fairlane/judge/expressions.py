@@ -1,4 +1,4 @@
-"""Arithmetic and comparisons over named numbers, as claims write them; nothing else can be said in them."""
+"""Arithmetic and comparisons over named numbers, as used by claims; no other syntax is allowed."""
 
 from __future__ import annotations
 

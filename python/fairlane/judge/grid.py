@@ -1,4 +1,4 @@
-"""Measured grids: what an experiment measured at every point of its sweep, and how claims select points."""
+"""Measured grids: results of an experiment at every point of its sweep, and the selection of points by claims."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Row:
 
     @property
     def replications(self) -> int:
-        """How many there are."""
+        """Number of points."""
         return max((len(values) for values in (*self.samples.values(), *self.traces.values())), default=0)
 
     def chosen(self, replications: Sequence[int]) -> Row:
@@ -158,7 +158,7 @@ class Table:
 
 
 def matches(at: Point, condition: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]) -> bool:
-    """Whether a point meets every part of a condition; a variable that it does not have is not met."""
+    """True if a point meets every part of a condition; a variable that it lacks does not match."""
     return all(
         variable in at and _meets(at[variable], wanted, grid.get(variable, ()))
         for variable, wanted in condition.items()

@@ -1,4 +1,4 @@
-"""Papers that can be reproduced: what is found in `papers/`, a folder each with experiments and claims as data.
+"""Reproducible papers: each folder in `papers/` has experiments and claims as data.
 
 No module imports that folder: its papers are loaded by their names, as data are, and come with the code that only they
 need.

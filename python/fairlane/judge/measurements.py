@@ -74,11 +74,11 @@ def metrics_of(paper: Paper, place: Place, record: Record | Measured) -> Mapping
 
 
 class Measurements:
-    """The rows of some places, which grow as more replications are asked for.
+    """Rows of some points, which grow as more replications are requested.
 
     Attributes:
         places: The places, by index.
-        rows: Their rows, with all replications that were asked for so far.
+        rows: Their rows, with all replications requested so far.
         cpu_seconds: CPU time of these by experiment; a run that several points share counts once.
     """
 
@@ -91,7 +91,7 @@ class Measurements:
         self._counted: set[tuple[str, str, int]] = set()
 
     def extend(self, wanted: Mapping[int, int]) -> None:
-        """Brings places, by index, to so many replications."""
+        """Extends points, by index, to a number of replications."""
         by_scenario: dict[str, list[int]] = {}
         for index in wanted:
             by_scenario.setdefault(key(self.places[index].scenario), []).append(index)

@@ -29,7 +29,7 @@ TOLERANCE = 0.05
 
 @dataclass(frozen=True)
 class Ns3:
-    """What ns-3 gives.
+    """Result of ns-3.
 
     Attributes:
         version: Of ns-3.
@@ -54,7 +54,7 @@ def load(file: Path) -> Ns3 | None:
 
 
 def with_ns3(verdict: ClaimVerdict, claim: Claim, tables: Mapping[str, Table], ns3: Ns3 | None) -> ClaimVerdict:
-    """The verdict, with what ns-3 gives; "as ns-3" in place of "differs" if the claim agrees with it."""
+    """The verdict including the result of ns-3; "as ns-3" instead of "differs" if the claim agrees with ns-3."""
     if verdict.verdict != "differs" or ns3 is None or claim["id"] not in ns3.rows:
         return verdict
     rows, shipped = ns3.rows[claim["id"]], ns3.shipped.get(claim["id"], {})
@@ -81,14 +81,14 @@ def _instead(rows: Mapping[str, Sequence[Row]], others: Mapping[str, Sequence[Ro
 
 
 def _same(table: Table, theirs: Row) -> bool:
-    """Whether our number at the point of a row agrees with that of ns-3."""
+    """True if our number at the point of a row agrees with that of ns-3."""
     found = [row for row in table.rows if row.at == theirs.at]
     ((metric, samples),) = theirs.samples.items()
     return bool(found) and agree(found[0].metric(metric), [sample for sample in samples if sample is not None])
 
 
 def agree(ours: Sequence[float], theirs: Sequence[float]) -> bool:
-    """Whether two means agree by the criterion above."""
+    """True if two means agree by the criterion above."""
     if not ours or not theirs:
         return False
     a, b = interval(ours).mean, interval(theirs).mean

@@ -57,8 +57,8 @@ class Paper:
         engine_schemes: Scheme in the simulator for each name of the claims that is not one: a variant.
         exists: Whether a combination of scheme and variables is a point; all are if None.
         labels: Names of points that claims use as if they were variables, such as the row of a printed table.
-        computed: Rows of the experiments that need no simulation of their own (`kind = "analytic"`).
-        statistics: What the claims are about that are not about a metric of a point, by claim id.
+        computed: Rows of experiments without simulation (`kind = "analytic"`).
+        statistics: Statistics, by claim id, for claims about something other than a metric of a point.
     """
 
     key: str
@@ -79,7 +79,7 @@ class Paper:
     def figures(self) -> Mapping[str, Draw]:
         """The functions that draw the figure of an experiment, by its id: FIGURES of the paper's `figures.py`.
 
-        Loaded when asked for: most work needs no drawing library.
+        Loaded lazily: most commands need no drawing library.
         """
         if not (self.folder / "figures.py").exists():
             return {}
@@ -115,11 +115,11 @@ class Paper:
         return undecided(claim, tables, self.statistics.get(claim["id"]))
 
     def standing(self, claim: Claim) -> Standing:
-        """What a claim tests: that of its experiment, unless its numbers chose a reading."""
+        """Standing of a claim: that of its experiment, unless its numbers chose a reading."""
         return "not independent" if self.chosen_by(claim) else self.experiments[claim["experiment"]].standing
 
     def marks(self, claim: Claim) -> list[str]:
-        """What a reader must know of a claim: that it is hard, or why it is counted apart."""
+        """Remarks on a claim: that it is hard, or why it is counted separately."""
         standing = self.standing(claim)
         return [*(["hard"] if is_hard(claim) else []), *([MARKS[standing]] if standing in MARKS else [])]
 
@@ -134,7 +134,7 @@ class Paper:
 
     @cached_property
     def ns3(self) -> Ns3 | None:
-        """What ns-3 gives for claims that differ (ns3.toml)."""
+        """Results of ns-3 for claims that differ (ns3.toml)."""
         return load(self.folder / "ns3.toml")
 
     @property
@@ -151,7 +151,7 @@ class Paper:
 
     @property
     def expected_file(self) -> Path:
-        """Where the expected outcomes are."""
+        """Path of the expected outcomes."""
         return self.folder / "verdicts.toml"
 
     def expected(self) -> Expected:
@@ -160,7 +160,7 @@ class Paper:
 
 
 def declared(*modules: ModuleType) -> dict[str, Any]:
-    """What the modules of a paper declare of it by the names of its attributes: METRICS of `metrics`, and so on."""
+    """Declarations in a paper's modules, by attribute name: METRICS of `metrics`, and so on."""
     names = ("metrics", "traces", "engine_schemes", "labels", "computed", "statistics")
     return {name: vars(module)[name.upper()] for name in names for module in modules if name.upper() in vars(module)}
 

@@ -20,8 +20,8 @@ from typing import Literal, get_args
 from fairlane.base import toml
 
 Standing = Literal["independent", "not independent", "arithmetic", "added"]
-"""What a claim tests: the paper; nothing, since its numbers chose the reading that it is tested under; only arithmetic
-that the paper prints; a sentence that is not in the paper."""
+"""Standing of a claim: it tests the paper; it tests nothing, since its numbers chose the reading it is tested under; it
+repeats arithmetic printed in the paper; or it is not in the paper."""
 
 
 STANDINGS: tuple[Standing, ...] = get_args(Standing)
@@ -39,7 +39,7 @@ class Reading:
     """A discrete choice that the paper leaves open and its numbers settle.
 
     Attributes:
-        open: What the text leaves open.
+        open: Question that the text leaves open.
         taken: The reading that is the default.
         numbers: What comes out under each reading, alongside the paper's numbers.
         claims: Ids of the claims whose numbers chose it.

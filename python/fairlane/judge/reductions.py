@@ -18,7 +18,7 @@ class NotApplicable(Exception):  # noqa: N818 it is an outcome, not an error
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """What is compared with a claim.
+    """Values compared with a claim.
 
     Attributes:
         at: Where it was measured.
@@ -48,12 +48,12 @@ def groups(cells: Sequence[Cell], without: str, keep: set[str] | None = None) ->
 
 
 def is_each(claim: Claim) -> bool:
-    """Whether the claim is about every point by itself."""
+    """True if the claim is about every point separately."""
     return claim.get("reduce", "every") in {"every", "most"}
 
 
 def reduced(claim: Claim, cells: Sequence[Cell]) -> list[Number]:
-    """What is tested: every cell, or one number for each scheme and metric."""
+    """Tested values: every cell, or one number for each scheme and metric."""
     if is_each(claim):
         return [Number(cell.at, cell.interval, [cell]) for cell in cells]
     return [reduce(claim, group) for _, group in groups(cells, without="", keep={"scheme", "metric"})]
@@ -78,7 +78,7 @@ def reduce(claim: Claim, cells: Sequence[Cell]) -> Number:
 
 
 def _argmax(claim: Claim, cells: Sequence[Cell]) -> Number:
-    """Where the largest mean is, with every place that could be it: the argmax of judge/rule.py."""
+    """Position of the largest mean, with every position that could be it: the argmax of judge/rule.py."""
     argument = claim["argument"]
     means = [cell.interval for cell in cells]
     best = max(range(len(cells)), key=lambda i: means[i].mean)

@@ -36,11 +36,11 @@ _HOLDS = {"reproduced": {"reproduced"}, "as ns-3": {"reproduced", "as ns-3"}}
 """Verdicts that are no worse than one that was held."""
 
 EXPECTED = ("metric", "verdict", "measured", "worst", "runs")
-"""What verdicts.toml keeps of a finding."""
+"""Part of a finding that verdicts.toml stores."""
 
 Runner = Callable[[Sequence[str], Store], Sequence[Sequence[Run]]]
-"""Runs canonical scenarios, each as often as it says, but for what the store has; gives their run records (JSON), or
-the metrics of runs whose records are elsewhere."""
+"""Runs canonical scenarios, each with its number of replications, reusing stored runs. Returns their run records
+(JSON), or the metrics of runs whose records are stored elsewhere."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,7 +49,7 @@ class Reproduction:
 
     Attributes:
         paper: The paper.
-        experiments: Those that were asked for.
+        experiments: Requested experiments.
         tables: Measured grid by experiment id; those that claims refer to are there too, as far as they are needed.
         verdicts: Of all claims of the experiments.
         replications: Of each experiment.
@@ -75,7 +75,7 @@ class Reproduction:
         return [verdict for verdict in self.verdicts if verdict.claim in claims]
 
     def counts(self) -> dict[Standing, Counter[VerdictName]]:
-        """How many claims had which verdict; those that are no independent test of the paper apart."""
+        """Counts of verdicts; claims that do not test the paper independently are counted separately."""
         found: dict[Standing, Counter[VerdictName]] = {}
         for verdict in self.verdicts:
             found.setdefault(verdict.standing, Counter())[verdict.verdict] += 1
@@ -141,7 +141,7 @@ class Reproduction:
         return [point_scenario(self.paper, experiment, at, count, self.settings) for at in points]
 
     def notes(self, experiment: Experiment) -> list[str]:
-        """What to know about the scenarios of an experiment, a line each."""
+        """Caveats of an experiment's scenarios, one line each."""
         scenarios = enumerate(self.scenarios(experiment))
         return joined({f"point {number}": notes_of(scenario) for number, scenario in scenarios})
 
@@ -226,7 +226,7 @@ def reproduce(
     runner: Runner | None = None,
     stored: bool = False,
 ) -> Reproduction:
-    """Runs what the store lacks for some experiments of a paper and tests their claims.
+    """Runs some experiments of a paper, reusing stored runs, and tests their claims.
 
     Points that keep a claim inconclusive get more replications (judge/rounds.py), but not of quick runs, with
     `replications`, or with a `runner`.
@@ -234,18 +234,18 @@ def reproduce(
     Args:
         names: `abc2018` for a whole paper, `abc2018.fig4a` for one experiment; all of the same paper.
         quick: Whether to run fewer points, replications or seconds, as the paper's runs.toml says, for a first look.
-        replications: Runs of each point, in place of the paper's number.
+        replications: Runs of each point, instead of the paper's number.
         settings: Scenario keys to change in every run, such as `{"tcp.delayed_ack": 1}`.
         threads: Simulator threads; all cores if None.
         store: Folder of finished replications.
         progress: Whether to report on stderr.
-        runner: Who runs, if not the simulator.
-        stored: Whether points get more replications only as far as the store has them.
+        runner: Runner to use instead of the simulator.
+        stored: Add replications of points only as far as they are stored.
 
     Raises:
         UserError: An unknown name, names of several papers, or a store that cannot be written.
         ScenarioError: A setting that no scenario takes.
-        Interrupted: Ctrl-C; what is finished is in the store.
+        Interrupted: Ctrl-C; finished runs are in the store.
     """
     paper, experiments = _select(names, quick=quick)
     settings = settings or {}
@@ -297,12 +297,12 @@ def plan(*names: str, quick: bool, replications: int | None, settings: Mapping[s
 def missing(
     *names: str, quick: bool, replications: int | None, settings: Mapping[str, Any], store: str | Path | None
 ) -> dict[str, int]:
-    """How many runs the store lacks for each experiment and its claims: what `reproduce` of it alone would simulate.
+    """Number of missing runs for each experiment and its claims: those that `reproduce` of it alone would simulate.
 
     Args:
         names: As for `reproduce`, and so are the others.
-        quick: Whether fewer and shorter runs are asked for.
-        replications: Runs of each point, in place of the paper's number.
+        quick: Use fewer and shorter runs.
+        replications: Runs of each point, instead of the paper's number.
         settings: Scenario keys that differ in every run.
         store: Folder of finished replications.
 

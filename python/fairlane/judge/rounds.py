@@ -1,9 +1,9 @@
 """Judges the claims of experiments; of those that are inconclusive the undecided points get more replications.
 
-A claim begins with the replications of its experiments. While it is inconclusive, the points that keep it so get twice
-as many, the seeds going on where they stopped, until it is decided or a point has as many as it may get: `most` of the
-experiment, four times its replications if runs.toml does not say. What a claim gets follows from its own runs alone:
-the verdict is the same whatever else is reproduced, with any number of threads, and after an interruption.
+A claim starts with the replications of its experiments. While it is inconclusive, the points responsible get twice as
+many, with consecutive seeds, until it is decided or a point has the maximum: `most` of the experiment, or four times
+its replications if runs.toml has none. The replications of a claim depend only on its own runs. So the verdict is the
+same whatever else is reproduced, with any number of threads, and after an interruption.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ GROWTH = 2
 """Times as many replications in each round."""
 
 Granted = Callable[[Mapping[int, int]], bool]
-"""Whether places may get so many replications."""
+"""True if points may get this number of replications."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What came out.
+    """Result.
 
     Attributes:
         verdicts: Of all claims of the experiments, in their order.
-        tables: By experiment: every point with the most replications that a claim of its own experiment took.
+        tables: By experiment: every point with the maximum replications that a claim of its experiment used.
     """
 
     verdicts: Sequence[ClaimVerdict]
@@ -125,7 +125,7 @@ class Rounds:
         return list(dict.fromkeys([claim["experiment"], *(name for name, _ in self.paper.needs(claim))]))
 
     def _tables(self, one: _Open) -> dict[str, Table]:
-        """What a claim is judged on."""
+        """Data on which a claim is judged."""
         return {name: self._table(name, one.more) for name in self._names(one.claim)}
 
     def _table(self, name: str, more: Mapping[int, int]) -> Table:

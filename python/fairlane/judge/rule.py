@@ -1,7 +1,7 @@
-"""The rule that decides whether a number agrees with a claim. Noise never helps, but for one case named below.
+"""The rule that decides whether a number agrees with a claim. Noise never helps, with one exception named below.
 
-A comparison has a mean over runs, the half width of its confidence interval, and what the claim allows: the paper's
-number or bound, widened by the tolerance that was set before the first run. It is
+A comparison has a mean over runs, the half width of its confidence interval, and the allowed range: the paper's number
+or bound, widened by the tolerance that was set before the first run. It is
 
 - *reproduced* if the mean is allowed and the interval narrow: its half width is no larger than the tolerance, or all of
   the interval is allowed;
@@ -29,8 +29,8 @@ A wider interval never makes an outcome better. What that means for each kind of
   a minimum, it favours a little: of ten points with equal means the largest is on average 1.5 standard errors too
   large.
 
-What is computed, not sampled, has no interval and needs none. A mean of one run has an interval that is not known: it
-is neither narrow nor beyond anything. A mean is infinite as soon as one of several runs is, for certain.
+A computed value, not a sampled one, has no interval and needs none. A mean of one run has an unknown interval: it is
+neither narrow nor beyond anything. A mean is infinite if any of its runs is, for certain.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ Outcome = Literal["reproduced", "inconclusive", "differs"]
 
 _RANK: dict[Outcome, int] = {"reproduced": 0, "inconclusive": 1, "differs": 2}
 _ROUNDING = 1e-12
-"""Of the numbers compared: floating-point noise must not decide, 0.1 + 0.2 is within 0.3."""
+"""Relative tolerance of comparisons: floating-point noise must not decide, 0.1 + 0.2 is within 0.3."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A mean alongside what a claim allows.
+    """A mean with the range that a claim allows.
 
     Attributes:
-        miss: By how much the mean is beyond what is allowed, tolerance included; not above 0 if it is allowed.
+        miss: Distance of the mean from the allowed range, tolerance included; not above 0 if it is allowed.
         half_width: Of its interval; 0 if it is computed, infinite if it is not known.
         tolerance: Of the claim; 0 if there is none.
         scale: The larger of the numbers compared.
@@ -66,7 +66,7 @@ class Comparison:
 
     @property
     def outcome(self) -> Outcome:
-        """What the rule says."""
+        """Decision of the rule."""
         rounding = _ROUNDING * self.scale if math.isfinite(self.scale) else 0.0
         narrow = math.isfinite(self.half_width) and self.half_width <= max(self.tolerance, -self.miss) + rounding
         if self.miss <= rounding and narrow:
@@ -85,12 +85,12 @@ def compared(miss: float, half_width: float, tolerance: float, *numbers: float) 
 
 
 def near(measured: Interval, expected: float, allowed: float) -> Comparison:
-    """A mean and the number that it should be, give or take what is allowed."""
+    """A mean and its expected number, with a tolerance."""
     return compared(abs(measured.mean - expected) - allowed, measured.uncertainty, allowed, expected, measured.mean)
 
 
 def within(measured: Interval, *bounds: tuple[Literal["min", "max"], float, float]) -> Comparison:
-    """A mean and what it should be within: bounds, each with its tolerance."""
+    """A mean and its bounds, each with a tolerance."""
     return worst(
         *(
             compared(
@@ -106,12 +106,12 @@ def within(measured: Interval, *bounds: tuple[Literal["min", "max"], float, floa
 
 
 def worst(*comparisons: Comparison) -> Comparison:
-    """What stands for all, if all must hold."""
+    """The comparison that represents all, if all must hold."""
     return max(comparisons, key=lambda one: one.badness)
 
 
 def best(*comparisons: Comparison) -> Comparison:
-    """What stands for all, if one must hold."""
+    """The comparison that represents all, if one must hold."""
     return min(comparisons, key=lambda one: one.badness)
 
 

@@ -1,4 +1,4 @@
-"""How often and how long the points of a paper are run here: rules of a `runs.toml`.
+"""Replications and durations of a paper's points: rules in `runs.toml`.
 
     [[full]]                        # where the paper's own number does not do
     experiments = ["abc2018.fig9a"] # all if left out
@@ -27,7 +27,7 @@ from fairlane.judge.experiment import Experiment
 
 @dataclass(frozen=True)
 class Rule:
-    """What changes in some experiments.
+    """Changes for some experiments.
 
     Attributes:
         experiments: Ids; all of the paper if None.

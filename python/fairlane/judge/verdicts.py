@@ -23,7 +23,7 @@ from fairlane.results.intervals import format_number, jackknife
 VerdictName = Literal["reproduced", "as ns-3", "inconclusive", "differs", "not applicable", "consistent", "deviates"]
 
 QUICK: Mapping[VerdictName, VerdictName] = {"reproduced": "consistent", "differs": "deviates"}
-"""What verdicts of quick runs are called: they tell where to look, no more."""
+"""Names of verdicts of quick runs, which are only a preview."""
 
 MOST = 0.8
 """Share of the points that must pass for `reduce = "most"`."""
@@ -31,7 +31,7 @@ MOST = 0.8
 
 @dataclass(frozen=True, slots=True)
 class ClaimFinding:
-    """What was measured of one metric of a claim."""
+    """Measured value of one metric of a claim."""
 
     metric: Annotated[str, "Name of the metric."]
     unit: Annotated[str, "Unit of its numbers; empty if they have none."]
@@ -46,7 +46,7 @@ class ClaimFinding:
 
 @dataclass(frozen=True, slots=True)
 class ClaimVerdict:
-    """How a claim of a paper fared."""
+    """Verdict on a claim of a paper."""
 
     claim: Annotated[str, "Its id."]
     statement: Annotated[str, "Its words."]
@@ -71,7 +71,7 @@ class ClaimVerdict:
 
     @property
     def measured(self) -> str:
-        """What was measured, metric by metric; or why nothing could be."""
+        """Measurements, by metric, or the reason why there are none."""
         if len(self.findings) == 1:
             return self.findings[0].measured
         return "; ".join(f"{finding.metric} {finding.measured}" for finding in self.findings) or self.reason
@@ -87,11 +87,11 @@ class ClaimVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """What a claim is about, where that is neither a metric of a point nor one of its reductions.
+    """Statistic of a claim, if it is neither a metric of a point nor one of its reductions.
 
     Attributes:
-        table: Makes the table that the claim is tested on from those that were measured, by experiment id; None if
-            what it needs was not measured. A number of all replications together gets the jackknife's interval.
+        table: Computes the table on which the claim is tested from measured ones, by experiment id; None if a needed
+            one was not measured. A number of all replications together gets the jackknife's interval.
         needs: Experiments that it takes, besides the claim's own.
         extreme: Whether it is the least or largest of all runs: no estimate, without an interval.
     """

@@ -1,4 +1,4 @@
-"""The command `lab compare`: a scenario of one's own under several queues, on real packets and in the simulator."""
+"""The command `lab compare`: your scenario under several queues, on real packets and in the simulator."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PlaneResult:
 
     Attributes:
         queue: Name of the scheme.
-        plane: Who forwarded.
+        plane: Plane that forwarded.
         result: The runs. Those of real planes lack what only a simulator sees.
     """
 
@@ -52,7 +52,7 @@ class PlaneResult:
 
 
 def _metrics(run: Mapping[str, Any]) -> dict[str, float | None]:
-    """Of the users' goodput and of the first link; None where the plane of the run cannot see it."""
+    """Metrics of the users' goodput and of the first link; None if the plane cannot measure them."""
     link = run["links"][0]
     goodputs = {f"goodput_bps.{group['name']}": float(group["goodput_bps"]) for group in run["groups"]}
     first, second = goodputs.values() if len(goodputs) == 2 else (0.0, 0.0)
@@ -103,10 +103,10 @@ def compare(
 
     Raises:
         ScenarioError: The scenario cannot be simulated.
-        UserError: The file cannot be read; a queue is unknown or not on a plane; the lab cannot build the scenario, or
-            this machine has no such plane.
+        UserError: The file cannot be read, a queue is unknown or not available on a plane, the lab cannot build the
+            scenario, or this machine lacks the plane.
         LabError: The lab could not do it.
-        Interrupted: Ctrl-C; what has finished is in the store.
+        Interrupted: Ctrl-C; finished runs are in the store.
     """
     check_planes(planes)
     names = queue_names(queues)
@@ -162,7 +162,7 @@ def document(found: Sequence[PlaneResult]) -> dict[str, Any]:
 
 
 def write(found: Sequence[PlaneResult], folder: Path) -> list[str]:
-    """Writes the frames of all runs as Parquet, planes told apart by `lab_plane`, null for the simulator.
+    """Writes the frames of all runs as Parquet; `lab_plane` is the plane, null for the simulator.
 
     Returns:
         The names of the files.

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from fairlane.judge.reproduce import Reproduction
 
 STYLES = {SIMULATOR: ("-", None), FORWARDER: ("--", "o"), KERNEL: ("--", "s"), P4: ("--", "^")}
-"""Line and marker: the simulator is what the others are compared with."""
+"""Line and marker: the simulator is the reference."""
 PANEL_IN = (4.2, 3.1)
 
 
 @dataclass(frozen=True)
 class _Recorder(Canvas):
-    """Takes down what a paper's figure shows instead of drawing it."""
+    """Records the content of a paper's figure instead of drawing it."""
 
     shown: dict[str, Any] = field(default_factory=dict)
 

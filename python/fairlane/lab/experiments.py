@@ -43,8 +43,8 @@ def lab(
         planes: `forwarder`, `kernel`, `p4`, `linux`, `simulator`.
         quick: Whether to run fewer points.
         replications: Runs of each point.
-        settings: Scenario keys to change in every run, on top of a warm-up of 5 s and a window of 15 s; a key that
-            begins with a plane, as in `p4:run.measure` or `p4:run.replications`, is changed on this plane only.
+        settings: Scenario keys to change in every run, on top of a warm-up of 5 s and a window of 15 s. A key prefixed
+            with a plane, as in `p4:run.measure` or `p4:run.replications`, is changed on this plane only.
         store: Folder of finished runs, the simulator's too.
         known: Tables of runs that other labs have made, see `table`: they are not made again. The simulator's are.
         jobs: Runs at once; if None, one for every two processors in real time, one for each on `linux`.
@@ -52,11 +52,11 @@ def lab(
         progress: Whether to report on stderr.
 
     Returns:
-        What was found, by plane.
+        Results by plane.
 
     Raises:
-        UserError: As `reproduce`; or this machine or scenario has no such plane; or a table is none, or has runs that
-            do not go with those of this machine.
+        UserError: As `reproduce`; or this machine or scenario lacks the plane; or a table is invalid, or has runs that
+            do not match those of this machine.
         LabError: The lab could not do it.
     """
     check_planes(planes)
@@ -79,7 +79,7 @@ def lab(
 
 
 def _wanted(plane: str, quick: bool, replications: int, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What `reproduce` is to run on a plane."""
+    """Work of `reproduce` on a plane."""
     own = settings_of(plane, settings)
     return {"quick": quick, "replications": own.pop("run.replications", replications), "settings": own}
 
@@ -141,7 +141,7 @@ def write(found: Mapping[str, Reproduction], rows: Sequence[table.Row], folder: 
     """Writes points and claims of every plane, figures with all planes in them, `lab.md` and `runs.csv`.
 
     Args:
-        found: What was found, by plane.
+        found: Results by plane.
         rows: All runs, see `made`.
         folder: Where to.
 
@@ -184,7 +184,7 @@ def prepare(planes: Collection[str]) -> None:
     """Makes the machine ready for runs on planes in real time, what killed labs have left removed.
 
     Raises:
-        UserError: It cannot have them; the message says what is missing.
+        UserError: These options are not possible; the message says what is missing.
     """
     if set(planes) - set(VIRTUAL):
         _check_machine()

@@ -12,8 +12,8 @@ OFFLOADS = ("tso", "gso", "gro", "sg", "tx", "rx")
 SEND_BUFFER_BYTES = 4 * 1024 * 1024
 """Largest send buffer of a host with offloads (tcp_wmem), whose memory is nearly all payload."""
 SEGMENT_BYTES, SEGMENT_MEMORY_BYTES = 1448, 2280
-"""Payload of a segment, and the memory (skb->truesize) of one that has a buffer of its own, as all have without
-offloads: 832 bytes more, for header and descriptors (tcp.c tcp_stream_alloc_skb)."""
+"""Payload of a segment, and the memory (skb->truesize) of one with a separate buffer, as all have without offloads: 832
+bytes more, for header and descriptors (tcp.c tcp_stream_alloc_skb)."""
 
 
 def cable(namespaces: Namespaces, a: tuple[str, str], b: tuple[str, str]) -> None:
@@ -29,7 +29,7 @@ def cable(namespaces: Namespaces, a: tuple[str, str], b: tuple[str, str]) -> Non
 
 
 def _keep_order(namespaces: Namespaces, at: str, name: str) -> None:
-    """One processor takes in what an interface receives: frames sent on two would overtake each other between them."""
+    """One processor handles the received frames of an interface: with two, frames could overtake each other."""
     processors = sorted(os.sched_getaffinity(0))
     mask = f"{1 << processors[os.getpid() % len(processors)]:x}"
     each = f"for queue in /sys/class/net/{name}/queues/rx-*; do echo {mask} > $queue/rps_cpus; done"
@@ -40,19 +40,19 @@ def address(namespaces: Namespaces, at: str, name: str, ip: str, mac: str) -> No
     """Gives the interface of a host its addresses."""
     namespaces.run(at, ["ip", "link", "set", name, "address", mac])
     namespaces.run(at, ["ip", "addr", "add", f"{ip}/16", "dev", name])
-    # What one connection has learnt of the path must not reach the next.
+    # State that one connection learnt about the path must not reach the next.
     namespaces.set(at, "net.ipv4.tcp_no_metrics_save", 1)
     most = SEND_BUFFER_BYTES * SEGMENT_MEMORY_BYTES // SEGMENT_BYTES
     namespaces.set(at, "net.ipv4.tcp_wmem", f"4096 16384 {most}")
-    # iperf3 chooses the control of an open connection. Where the machine's default is BBR, that has begun, and whatever
-    # follows stays paced (sk_pacing_status); Reno leaves nothing behind, and every namespace may have it.
+    # iperf3 sets the congestion control of an open connection. If the machine's default is BBR, pacing stays on
+    # afterwards (sk_pacing_status). Reno has no such side effect, and every namespace may use it.
     namespaces.set(at, "net.ipv4.tcp_congestion_control", "reno")
 
 
 def introduce(namespaces: Namespaces, setup: Setup, clients: list[str], server: str) -> None:
-    """Tells the hosts each other's Ethernet addresses, so that no ARP waits in the queues, and who asks for ECN."""
+    """Gives the hosts static ARP entries, so that no ARP waits in the queues, and sets which hosts request ECN."""
     for client, name in zip(setup.clients, clients, strict=True):
-        # The server grants ECN to those who ask: 2, the default.
+        # The server accepts ECN if requested: 2, the default.
         namespaces.set(name, "net.ipv4.tcp_ecn", int(client.source.ecn))
         _neighbour(namespaces, name, SERVER_ADDRESS, SERVER_MAC)
         _neighbour(namespaces, server, client.address, client.mac)

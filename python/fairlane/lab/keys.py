@@ -1,7 +1,6 @@
 """Every key of a scenario: where the lab honours it on real packets, or why it cannot.
 
-A key that the lab cannot honour may have its default, which a scenario has without being asked, and nothing else. So
-may a key that is not listed here.
+A key that the lab does not support must have its default. So must a key that is not listed here.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ AQMS = {
     "csfq": ("q_min", "q_threshold", "aggregate_constant", "window", "variant", "cut_budget", "overflow_bound"),
     "htb": ("leaf", "rate", "ceil", "quantum", "r2q", "burst", "cburst"),
 }
-"""Of each scheme of the node, and of the kernel's own: keys of its queue."""
+"""Keys of the queue, for each scheme of the node and of the kernel."""
 MARKERS = {
     "abc": ("memory", "accounting_be", "accounting_ef"),
     "csfq": ("rate_constant", "share_per"),
 }
-"""Of each scheme of the node: keys of its marker."""
+"""Keys of the marker, for each scheme of the node."""
 
 
 KERNEL = Refused("the lab's TCP is that of this machine's kernel")

@@ -27,7 +27,7 @@ from fairlane.lab.setup import AT_ONCE_S, SERVER_ADDRESS, Client, Setup
 
 MOST_LATE_MEAN_S = 200e-6
 MOST_LATE_P99_S = 2e-3
-"""A run whose forwarder, or a sender of UDP, was later than this is rejected: it was not that of the scenario."""
+"""Maximum lateness of the forwarder or a UDP sender; a later run is rejected, since it was not the scenario's."""
 MOST_LOST_SHARE = 1e-4
 RATE_SLACK = 0.02
 """A sender that misses its rate by more had no processor."""
@@ -37,7 +37,7 @@ SPARE_S = 8.0
 """Time that iperf3 has beyond that to exchange its results through the bottleneck."""
 SETTLE_S = 0.3
 AHEAD_S = 0.5
-"""TCP starts so much before UDP: a client that is starved afterwards still has a connection, and a goodput."""
+"""Head start of TCP over UDP: a client that is starved afterwards still has a connection, and a goodput."""
 
 
 def measure(setup: Setup, plane: str, replication: int) -> tuple[str, float]:
@@ -105,7 +105,7 @@ class _Traffic:
         return drawn_s + (self._ahead_s if client.source.kind != "tcp" and client.start_s[1] <= AT_ONCE_S else 0.0)
 
     def warm_up(self) -> None:
-        """Starts all, each at a time of its own, and waits until the window begins."""
+        """Starts all sources at their times, and waits until the window begins."""
         began = time.monotonic() + self._opening_s
         for launch_s, start_s, client, at in sorted(
             ((start_s - client.opening_s, start_s, client, at) for start_s, client, at in self._starts),

@@ -1,7 +1,7 @@
 """Network namespaces of a run: made with unique names, removed with everything in them whatever happens.
 
-A name says whose it is: `fairlane-lab-PID-START-ROLE`, with the process and the time at which the kernel started it. So
-whatever a killed lab has left can be told from what another is using.
+A name contains its owner: `fairlane-lab-PID-START-ROLE`, with the process and the time at which the kernel started it.
+So leftovers of a killed lab can be distinguished from namespaces in use.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ END_S = 3.0
 
 
 class LabError(FairlaneError):
-    """The lab could not do what it was asked; the message is one line."""
+    """The lab failed; the message is one line."""
 
 
 class RejectedError(LabError):
-    """A run whose network was not the one that was asked for: the machine was too busy, another try may do."""
+    """A run whose network did not behave as requested: the machine was too busy, and another attempt may succeed."""
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Signals that end do nothing within the block: a second Ctrl-C must not leave half of what is being removed."""
+    """Ignores terminating signals within the block: a second Ctrl-C must not interrupt the clean-up."""
     handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, *ENDING)}
     try:
         yield
@@ -98,28 +98,28 @@ class Namespaces:
         self.run(name, ["sysctl", "-qw", f"{key}={value}"])
 
     def run(self, name: str, command: Sequence[str]) -> str:
-        """Runs a short command in a namespace and gives what it prints."""
+        """Runs a short command in a namespace and returns its output."""
         return run(["ip", "netns", "exec", name, *command])
 
     def start(
         self, name: str, command: Sequence[str], stdout: IO[bytes] | None = None, stderr: IO[bytes] | None = None
     ) -> subprocess.Popen[bytes]:
-        """Starts a process in a namespace, in a group of its own: Ctrl-C is for us, who end it."""
+        """Starts a process in a namespace, in a separate process group: on Ctrl-C, this process ends it."""
         null, words = subprocess.DEVNULL, ["ip", "netns", "exec", name, *command]
-        # A group, not a session of its own, which would have the priority of any other.
+        # A group, not a session, which would have the same priority as any other.
         process = subprocess.Popen(words, stdin=null, stdout=stdout or null, stderr=stderr or null, process_group=0)
         self._processes.append(process)
         return process
 
     def converse(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Starts a process in a namespace that is talked to; what it says on stderr comes with the rest."""
+        """Starts an interactive process in a namespace; stderr is merged into its output."""
         pipe, words = subprocess.PIPE, ["ip", "netns", "exec", name, *command]
         process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, start_new_session=True)
         self._talking.append(process)
         return process
 
     def mount_bpf(self) -> Path:
-        """A BPF file system of its own, which goes with the run."""
+        """A separate BPF file system, which ends with the run."""
         folder = Path("/run") / self._owner
         folder.mkdir(exist_ok=True)
         self._mounts.append(folder)
@@ -128,7 +128,7 @@ class Namespaces:
 
 
 def run(command: Sequence[str]) -> str:
-    """Runs a short command and gives what it prints.
+    """Runs a short command and returns its output.
 
     Raises:
         LabError: It failed, or is not there.
@@ -157,7 +157,7 @@ def clean() -> list[str]:
     """Removes the namespaces and mounts of labs that are no longer there.
 
     Returns:
-        The names of what was removed.
+        Names of the removed namespaces.
     """
     try:
         names = [line.split()[0] for line in run(["ip", "netns", "list"]).splitlines() if line.strip()]
@@ -173,7 +173,7 @@ def clean() -> list[str]:
 
 
 def _is_left(name: str) -> bool:
-    """Whether the name is one of ours whose process has ended."""
+    """True if the name is one of ours whose process has ended."""
     parts = name.removeprefix(f"{PREFIX}-").split("-")
     if not name.startswith(f"{PREFIX}-") or len(parts) < 2 or not (parts[0] + parts[1]).isdigit():
         return False

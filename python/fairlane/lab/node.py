@@ -34,7 +34,7 @@ def program() -> str:
 
 
 class Reporter:
-    """A forwarder or sink: prints a line of JSON when it is ready, and a report whenever it is told to."""
+    """A forwarder or sink: prints a line of JSON when it is ready, and a report on request."""
 
     def __init__(self, namespaces: Namespaces, at: str, arguments: list[str]) -> None:
         self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 closed with the object
@@ -45,12 +45,12 @@ class Reporter:
         self.answer()  # it is ready
 
     def ask(self) -> None:
-        """Asks for a report."""
+        """Requests a report."""
         self._check()
         self.process.send_signal(signal.SIGUSR1)
 
     def answer(self) -> dict[str, Any]:
-        """The report that was asked for.
+        """Returns the requested report.
 
         Raises:
             RejectedError: It does not come in time.
@@ -69,7 +69,7 @@ class Reporter:
         raise RejectedError(f"fairlane-node {self._name}: no report within {REPORT_S:g} s")
 
     def report(self) -> dict[str, Any]:
-        """Its report of now; raises as `answer`."""
+        """Returns a current report; raises as `answer`."""
         self.ask()
         return self.answer()
 
@@ -81,6 +81,6 @@ class Reporter:
 
 
 def has_kernel_plane() -> bool:
-    """Whether the program was built with the kernel data plane."""
+    """True if the program was built with the kernel data plane."""
     done = subprocess.run([program(), "attach", "--help"], capture_output=True, timeout=10, check=False)
     return done.returncode == 0

@@ -1,4 +1,4 @@
-"""What came out, as a page of Markdown: points and claims of all planes side by side, with intervals."""
+"""Results as a page of Markdown: points and claims of all planes side by side, with intervals."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ TITLES = {SIMULATOR: "simulator", FORWARDER: "forwarder", KERNEL: "kernel", P4: 
 """Planes in words."""
 
 Found = Mapping[str, "Reproduction"]
-"""What was found, by plane."""
+"""Results by plane."""
 
 
 def page(found: Found, rows: Sequence[Row]) -> str:
     """The page: for each experiment its figure, how well it went, its points, its claims.
 
     Args:
-        found: What was found, by plane.
+        found: Results by plane.
         rows: The runs.
     """
     first = next(iter(found.values()))
@@ -46,7 +46,7 @@ def page(found: Found, rows: Sequence[Row]) -> str:
 
 
 def conditions(found: Found, experiment_id: str) -> str:
-    """How often and how long it was run."""
+    """Replications and durations."""
     planes: dict[tuple[int, str], list[str]] = {}
     for plane, reproduction in found.items():
         how = reproduction.replications[experiment_id], reproduction.settings.get("run.measure", "300 s")
@@ -65,7 +65,7 @@ def _runs(count: int, window: str) -> str:
 
 
 def _noise(rows: Sequence[Row]) -> str:
-    """How late emulated links were, and how long switches waited for a processor: who measures on what."""
+    """Lateness of emulated links, and waiting time of switches for a processor: checks of the measurement itself."""
     sentences = []
     for plane, title in TITLES.items():
         own = [row for row in rows if row["plane"] == plane]
@@ -104,7 +104,7 @@ def _points(found: Found, experiment: Experiment) -> str:
 
 
 def _claims(found: Found, experiment: Experiment) -> str:
-    """A row for each metric of each claim; what was measured on each plane, and whether it holds; then why not."""
+    """A row for each metric of each claim: measured value and outcome on each plane; then the reasons of failures."""
     first = next(iter(found.values()))
     reasons = explanations(first)
     rows, notes = [], []
@@ -127,7 +127,7 @@ def _claims(found: Found, experiment: Experiment) -> str:
 
 
 def _outcome(verdict: ClaimVerdict, metric: str) -> str:
-    """What was measured of a metric of a claim, after its outcome."""
+    """Measured value of a metric of a claim, after its outcome."""
     for finding in verdict.findings:
         if finding.metric == metric:
             outcome = verdict.verdict if len(verdict.findings) == 1 else finding.verdict

@@ -1,8 +1,8 @@
 """A process that makes runs, one after another, for a lab that makes several at once: `python -m fairlane.lab.process`.
 
-It reads jobs from its input, a line of JSON each, and answers each with a line. Every run is a matter of one process,
-with namespaces that carry its id: what a run needs ends with it, whatever happens to the others. When its input ends,
-the lab is no longer there: it stops in the middle of a run, and removes what it has built.
+It reads jobs from its input, one line of JSON each, and answers each with a line. Every run belongs to one process,
+with namespaces that carry its id, so the resources of a run end with the process and do not affect others. When its
+input ends, the lab is gone: it aborts the current run and cleans up.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from fairlane.lab.namespaces import LabError, RejectedError
 from fairlane.lab.setup import setup_of
 
 REALTIME_PRIORITY = 10
-"""Of all that runs here, in the class SCHED_RR, below forwarders: a host that waits for a processor is none."""
+"""Priority of all processes here, in the class SCHED_RR, below forwarders: a host must not wait for a processor."""
 NICENESS = -10
-"""Where that is not allowed."""
+"""Used if that is not allowed."""
 
 
 class Worker:
@@ -72,14 +72,15 @@ def _answer(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ask_for_priority() -> None:
-    """Asks for as much as is allowed; the processes of a run inherit it."""
+    """Requests the maximum allowed priority; the processes of a run inherit it."""
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(REALTIME_PRIORITY))
         return
     with suppress(OSError):
         if os.getpriority(os.PRIO_PROCESS, 0) > NICENESS:
             os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
-        # Where sessions share the processors alike, niceness counts only within one: the session needs its own.
+        # Where sessions share the processors equally, niceness counts only within a session, so the session's own must
+        # be set.
         Path("/proc/self/autogroup").write_text(str(os.getpriority(os.PRIO_PROCESS, 0)))
 
 

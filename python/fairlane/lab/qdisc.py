@@ -1,7 +1,7 @@
 """The length of a queue of the kernel, read over netlink often enough for a mean over time.
 
-`tc` shows the same number, but to start it takes longer than a queue of packets lasts. What arriving packets find would
-be another mean: they do not come evenly, and a scheme drops some of them for what they find.
+`tc` shows the same number, but takes longer to start than a queue of packets lasts. The queue found by arriving packets
+would be another mean: arrivals are not evenly spaced, and a scheme drops some of them because of the queue.
 """
 
 from __future__ import annotations

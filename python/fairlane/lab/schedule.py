@@ -1,4 +1,4 @@
-"""Runs what the store lacks in the lab, several runs at once, keeping what finishes."""
+"""Runs in the lab what the store lacks, several runs at a time, and stores finished ones."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from fairlane.store import Store
 from fairlane.store.point import MEASURED, Identity
 
 TRIES = 4
-"""How often a run is tried before the machine counts as too busy."""
+"""Attempts of a run before the machine counts as too busy."""
 TRIES_BESIDE_OTHERS = 2
-"""So many of them while other runs are made; then it waits until it can be alone."""
+"""Number of attempts alongside other runs; afterwards the run waits until it can be alone."""
 
 Keep = Callable[[Job, Kept, int], None]
 """Takes a run, and how many were rejected so far."""
@@ -49,7 +49,7 @@ def run_in_lab(
     Args:
         scenarios: Canonical scenarios; each says how many replications it needs.
         store: Where finished runs are looked up and kept.
-        plane: Who forwards: a key of `planes.PLANES`.
+        plane: Plane that forwards: a key of `planes.PLANES`.
         known: Runs that were made elsewhere.
         jobs: Runs at once, each in a network of its own; as many as `default_jobs` if None.
         kernel: Version of the kernel of the plane `linux`.
@@ -57,7 +57,7 @@ def run_in_lab(
 
     Raises:
         UserError: A scenario has something that the lab cannot build; known runs do not go with those of this machine.
-        LabError: The network cannot be built, or the machine is too busy; what was finished is in the store.
+        LabError: The network cannot be built, or the machine is too busy; finished runs are in the store.
         Interrupted: Ctrl-C; all that was finished is in the store.
     """
     if plane == LINUX:

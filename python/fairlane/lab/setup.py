@@ -1,4 +1,4 @@
-"""What a scenario becomes on Linux: hosts with addresses, sources as commands, links as tables of the forwarder."""
+"""A scenario on Linux: hosts with addresses, sources as commands, links as tables of the forwarder."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from fairlane.base.errors import UserError
 from fairlane.base.quantities import UNITS, parsed
 
 UDP_HEADER_BYTES = 28
-"""IPv4 and UDP: what a packet has beyond its payload here."""
+"""IPv4 and UDP headers."""
 SIMULATED_HEADER_BYTES = 30
 """The same in the simulator, with 2 bytes of PPP."""
 PACKET_BYTES = (SIMULATED_HEADER_BYTES + 24, SIMULATED_HEADER_BYTES + 1472)
-"""Of UDP in the simulator: the sender writes 24 bytes, and what does not fit into 1500 bytes of IP would be cut."""
+"""Minimum UDP payload and maximum packet in the simulator: the sender writes 24 bytes, and more than 1500 bytes of IP
+would be truncated.
+"""
 AT_ONCE_S = 0.1
 """UDP whose window of starts ends by then starts after TCP."""
 CONTROL_ROUND_TRIPS = 3
-"""Of iperf3 before it opens the first connection of data: handshake, cookie, parameters."""
+"""Messages of iperf3 before its first data connection: handshake, cookie, parameters."""
 MOST_USERS = 100
 
 Table = Mapping[str, Any]
@@ -27,7 +29,7 @@ Table = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Source:
-    """What a client sends.
+    """Traffic of a client.
 
     Attributes:
         kind: `tcp`, `cbr` or `poisson`.
@@ -36,7 +38,7 @@ class Source:
         payload_bytes: Payload of a UDP packet.
         jitter: Width by which constant gaps differ, in gaps.
         congestion_control: Of TCP.
-        ecn: Whether TCP asks for ECN.
+        ecn: TCP requests ECN.
     """
 
     kind: str
@@ -58,7 +60,7 @@ class Client:
         terms: As the forwarder takes them: `reference_rate` of weight 1, `weight`, `traffic_class`.
         access: Rate and delay of its access link.
         start_s: Earliest and latest time at which it starts to send.
-        source: What it sends.
+        source: Traffic source.
         rtt_s: Round-trip time without queues.
     """
 
@@ -86,12 +88,12 @@ class Client:
 
     @property
     def address(self) -> str:
-        """Its IPv4 address."""
+        """IPv4 address."""
         return f"10.77.{self.number // 250}.{self.number % 250 + 1}"
 
     @property
     def mac(self) -> str:
-        """Its Ethernet address, locally administered."""
+        """Ethernet address, locally administered."""
         return f"02:fa:00:00:{self.number // 256:02x}:{self.number % 256:02x}"
 
     @property
@@ -205,7 +207,7 @@ def _source(index: int, sources: Sequence[Table]) -> Source:
 
 
 IN_LINUX = {"reno": "reno", "cubic": "cubic", "bbr1": "bbr", "dctcp": "dctcp", "vegas": "vegas"}
-"""Congestion controls of the simulator that Linux has as well, and what it calls them."""
+"""Congestion controls of the simulator that Linux has as well, with their names there."""
 
 
 def seconds(text: str) -> float:

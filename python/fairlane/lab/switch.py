@@ -27,7 +27,7 @@ PROMPT = b"RuntimeCmd: "
 
 
 def check() -> None:
-    """Raises a UserError that says what is missing for this plane, and how to get it."""
+    """Raises a UserError that says what this plane lacks, and how to install it."""
     program()
     for tool in (p4c, simple_switch, command_line):
         tool()
@@ -52,7 +52,7 @@ def simple_switch() -> str:
 
 
 def command_line() -> str:
-    """BMv2's `simple_switch_CLI`: beside the switch or in the path.
+    """BMv2's `simple_switch_CLI`: next to the switch or in PATH.
 
     Raises:
         UserError: It is not there.
@@ -72,7 +72,7 @@ def _tool(name: str, variable: str) -> str:
 
 
 def program(scheme: str = "abc") -> Path:
-    """The program for a scheme: $FAIRLANE_P4_PROGRAM, or that of this repository; drop-tail is `abc.p4` without AQM.
+    """Program for a scheme: $FAIRLANE_P4_PROGRAM, or that of this repository; drop-tail is `abc.p4` without AQM.
 
     Raises:
         UserError: It is not there.
@@ -113,7 +113,7 @@ def compiled(scheme: str = "abc") -> Path:
 
 
 def fingerprint(compiled: Path) -> str:
-    """Hash of what a compiled program does: the names of its sources and their lines are left out."""
+    """Hash of a compiled program's behaviour, without names and line numbers of its sources."""
 
     def without_source(table: dict[str, Any]) -> dict[str, Any]:
         return {key: value for key, value in table.items() if key != "source_info"}
@@ -124,7 +124,7 @@ def fingerprint(compiled: Path) -> str:
 
 
 def version(tool: str) -> str:
-    """What a tool says of its version; p4c says it on stderr, behind its own name."""
+    """Version reported by a tool; p4c writes it to stderr, after its own name."""
     done = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=30, check=False)
     return " ".join((done.stdout or done.stderr).split()).removeprefix(tool).strip()
 
@@ -158,7 +158,7 @@ class Switch:
                 return cli
 
     def ask(self, command: str) -> str:
-        """Gives a command and returns what is answered.
+        """Sends a command and returns the answer.
 
         Raises:
             LabError: The switch refuses it, or is gone.
@@ -204,7 +204,7 @@ class Switch:
 
     @staticmethod
     def _answer(cli: subprocess.Popen[bytes]) -> str:
-        """What comes before the next prompt."""
+        """Output before the next prompt."""
         if cli.stdout is None:
             raise LabError("simple_switch_CLI: no output")
         text, until = b"", time.monotonic() + ANSWER_S
@@ -240,7 +240,7 @@ class Sampler(threading.Thread):
                 return
 
     def stop(self) -> list[float]:
-        """What was read."""
+        """Parsed output."""
         self._over.set()
         self.join()
         return self._samples

@@ -1,6 +1,6 @@
-"""Measured runs as a table, a row each: written beside the figures, and taken as made by another lab.
+"""A table of measured runs, one row each: written next to the figures, and reusable by another lab.
 
-So what several machines or days have measured comes together in one figure, and whoever has the table can draw it.
+So measurements of several machines or days can be combined in one figure, and anyone with the table can draw it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 NAME = "runs.csv"
 """The table's name in the folder of figures."""
 DIGITS = 7
-"""Of its numbers: more than any of them means."""
+"""Significant digits of its numbers: more than any of them has."""
 TEXTS = ("plane", "experiment", "scheme", "engine", "scenario")
-"""Columns of text that every table has; `scenario` is the beginning of the hash of what the lab takes of it."""
+"""Text columns of every table; `scenario` is a prefix of the hash of the keys that the lab uses."""
 QUALITY = {
     "late_mean_us": ("lateness_mean_s",),
     "late_p99_us": ("lateness_p99_s",),
     "switch_wait_mean_us": ("switch", "wait_mean_s"),
 }
-"""How well a run went: where the entry `lab` of a record has it, in s."""
+"""Timing of a run, from the entry `lab` of a record, in s."""
 
 Row = Mapping[str, Any]
 
@@ -67,11 +67,11 @@ class PlaneRuns:
         }
 
     def has_all(self, scenarios: Iterable[str]) -> bool:
-        """Whether nothing has to be run for these canonical scenarios."""
+        """True if nothing needs to run for these canonical scenarios."""
         return all(self.of(one).keys() >= set(range(replications(one))) for one in scenarios)
 
     def engine(self, scenarios: Iterable[str]) -> str:
-        """What decided the runs of these canonical scenarios, of which there must be some; see `schedule.engine_of`."""
+        """Engine of these canonical scenarios, of which there must be some; see `schedule.engine_of`."""
         return next(str(row["engine"]) for scenario in scenarios for row in self.of(scenario).values())
 
     def check_engine(self, engine: str, scenarios: Iterable[str]) -> None:
@@ -85,8 +85,8 @@ def read(files: Sequence[Path]) -> dict[str, PlaneRuns]:
     """The runs of some tables by plane.
 
     Raises:
-        UserError: A file cannot be read or is no such table; runs of one plane were decided by different programs; a
-            run is there twice, with different numbers.
+        UserError: A file cannot be read or is not such a table; runs of one plane come from different programs; or a
+            run occurs twice with different numbers.
     """
     planes: dict[str, PlaneRuns] = {}
     engines: dict[tuple[str, str], str] = {}
@@ -124,12 +124,12 @@ def _rows(file: Path) -> Iterator[Row]:
 
 
 def scenario_key(scenario: str) -> str:
-    """What a table calls a canonical scenario."""
+    """Name of a canonical scenario in a table."""
     return Identity.of(decisive(scenario)).scenario_key[:SHORT_KEY]
 
 
 def identity(scenario: str, engine: str) -> Identity:
-    """What the runs of a canonical scenario are kept under, measured ones under what the lab takes of it."""
+    """Store key of a canonical scenario; measured runs are stored by the keys that the lab uses."""
     if not engine.startswith(MEASURED):
         return Identity.of(scenario)
     if engine.startswith(linux.ENGINE):

@@ -1,7 +1,8 @@
-"""What packets of users met on real links: one-way delay, smoothed RTT, losses and marks, by group, user and flow.
+"""Paths of users on real links: one-way delay, smoothed RTT, losses and marks, by group, user and flow.
 
-Receivers of UDP tell the delay of packets, which carry their sending time; iperf3 tells what the kernel knows of each
-TCP flow (TCP_INFO) once a second; the forwarder counts by user. What plane or transport cannot tell is None or absent.
+UDP receivers report the delay of packets, which carry their sending time; iperf3 reports the kernel's state of each TCP
+flow (TCP_INFO) once a second; the forwarder counts by user. Values that a plane or transport does not report are None
+or absent.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def of_udp(streams: Sequence[Row]) -> Row:
 
 
 def path(own: Row, counted: Mapping[str, int] | None = None) -> Row:
-    """The path of a user: what its hosts tell, and what the plane has counted of it, which goes before."""
+    """Path of a user: reports of its hosts, overridden by the plane's counters."""
     return _with_shares({"one_way_delay": None, **own, **(counted or {})})
 
 

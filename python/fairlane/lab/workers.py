@@ -1,4 +1,4 @@
-"""Several runs at once, each in a process of its own."""
+"""Concurrent runs, each in a separate process."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from fairlane.lab.namespaces import LabError, RejectedError, undisturbed
 from fairlane.results.kept import Cost, Kept
 
 END_S = 30.0
-"""Time that a worker has to remove what it has built."""
+"""Time for a worker to clean up."""
 
 
 def default_jobs() -> int:
-    """Runs at once when nobody says: one for every two processors; a run at 50 Mbit/s uses 0.6 of one."""
+    """Default number of concurrent runs: half the processors; a run at 50 Mbit/s uses 0.6 of one."""
     return max(1, len(os.sched_getaffinity(0)) // 2)
 
 
@@ -30,7 +30,7 @@ class Job:
 
     Attributes:
         scenario: The canonical scenario.
-        plane: Who forwards.
+        plane: Plane that forwards.
         replication: Its number.
     """
 
@@ -56,7 +56,7 @@ class Workers:
         self._selector = selectors.DefaultSelector()
         for _ in range(count):
             command = [sys.executable, "-m", "fairlane.lab.process"]
-            # In a session of its own: Ctrl-C is for us, who end it.
+            # In a separate session: on Ctrl-C, this process ends it.
             self._all.append(subprocess.Popen(command, stdin=PIPE, stdout=PIPE, start_new_session=True))
             self._idle.append(self._all[-1])
 
@@ -69,7 +69,7 @@ class Workers:
 
     @property
     def has_idle(self) -> bool:
-        """Whether a run can begin at once."""
+        """True if a run can begin immediately."""
         return bool(self._idle)
 
     @property

@@ -22,13 +22,13 @@ def pairs(
     store: str | Path | None = None,
     progress: bool = False,
 ) -> Pairs:
-    """Runs what the store lacks of every pair of senders under each scheme.
+    """Runs every pair of senders under each scheme, reusing stored runs.
 
     Args:
         senders: Congestion controls, also registered ones of your own, whose runs are not stored; all of the
             catalogue without.
         queues: Schemes of the bottleneck; `["all"]` for every scheme.
-        replications: Runs of each pair, in place of 5.
+        replications: Runs of each pair, instead of 5.
         seed: Seed of all random streams.
         settings: Keys of the scenario that differ in every pair.
         threads: Simulator threads; all cores if None. Results do not depend on it.
@@ -38,7 +38,7 @@ def pairs(
     Raises:
         UserError: A sender or scheme is unknown or named twice; the store cannot be written.
         ScenarioError: A setting that the scenario does not take.
-        Interrupted: Ctrl-C; what is finished is in the store.
+        Interrupted: Ctrl-C; finished runs are in the store.
     """
     planned = plan(senders, queues, {"run.replications": replications, "run.seed": seed}, settings or {})
     swept = finish(planned.plan, threads=threads, store=store, progress=progress)

@@ -1,4 +1,4 @@
-"""Which pairs are run: one user each, with one flow of one sender, over one bottleneck."""
+"""Pairs to run: one user each, with one flow of one sender, over one bottleneck."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _scenario(row: str, column: str) -> Scenario:
 
 
 def _flow(sender: str) -> dict[str, Any]:
-    """Who answers every mark asks for marks; the others do not, as a Linux host by default."""
+    """Senders that respond to every mark request ECN; the others do not, like a Linux host by default."""
     marks: dict[str, Any] = {"ecn": True} if asks_for_every_mark(sender) else {}
     return tcp(congestion_control=sender, **marks)
 

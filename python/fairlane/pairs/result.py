@@ -1,4 +1,4 @@
-"""What all pairs give: the share of each sender against each other, as tables, document and figure."""
+"""Result of all pairs: the share of each sender against each other, as tables, document and figure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Pair:
 
     @property
     def ahead(self) -> Ahead | None:
-        """Who gets more; None if the interval has room for equal shares, or if there is none."""
+        """Sender with the larger share; None if the interval contains equal shares, or does not exist."""
         if self.share is None or abs(self.share.mean - EVEN) <= self.share.uncertainty:
             return None
         return "row" if self.share.mean > EVEN else "column"
@@ -58,7 +58,7 @@ class Pairs:
     """Shares of all pairs of senders, all runs stored.
 
     Attributes:
-        senders: Congestion controls, in the order asked for.
+        senders: Congestion controls, in the requested order.
         queues: Schemes, likewise.
         swept: The runs, a point for each pair under each scheme.
     """
@@ -73,7 +73,7 @@ class Pairs:
         return [self._pair(point) for point in self.swept.plan.points]
 
     def frame(self) -> pl.DataFrame:
-        """One row per pair and scheme: share of the row with half width, who is ahead, utilisation."""
+        """One row per pair and scheme: share of the row with half width, the sender ahead, utilisation."""
         rows = (
             {
                 "queue": pair.queue,

@@ -29,21 +29,21 @@ def report(
     store: str | Path | None = None,
     progress: bool = False,
 ) -> Path:
-    """Writes pages and figures of results of one's own, or of what is stored about experiments of papers.
+    """Writes pages and figures of your results, or of stored results about papers.
 
     The same inputs give the same bytes.
 
     Args:
         names: Documents of `fairlane run`, `compare` or `sweep`, or their folders, such as `results/my-sweep`;
-            `abc2018` for a whole paper, `abc2018.fig4a` for one experiment. Without a name all papers; beside
-            `compare` or `pairs` those that the store has results of.
+            `abc2018` for a whole paper, `abc2018.fig4a` for one experiment. Without a name, all papers; with `compare`
+            or `pairs`, those with stored results.
         out: Folder to write into; earlier reports in it go, other files stay.
-        compare: A document of `fairlane compare`, to be shown beside papers.
+        compare: A document of `fairlane compare`, shown in addition to papers.
         pairs: A document of `fairlane pairs`, to be shown as heat maps.
         quick: Whether to show the quick runs, `fairlane reproduce --quick`.
-        run: Whether to simulate what is missing; otherwise its page says how.
+        run: Simulate missing runs; otherwise pages show how to.
         pdf: Whether to write figures for a column of a paper too.
-        replications: Runs of each point, in place of the paper's number.
+        replications: Runs of each point, instead of the paper's number.
         settings: Scenario keys that differ in every run.
         threads: Simulator threads; all cores if None.
         store: Folder of finished replications.
@@ -53,10 +53,10 @@ def report(
         The page to start with.
 
     Raises:
-        UserError: An unknown name, a folder that cannot be written, a file that is no such document, or what is for
-            papers alone without one.
+        UserError: An unknown name, a folder that cannot be written, an invalid document, or an option that is for
+            papers only, without one.
         ScenarioError: A setting that no scenario takes.
-        Interrupted: Ctrl-C; what is finished is in the store.
+        Interrupted: Ctrl-C; finished runs are in the store.
     """
     from fairlane.report.collect import Wanted, collect
     from fairlane.report.own import comparison_page, is_file, pages
@@ -77,7 +77,7 @@ def report(
     if of_papers or not files:
         collected = collect(of_papers, wanted, run=run, threads=threads, progress=progress)
     if not of_papers and (own or of_pairs):
-        # Nobody asked for papers: those of which nothing is there would be pages of nothing.
+        # No papers were requested: omit those without any results.
         collected = [one for one in collected if one.was_simulated]
     with written_below(folder, "--out"):
         write(folder, collected, own, of_pairs, wanted, pdf=pdf, show_progress=progress)

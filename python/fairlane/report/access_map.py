@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from fairlane.results.plots import Drawn
 
 STEPS = ("#DCEBF5", "#8FC1E3", "#F0B44C", "#E0682A")
-"""From good to bad: each darker than the one before, for those who do not tell hues apart."""
+"""From good to bad, each darker than the one before, for colour-blind readers."""
 NOTHING = "#D9D9D9"
 INK = "#14212D"
-"""Of names on these colours, which are the same on dark paper."""
+"""Colours of names on these colours, which are the same on dark paper."""
 WIDE_IN, NARROW_IN = 9.0, 3.6
 PANEL_IN, TITLE_IN, LEGEND_IN = 1.25, 0.24, 0.62
 LEVELS_IN, GAP_IN = 0.85, 0.1
@@ -35,7 +35,7 @@ LEVELS_IN, GAP_IN = 0.85, 0.1
 LETTER_IN, LINE_IN = 0.05, 0.11
 """Room that a letter and a line of a name take."""
 MOST_SCHEMES = 8
-"""That have maps."""
+"""Schemes with maps."""
 ROW = 0.94
 """Height of a level, of 1."""
 
@@ -46,10 +46,10 @@ LEAST_POINTS = 4
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a map is coloured by.
+    """Quantity that colours a map.
 
     Attributes:
-        words: What it is.
+        words: Description.
         scale: What its legend is called; quantities of one scale share it.
         bounds: Between the colours, from good to bad.
         unit: Of the bounds, in the legend.
@@ -66,18 +66,18 @@ class Quantity:
 
     @property
     def falls(self) -> bool:
-        """Whether less is worse."""
+        """True if less is worse."""
         return self.bounds[0] > self.bounds[-1]
 
     def colour(self, value: float | None) -> str:
-        """That of a mean."""
+        """Colour of a mean."""
         if value is None:
             return NOTHING
         scaled = self.factor * value
         return STEPS[sum((scaled < bound) if self.falls else (scaled >= bound) for bound in self.bounds)]
 
     def steps(self) -> list[str]:
-        """What each colour stands for."""
+        """Legend of the colours."""
         unit = f" {self.unit}" if self.unit else ""
         first, last = self.bounds[0], self.bounds[-1]
         between = [f"{min(pair):g} to {max(pair):g}{unit}" for pair in pairwise(self.bounds)]
@@ -115,7 +115,7 @@ SIDE_BY_SIDE = (DOWN, SHARE, DELAY)
 
 
 def pictures(documents: Mapping[str, Json]) -> list[Picture]:
-    """The map, if the documents, by scheme, are of an access network; of many schemes that of the first."""
+    """The map, if the documents, by scheme, are of an access network; of many schemes, that of the first."""
     if not is_access(documents):
         return []
     shown = dict(list(documents.items())[:MOST_SCHEMES])
@@ -145,7 +145,7 @@ def _caption(shown: int, total: int) -> str:
 
 
 def _words(documents: Mapping[str, Json]) -> str:
-    """The picture in words: what is busiest and where shares are smallest, by scheme."""
+    """Text alternative: the busiest node and the smallest shares, by scheme."""
     nodes = next(iter(documents.values()))["runs"][0]["access"]["nodes"]
     sentences = [f"Tree of {len(nodes)} nodes."]
     for scheme, document in documents.items():
@@ -174,7 +174,7 @@ def _draw(documents: Mapping[str, Json], quantities: Sequence[Quantity], width_i
     map_in = (width_in - LEVELS_IN) / columns - GAP_IN
 
     def axes_at(place: int, of: int, top_in: float, tall_in: float) -> Axes:
-        """The place in a row of so many."""
+        """Position in a row of a given number."""
         room_in = (width_in - LEVELS_IN) / of
         left, bottom = LEVELS_IN + place * room_in, height_in - top_in - tall_in
         return drawn.add_axes((left / width_in, bottom / height_in, (room_in - GAP_IN) / width_in, tall_in / height_in))
@@ -213,7 +213,7 @@ def _draw_map(axes: Axes, document: Json, quantity: Quantity, room_in: float) ->
             continue
         values = quantity.of(document)
         spans = [(at[index], nodes[index]["users"]) for index in own]
-        # Where bars are narrow, what parts them must be so too, or be left out.
+        # If bars are narrow, gaps must be narrow too, or omitted.
         bar_points = 72 * room_in / len(own)
         line = min(0.8, bar_points / 8) if bar_points > 2 else 0
         colours = [quantity.colour(values[index]) for index in own]
@@ -228,7 +228,7 @@ def _draw_map(axes: Axes, document: Json, quantity: Quantity, room_in: float) ->
 
 
 def _describe_nodes(drawn: Drawn, axes: Axes, document: Json, room_in: float) -> None:
-    """What an SVG says of the node that is pointed at, of those that are wide enough for it."""
+    """SVG tooltips of the nodes that are wide enough."""
     from matplotlib.patches import Rectangle
 
     nodes = document["runs"][0]["access"]["nodes"]
@@ -241,7 +241,7 @@ def _describe_nodes(drawn: Drawn, axes: Axes, document: Json, room_in: float) ->
 
 
 def _node_words(document: Json) -> list[str]:
-    """Of each node: name, rates of its links, and what the maps show of it."""
+    """Of each node: name, rates of its links, and the values on the maps."""
     nodes = document["runs"][0]["access"]["nodes"]
     numbers = [quantity.of(document) for quantity in OF_ONE]
     links = document["runs"][0]["links"]
@@ -259,7 +259,7 @@ def _node_words(document: Json) -> list[str]:
 
 
 def _places(nodes: Sequence[Json]) -> list[float]:
-    """Where each node begins: below its parent, behind those before it."""
+    """Start of each node: below its parent, after its siblings."""
     free: dict[str, float] = {}
     places = []
     for node in nodes:
@@ -271,7 +271,7 @@ def _places(nodes: Sequence[Json]) -> list[float]:
 
 
 def _write_name(axes: Axes, node: Json, at: float, row: float, room_in: float) -> None:
-    """The name of a node where there is room, that of its parent left out: across, or upright."""
+    """Name of a node where there is room, without its parent's: horizontal, or vertical."""
     name = for_figure(node["name"].removeprefix(f"{node['parent']}."))
     length_in = LETTER_IN * len(name) + 0.02
     upright = length_in > room_in
@@ -282,7 +282,7 @@ def _write_name(axes: Axes, node: Json, at: float, row: float, room_in: float) -
 
 
 def _draw_legend(axes: Axes, quantity: Quantity) -> None:
-    """Swatches with what they stand for."""
+    """Swatches with labels."""
     from matplotlib.patches import Patch
 
     axes.axis("off")

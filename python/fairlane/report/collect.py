@@ -1,4 +1,4 @@
-"""What the store holds about papers, and what it lacks."""
+"""Stored results about papers, and missing ones."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fairlane.judge.reproduce import Reproduction, missing, reproduce
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which runs are meant.
+    """Selection of runs.
 
     Attributes:
         quick: Whether the fewer and shorter ones.
-        replications: Runs of each point, in place of the paper's number.
+        replications: Runs of each point, instead of the paper's number.
         settings: Scenario keys that differ in every run.
         store: Folder of finished replications.
     """
@@ -32,7 +32,7 @@ class Wanted:
     store: str | Path | None
 
     def command(self, name: str) -> str:
-        """What simulates these runs of an experiment or paper."""
+        """Command that simulates these runs of an experiment or paper."""
         words = ["fairlane", "reproduce", name]
         if self.quick:
             words.append("--quick")
@@ -45,7 +45,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Collected:
-    """What is there of one paper.
+    """Stored results of one paper.
 
     Attributes:
         paper: The paper, in its quick form if quick runs are meant.
@@ -63,17 +63,17 @@ class Collected:
 
     @property
     def was_simulated(self) -> bool:
-        """Whether there is a run of it; some experiments need none."""
+        """True if it has any run; some experiments need none."""
         return self.reproduction is not None and any(self.reproduction.cpu_seconds.values())
 
 
 def collect(names: Sequence[str], wanted: Wanted, *, run: bool, threads: int | None, progress: bool) -> list[Collected]:
-    """Reads what is stored about papers and experiments, all without a name.
+    """Reads stored results about papers and experiments; all of them without a name.
 
     Args:
         names: Papers or experiments.
         wanted: Which runs are meant.
-        run: Whether to simulate what is missing first.
+        run: Simulate missing runs first.
         threads: Simulator threads.
         progress: Whether to report on stderr.
     """

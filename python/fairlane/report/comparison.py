@@ -29,7 +29,7 @@ class Column:
     """A column of the page.
 
     Attributes:
-        metric: What it shows.
+        metric: Displayed metric.
         group: Number of the group that it is of; None of the whole link.
         group_name: Its name.
     """
@@ -49,7 +49,7 @@ class Column:
         return f"{self.metric.better}er is better" if self.metric.better else ""
 
     def of(self, summary: Json) -> Estimate | None:
-        """Its number in a summary: of links that of the first, of traffic classes too: best effort, if there is any."""
+        """Its number in a summary: for links the first one; for traffic classes best effort, if there is any."""
         found = summary
         if self.group is not None:
             found = summary["groups"][self.group]
@@ -73,9 +73,9 @@ class ComparisonView:
         name: Of the scenario.
         facts: How it was simulated.
         notes: What to know before the numbers are trusted.
-        order: What the schemes are sorted by, in words.
+        order: Sort criterion of the schemes, in words.
         schemes: Names, the fairest first.
-        columns: What is shown of each.
+        columns: Displayed values.
         numbers: Estimates by scheme, one for each column.
     """
 
@@ -120,7 +120,7 @@ def view(results: Mapping[str, Json]) -> ComparisonView:
 
 
 def _fairest_first(results: Mapping[str, Json]) -> tuple[str, list[str]]:
-    """What schemes are sorted by, and their names in that order; equals stay in the document's."""
+    """Sort criterion of schemes, and their names in that order; equal ones keep the document's order."""
     ratios = {name: _estimate(result["summary"]["throughput_ratio"]) for name, result in results.items()}
     if any(ratios.values()):
 

@@ -1,4 +1,4 @@
-"""Figures of the pages: files, SVG that follows the colour scheme of its reader, and words for who cannot see them."""
+"""Figures of the pages: files, SVG that follows the reader's colour scheme, and text alternatives."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _MATH = re.compile(r"\\mathrm|[${}\\]")
 CSS_PX_PER_IN = 96
 NARROW_IN = 4.1
 NARROW_CHARACTERS = 56
-"""Of the subtitle, in a line."""
+"""Height of the subtitle, in lines."""
 NARROW_AXES_IN = 3.2
 NARROW_ROW_IN = 0.19
-"""Of the legend."""
+"""Size of the legend."""
 
 DARK_PAPER = "#171b21"
 DARK_INK = "#e8eaed"
@@ -45,7 +45,7 @@ _DARK_OF = {
 
 @dataclass(frozen=True)
 class Size:
-    """Of a figure, in px of a page, so that nothing jumps while it loads."""
+    """Size of a figure in px of a page, so that the layout is stable while it loads."""
 
     width: int
     height: int
@@ -77,7 +77,7 @@ def write_narrow(drawn: Figure, stem: Path) -> Size:
 
 
 def follow_scheme(svg: str) -> str:
-    """The SVG with rules for readers who prefer dark; programs that do not know them show it as it was."""
+    """The SVG with dark-mode rules; programs that do not support them show it unchanged."""
     rules = [
         f'[style*="{name}: {colour}"]{{{name}:{dark}!important}}'
         for name, colour in sorted(set(_STYLED.findall(svg)))
@@ -122,7 +122,7 @@ def describe(drawn: Figure) -> str:
 
 
 def _points(handle: Any) -> list[tuple[float, float]]:
-    """What a curve, with or without error bars, goes through."""
+    """Points of a curve, with or without error bars."""
     line = handle[0] if isinstance(handle, tuple) else handle
     if not hasattr(line, "get_xydata"):
         return []

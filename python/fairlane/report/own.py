@@ -1,4 +1,4 @@
-"""Pages on results of one's own: which document a file holds, and who makes its page."""
+"""Pages on your results: detects the kind of document in a file, and selects its page."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from fairlane.report import result_page, sweep_page
 from fairlane.report.own_page import OwnPage
 
 FILES = ("result.json", "sweep.json")
-"""What commands leave in their folders."""
+"""Files that commands leave in their folders."""
 COMPARISON = "compare"
-"""Stem of the page of a comparison beside papers."""
+"""Stem of the page of a comparison in a report on papers."""
 _UNFIT = (KeyError, TypeError, IndexError, AttributeError, ValueError, StopIteration)
-"""What a document raises that is another than was thought."""
+"""Exceptions raised for a document of unexpected form."""
 
 
 def is_file(name: str | Path) -> bool:
-    """Whether that is meant as a file or folder, and not as a paper, of which a folder may have the name."""
+    """True if it means a file or folder, not a paper, even if a folder has the paper's name."""
     if isinstance(name, Path) or "/" in name or name.endswith(".json"):
         return True
     return name != ALL and name.partition(".")[0] not in papers() and Path(name).is_dir()
@@ -48,7 +48,7 @@ def _numbered(name: str, between: str, number: int) -> str:
 
 
 def comparison_page(file: Path) -> OwnPage:
-    """The page of a comparison that stands beside papers, compare.html.
+    """The page of a comparison in a report on papers, compare.html.
 
     Raises:
         UserError: The file cannot be read or is none.

@@ -1,4 +1,4 @@
-"""What a page on results of one's own shows: pictures, tables, facts."""
+"""Content of a page on your results: figures, tables, facts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Picture:
     """A figure of a page.
 
     Attributes:
-        stem: Of its files, behind that of the page.
-        title: What it shows.
+        stem: Stem of its files, after that of the page.
+        title: Title.
         caption: What to know of it.
-        words: The same for who cannot see it.
+        words: Text alternative.
         wide: Draws it.
         narrow: Draws it for small screens, and for a column of a paper.
-        says_more: Whether parts of it say what they are where they are pointed at.
+        says_more: Parts of it have tooltips.
     """
 
     stem: str
@@ -36,7 +36,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Head:
-    """The head of a column: what it has, and what is good."""
+    """Heading of a column: quantity, and better direction."""
 
     text: str
     aside: str = ""
@@ -44,7 +44,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Row:
-    """A row: what it is of, by which it is sorted if that is no number as it stands, and its numbers."""
+    """A row: its subject, a sort key if that is not a plain number, and its numbers."""
 
     keys: Sequence[str]
     cells: Sequence[str]
@@ -59,7 +59,7 @@ class Table:
         stem: Its anchor.
         title: Heading above it.
         caption: What its numbers are.
-        keys: Heads of the columns that say what a row is of.
+        keys: Headings of the columns that identify a row.
         heads: Heads of the others.
         rows: In order.
         folded: Whether the reader opens it first.
@@ -80,9 +80,9 @@ class OwnPage:
 
     Attributes:
         stem: Of its file.
-        tab: What the list of pages calls it.
+        tab: Name in the list of pages.
         title: Its heading.
-        lead: What it is about.
+        lead: Introduction.
         notes: What to know before the numbers are trusted.
         pictures: Its figures.
         tables: Its numbers.

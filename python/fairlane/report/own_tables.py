@@ -26,7 +26,7 @@ def tables(documents: Mapping[str, Json]) -> list[Table]:
 
 
 def _of_page(table: Found, schemes: Sequence[str]) -> Table:
-    """Rows of the same subject follow each other, one for each scheme; a single scheme is not told in each row."""
+    """Rows of the same subject are consecutive, one for each scheme; a single scheme is not repeated in each row."""
     heads = [" ".join(head) if isinstance(head, tuple) else head for head in table.heads]
     subjects = [index for index in range(table.keys) if heads[index] != QUEUE]
     rows = table.rows
@@ -47,7 +47,7 @@ def _of_page(table: Found, schemes: Sequence[str]) -> Table:
 
 
 def _caption(table: Found) -> str:
-    """What the rows are, and what the numbers are if they have intervals."""
+    """Subject of the rows, and kind of the numbers if they have intervals."""
     has_intervals = any("±" in cell for row in table.rows for cell in row)
     sentences = [MEANS if has_intervals else "", table.note[:1].upper() + table.note[1:]]
     return "".join(f"{sentence}. " for sentence in sentences if sentence).rstrip()

@@ -1,4 +1,4 @@
-"""What all pages are made with: templates, style sheet, and how values become text."""
+"""Common parts of pages: templates, style sheet, and formatting of values."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Pages:
         (self._stage / f"{name}.html").write_text(html + "\n", encoding="utf-8")
 
     def write_style_sheet(self) -> None:
-        """Writes what the pages look like, and what sorts their tables."""
+        """Writes the style sheet and the script that sorts tables."""
         for name in (STYLE_SHEET, SCRIPT):
             (self._stage / name).write_bytes((TEMPLATES / name).read_bytes())
 

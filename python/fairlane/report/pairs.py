@@ -22,7 +22,7 @@ class PairsView:
     """Pairs as their page shows them.
 
     Attributes:
-        document: What was read.
+        document: The parsed document.
         facts: How it was simulated.
         words: The figure in words.
         rows: Shares by pair, one for each scheme.

@@ -32,11 +32,11 @@ _MIRRORED: Mapping[Ahead | None, Ahead | None] = {"row": "column", "column": "ro
 
 @dataclass(frozen=True)
 class Cell:
-    """What the row's sender gets.
+    """Share of the row's sender.
 
     Attributes:
         share: Of the throughput of both; None if nothing got through.
-        ahead: Who gets more; None if equal shares are possible.
+        ahead: Sender with the larger share; None if equal shares are possible.
     """
 
     share: float | None
@@ -81,10 +81,10 @@ def draw(document: PairsDocument, columns: int = MOST_COLUMNS) -> Figure:
 
 def _draw_panel(axes: Axes, document: PairsDocument, queue: str) -> None:
     senders, found = document["senders"], cells(document, queue)
-    # An odd number of steps: the one in the middle is exactly that of even shares.
+    # An odd number of steps: the middle one is exactly equal shares.
     colours = LinearSegmentedColormap.from_list("shares", [LESS, EVEN, MORE], N=257)
     places = range(len(senders))
-    # What may be even has the colour of even shares, whatever its mean.
+    # A share that may be equal has the colour of equal shares, whatever its mean.
     shown = [[_coloured(found[row, column]) for column in senders] for row in senders]
     axes.pcolormesh(shown, cmap=colours, norm=Normalize(0, 1), edgecolors="#ffffff", linewidth=1)
     for y, row in enumerate(senders):

@@ -113,7 +113,7 @@ def _by_group(view: ComparisonView) -> list[Table]:
 
 
 def _of_applications(view: ComparisonView) -> list[Table]:
-    """What calls, videos and tests of each group met, with a column for each scheme; nothing if there are none."""
+    """Results of calls, videos and tests of each group, with a column for each scheme; nothing if there are none."""
     found = [(index, column) for index, column in enumerate(view.columns) if column.application]
     rows = [
         Row([one.group_name, one.application, one.metric.head], [view.text(scheme, index) for scheme in view.schemes])

@@ -24,7 +24,7 @@ PAIRS = "pairs"
 
 @dataclass(frozen=True)
 class _Drawing:
-    """What a page says about its figure; `narrow` is that for small screens."""
+    """Text of a page about its figure; `narrow` is the version for small screens."""
 
     words: str
     size: Size
@@ -92,7 +92,7 @@ def _draw(
 
 
 def _draw_own(stage: Path, own: Sequence[OwnPage], *, pdf: bool, show_progress: bool) -> dict[str, _Drawing]:
-    """Draws the figures of pages on results of one's own."""
+    """Draws the figures of pages on your results."""
     drawings = {}
     with progress("drawing", sum(len(page.pictures) for page in own), show=show_progress, unit="figures") as advance:
         for page in own:

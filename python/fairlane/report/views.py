@@ -1,4 +1,4 @@
-"""What the templates show, taken from reproductions: claims, counts, tables and facts, in words."""
+"""Content of the templates, taken from reproductions: claims, counts, tables and facts, in words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fairlane.simulate.scenario import Scenario
 
 @dataclass(frozen=True)
 class Outcome:
-    """What can become of a claim.
+    """Outcomes of a claim.
 
     Attributes:
         key: Name in style sheet and pages.
@@ -74,14 +74,14 @@ LEGEND: Mapping[Outcome, str] = {
     CONSISTENT: "As reproduced, but from quick runs, whose verdicts do not count.",
     DEVIATES: "As differs, but from quick runs.",
 }
-"""What the outcomes mean; the rule in full is in judge/rule.py."""
+"""Meaning of the outcomes; the full rule is in judge/rule.py."""
 HOLDS = {REPRODUCED, CONSISTENT}
 """Outcomes of claims that hold, as far as was looked."""
 
 
 @dataclass(frozen=True)
 class FindingView:
-    """What the paper says of a metric alongside what was measured, which is empty if it was not run."""
+    """The paper's values of a metric next to measured ones, which are empty if it was not run."""
 
     metric: str
     paper: str
@@ -117,7 +117,7 @@ class ClaimView:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many claims had which outcome.
+    """Counts of outcomes.
 
     Attributes:
         by_outcome: Number of independent claims.

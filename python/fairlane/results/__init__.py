@@ -1,1 +1,1 @@
-"""What runs give: records, means with intervals, frames, documents, figures."""
+"""Results of runs: records, means with intervals, frames, documents, figures."""

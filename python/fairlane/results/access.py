@@ -1,4 +1,4 @@
-"""What is told of an access network, and of users in few numbers: shares, applications, nodes, levels, as tables."""
+"""Tables about an access network and about distributions over users: shares, applications, nodes, levels."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fairlane.results.table import Json, Table, mean, over_runs, quantile
 LEVELS = ("gateway", "site", "access_point")
 MOST_NODES = 10
 MOST_USERS = 10
-"""That the terminal and notebooks name; pages name more."""
+"""Number of worst users in terminal and notebooks; pages have more."""
 _SHARES = ("min", "p1", "p5", "p50", "p95", "mean")
 _SHARE = "throughput of a user over its own max-min share"
 
 
 def is_access(documents: Mapping[str, Json]) -> bool:
-    """Whether the results are those of an access network."""
+    """True if the results are those of an access network."""
     return all(document["runs"][0].get("access") for document in documents.values())
 
 
@@ -103,7 +103,7 @@ def worst_nodes(documents: Mapping[str, Json], most: int = MOST_NODES) -> Table:
 
 
 def node_shares(document: Json) -> dict[str, dict[str, PointEstimate | None]]:
-    """Percentiles of the shares of the users below each node that has any who ask for something."""
+    """Percentiles of the shares of the users below each node that has any with a demand."""
     samples: dict[str, list[Json]] = {}
     for run in document["runs"]:
         for node in run["access"]["nodes"]:
@@ -116,7 +116,7 @@ def node_shares(document: Json) -> dict[str, dict[str, PointEstimate | None]]:
 
 
 def _badness(every: Mapping[str, Mapping[str, Any]], name: str) -> tuple[float, float]:
-    """What nodes are sorted by: the least 5th percentile under any queue, and the least median."""
+    """Sort key of nodes: the smallest 5th percentile under any queue, and the smallest median."""
     found = [shares[name] for shares in every.values() if name in shares]
     return min(one["p5"]["mean"] for one in found), min(one["p50"]["mean"] for one in found)
 

@@ -44,5 +44,5 @@ def tables(found: Iterable[Table]) -> Sequence[str]:
 
 
 def notes(lines: Iterable[str]) -> Sequence[str]:
-    """What to know before the numbers are trusted."""
+    """Notes: caveats of the numbers."""
     return [html.paragraph(f" {line}", "note:") for line in lines]

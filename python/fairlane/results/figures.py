@@ -1,6 +1,6 @@
 """The pictures of results: throughput of users and their shares, delay, queue, and both over time.
 
-Up to seven schemes share axes and a legend. More would be told apart by nobody: each has a row or a panel of its own.
+Up to seven schemes share axes and a legend. More could not be distinguished: each has a separate row or panel.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ MOST_PANELS = 16
 """Groups that a picture of rows has room for."""
 PANEL_COLUMNS = 4
 MOST_OF_TWO_COLUMNS = 16
-"""Panels that a column of a paper has room for in two columns of its own; more are in three."""
+"""Maximum number of panels that a paper column has room for in two columns; more are in three."""
 PANEL_IN = 1.25
 """Height of a scheme's panel."""
 DELAY = "one-way delay (ms)"
 OF_PACKETS = "part of the packets"
 GUIDE = "means over the runs; lines only guide the eye"
 QUANTILES = {"p50_s": "50 %", "p95_s": "95 %", "p99_s": "99 %", "max_s": "all"}
-"""What records keep of times, and what part of the packets had no longer ones."""
+"""Percentiles in records of times, with the share of packets that each covers."""
 WAITING = "waiting packets at the bottleneck"
 OF_RUNS = "mean over the runs"
 
@@ -66,7 +66,7 @@ SHARE = _Measure(
 def result_figures(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> dict[str, Figure]:
     """Throughput of users, queue length, and, where there are series, rate and queue over time; by file name.
 
-    Figures of many panels have so many `columns` of them.
+    Number of `columns` in figures of many panels.
     """
     figures = {"throughput": throughput(results, columns), "queue": queue(results)}
     if have_series(results):
@@ -137,7 +137,7 @@ def _are_many(results: Sequence[Replications]) -> bool:
 
 
 def have_series(results: Sequence[Replications]) -> bool:
-    """Whether there is anything to draw over time."""
+    """True if there is anything to draw over time."""
     return any(run["series"] for result in results for run in result.runs)
 
 

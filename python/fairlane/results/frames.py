@@ -166,7 +166,7 @@ def metadata(columns: Iterable[str]) -> dict[str, str]:
 
 
 def run_row(scenario: Row, run: Row, queue: str) -> Row:
-    """The row of a run: identity with what the queue is called, metrics, parameters."""
+    """The row of a run: identity with the name of the queue, metrics, parameters."""
     row = {
         **_identity(queue, run),
         "version": run["version"],

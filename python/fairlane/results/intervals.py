@@ -29,7 +29,7 @@ class PointEstimate(TypedDict):
 class Interval:
     """A mean over `n` replications and the half width of its confidence interval (None for fewer than two).
 
-    What is computed, not sampled, is `exact`: it has no interval and needs none.
+    A computed value, not a sampled one, is `exact`: it has no interval and needs none.
     """
 
     mean: float
@@ -39,19 +39,19 @@ class Interval:
 
     @property
     def slack(self) -> float:
-        """Half width, zero where there is none: what is drawn."""
+        """Half width for drawing, zero where there is none."""
         return self.half_width or 0.0
 
     @property
     def uncertainty(self) -> float:
-        """Half width as claims are judged with: infinite where it is not known, zero for what is certain."""
+        """Half width for judging claims: infinite if unknown, zero if exact."""
         if self.exact or (self.n > 1 and math.isinf(self.mean)):
             return 0.0
         return math.inf if self.half_width is None else self.half_width
 
     @property
     def standard_error(self) -> float:
-        """Of the mean, from its 95% interval; zero where there is none."""
+        """Standard error of the mean, from its 95% interval; zero where there is none."""
         return (self.half_width or 0.0) / student_t(CONFIDENCE, self.n - 1)
 
     def document(self) -> PointEstimate:
@@ -85,7 +85,7 @@ def half_width_of_sum(variances: Sequence[float], counts: Sequence[int]) -> floa
 
 
 def is_quantile(metric: str) -> bool:
-    """Whether a metric is read off a histogram, such as `delay_p99_s.BE.bottleneck`."""
+    """True if a metric is read off a histogram, such as `delay_p99_s.BE.bottleneck`."""
     return _QUANTILE.match(metric.partition(".")[0]) is not None
 
 
@@ -112,19 +112,21 @@ def format_interval(mean: float, half_width: float | None) -> str:
     if not half_width:
         return format_number(mean)
     decimals = max(0, 1 - math.floor(math.log10(half_width)))
-    # A half width far below the mean's fourth digit tells nothing more.
+    # A half width far below the mean's fourth digit carries no information.
     decimals = min(decimals, _decimals(mean, digits=5))
     return f"{mean:.{decimals}f} ± {half_width:.{decimals}f}"
 
 
 def format_quantile(mean: float, half_width: float | None) -> str:
-    """As `format_interval`, of a quantile: its bin is a part of the interval, and without one two digits are known."""
+    """As `format_interval`, for a quantile: the width of its bin is part of the interval; without an interval, two
+    digits are significant.
+    """
     shown = with_bin(Interval(mean, half_width, 1))
     return format_number(mean, digits=2) if half_width is None else format_interval(shown.mean, shown.half_width)
 
 
 def format_number(value: float, digits: int = 4) -> str:
-    """A number with so many significant digits, without trailing zeros."""
+    """A number with the given significant digits, without trailing zeros."""
     if not math.isfinite(value):
         return "∞" if value > 0 else str(value)
     if value == 0 or 1e-4 <= abs(value) < 1e7:

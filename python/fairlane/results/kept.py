@@ -1,8 +1,8 @@
-"""A run record and what it cost.
+"""A run record and its cost.
 
-A record is text, kept with an empty scenario name: the same run is the same bytes whoever asks for it. Records are cut
-as text, since reading and writing numbers again costs more than many a run. The order of the fields is that of
-`RunRecord`; another order is a defect that the first run shows.
+A record is text, stored with an empty scenario name: the same run has the same bytes whatever the scenario is called.
+Records are cut as text, since parsing and writing numbers costs more than many runs. The order of the fields is that of
+`RunRecord`; another order is a bug that the first run reveals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _COST = re.compile(r',"cpu_seconds":[^,{}"]+\}\}\Z')
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a run cost, where and when."""
+    """Cost of a run, with place and time."""
 
     cpu_seconds: float
     host: str
@@ -27,13 +27,13 @@ class Cost:
 
     @classmethod
     def now(cls, cpu_seconds: float) -> Cost:
-        """That of a run that has just finished here."""
+        """Cost of a run that has just finished here."""
         return cls(cpu_seconds, socket.gethostname(), datetime.now(UTC).isoformat(timespec="seconds"))
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A run record (JSON), and what the run cost, None if that was lost. The store keeps records without a name."""
+    """A run record (JSON) and the cost of the run, None if that was lost. The store keeps records without a name."""
 
     run: str
     cost: Cost | None

@@ -28,7 +28,7 @@ def busiest(use: Mapping[str, float], most: int) -> list[str]:
 
 
 def of_how_many(shown: int, total: int) -> str:
-    """What is said below a table that does not have all links."""
+    """Note below a table that does not contain all links."""
     return f"the {shown} busiest of {total} links; --json has all, and links.parquet of --out"
 
 

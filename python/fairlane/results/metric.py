@@ -79,7 +79,7 @@ class Metric:
         return -1 if self.better == "high" else 1
 
     def of(self, record: Mapping[str, Any] | None) -> Any:
-        """Its value in a record of its scope, or in a summary of the same shape; None if it has none."""
+        """Its value in a record of its scope, or in a summary of the same form; None if it has none."""
         found: Any = record
         for name in self.path:
             found = found.get(name) if found else None

@@ -52,7 +52,7 @@ OBJECTIVES = {metric.name: metric for metric in sorted(shown("objective"), key=l
 
 
 def unit_of(column: str) -> str | None:
-    """The unit of a column, whose name begins with that of a metric; None if it has none."""
+    """Unit of a column, whose name begins with that of a metric; None if it has none."""
     name = column.partition(".")[0]
     if name in _UNITS:
         return _UNITS[name] or None
@@ -60,7 +60,7 @@ def unit_of(column: str) -> str | None:
 
 
 def worst_of(metric: Metric, record: Row) -> float | None:
-    """A metric in the record of a run: of groups and links that of the worst; None if there is none."""
+    """A metric in the record of a run; for groups and links the worst value; None if there is none."""
     if metric.scope == "run":
         value: float | None = metric.of(record)
         return value
@@ -118,13 +118,13 @@ def _there(several: Sequence[Metric], record: Row) -> Row:
 
 
 def slowdown_metrics(transfers: Row) -> Row:
-    """How much longer transfers took than alone; None without any, and for classes of times."""
+    """Slowdown of transfers; None without any, and for classes by time."""
     found = transfers.get("slowdown") or {}
     return {f"slowdown_{quantity}": found.get(quantity) for quantity in ("mean", "p50", "p95", "p99", "max")}
 
 
 def path_metrics(group: Row, path: Row | None = None) -> Row:
-    """What the packets of a group met from host to receiver, or those of one of its users or flows, given its `path`.
+    """Delays, drops and marks of a group's packets, or of one of its users or flows, given its `path`.
 
     Empty if it was not measured; round-trip times only of a group with TCP.
     """
@@ -146,7 +146,7 @@ def series(run: Row) -> dict[str, list[float | None]]:
 
 
 def link_metrics(link: Row) -> Row:
-    """What was measured at one link."""
+    """Measurements at one link."""
     found: Row = {}
     for part, several in _LINK_PARTS.items():
         if several[0].by:  # one after another: all quantities of a class
@@ -159,7 +159,7 @@ def link_metrics(link: Row) -> Row:
 
 
 def _lab(run: Row) -> Row:
-    """What a run of the lab says of plane, kernel and lateness, and of a switch."""
+    """Data of a lab run about plane, kernel and lateness, and about a switch."""
     entry = dict(run.get("lab", {}))
     switch = entry.pop("switch", {})
     own = {f"lab_{name}": value for name, value in entry.items()}

@@ -23,7 +23,7 @@ def notes_of(scenario: str) -> list[str]:
 
 
 def notes_in(document: Mapping[str, Any]) -> list[str]:
-    """As `notes_of`, of a result document."""
+    """As `notes_of`, for a result document."""
     return [f"{note['key']}: {note['text']}" for note in document.get("notes", [])]
 
 

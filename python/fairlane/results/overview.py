@@ -70,7 +70,7 @@ def _link(link: Json) -> Json:
 
 
 def _max_min(summary: Json, first: Json) -> Json:
-    """The row of the yardstick, which has the fields of that of a queue; most are null."""
+    """The row of max-min shares, with the fields of a queue's row; most are null."""
     groups = summary["groups"]
     shares = [group["max_min_share_bps"] for group in groups]
     total = sum(group["users"] * share["mean"] for group, share in zip(groups, shares, strict=True))
@@ -95,7 +95,7 @@ def _max_min(summary: Json, first: Json) -> Json:
 
 
 def _exact(value: float, n: int) -> PointEstimate:
-    """Of the means, not of the replications: without an interval."""
+    """Computed from the means, not per replication: no interval."""
     return {"mean": value, "half_width": None, "n": n}
 
 

@@ -1,4 +1,4 @@
-"""What packets met from host to receiver, as tables: of groups, and of users and flows if a scenario asks for them."""
+"""Tables of paths from host to receiver: for groups, and for users and flows if the scenario requests them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlane.results.metrics import shown
 from fairlane.results.table import Json, Table, cell, mean, over_runs
 
 MOST_ROWS = 10
-"""Of the users and of the flows under a queue, in the terminal and in notebooks."""
+"""Number of users and flows per queue, in terminal and notebooks."""
 _PATH = shown("paths", "group")
 _TIMES = {"one_way_delay": "one-way", "rtt": "RTT"}
 _OF_TIMES = {name: [metric for metric in _PATH if metric.path[1] == name] for name in _TIMES}
@@ -25,7 +25,7 @@ class _Who(NamedTuple):
 
     @property
     def slowness(self) -> float:
-        """Its 99th percentile of the one-way delay; none is least."""
+        """Sort key: the 99th percentile of the one-way delay; none sorts lowest."""
         delay = self.path["one_way_delay"]
         return float(delay["p99_s"]["mean"]) if delay else -1.0
 
@@ -114,7 +114,7 @@ def _flows_of(run: Json) -> Iterator[tuple[str, int, str, float | None, Json]]:
 
 
 def _over_runs(document: Json, paths: Sequence[Json]) -> dict[str, Any]:
-    """A path as a summary has it."""
+    """A path in a summary."""
     summary: dict[str, Any] = {
         metric.path[1]: over_runs(document, (path[metric.path[1]] for path in paths)) for metric in _SHARES
     }

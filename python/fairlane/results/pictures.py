@@ -1,4 +1,4 @@
-"""The pictures of results and comparisons, drawn when asked for: `result.plot.throughput()`."""
+"""Figures of results and comparisons, drawn on request: `result.plot.throughput()`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Pictures:
         return figures.rate_over_time(self._results) if over_time else figures.throughput(self._results)
 
     def queue(self, *, over_time: bool = False) -> Figure:
-        """How long the queue of the first link is for which part of the time; or its length over time.
+        """Distribution of the first link's queue length over time; or its time series.
 
         Raises:
             UserError: There is nothing over time, since the scenario has no `probes.series_interval`.

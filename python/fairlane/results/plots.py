@@ -20,7 +20,8 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator, StrMethodF
 from fairlane.base.text import for_figure
 from fairlane.results.intervals import Interval
 
-# Okabe and Ito's palette without yellow, which is faint on white: tells apart for all common kinds of colour vision.
+# Okabe and Ito's palette without yellow, which is faint on white: distinguishable with all common kinds of colour
+# vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", ":", "-.")
@@ -34,9 +35,9 @@ MOST_TALL_PANELS = 16
 COLUMN_FONT = 7.5
 """Size in points of all that is written in a figure of that width."""
 _HANDLE_IN, _LETTER_IN, _ENTRY_IN = 0.45, 0.06, 0.18
-"""What an entry of a legend takes at that size: its line with the space around it, each letter, and its height."""
+"""Size of a legend entry: its line with the space around it, each letter, and its height."""
 ROW_IN = 0.24
-"""Of a figure with a row for each scheme."""
+"""Size of a figure with a row for each scheme."""
 
 _WITHOUT: dict[str, dict[str, Any]] = {
     ".png": {"Software": None},
@@ -67,7 +68,7 @@ class Drawn(Figure):
     """A figure that a notebook shows.
 
     Attributes:
-        descriptions: What an SVG says of a part that is pointed at, by its id.
+        descriptions: Tooltips of parts of an SVG, by id.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -75,7 +76,7 @@ class Drawn(Figure):
         self.descriptions: dict[str, str] = {}
 
     def describe(self, part: Artist, words: str) -> None:
-        """Says of a part what it is, where it is pointed at."""
+        """Adds a tooltip to a part."""
         part.set_gid(f"described-{len(self.descriptions)}")
         self.descriptions[str(part.get_gid())] = words
 
@@ -125,7 +126,7 @@ def legend(drawn: Figure, axes: Axes, most_columns: int = 3) -> int:
 
 
 def for_column(drawn: Figure) -> None:
-    """Makes a figure as wide as a column of a paper, which has a caption in place of its titles."""
+    """Makes a figure as wide as a paper column, which has a caption instead of titles."""
     width_in, height_in = drawn.get_size_inches()
     height_in *= max(COLUMN_IN / width_in, 0.7)
     drawn.suptitle("")

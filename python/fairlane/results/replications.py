@@ -25,7 +25,7 @@ class Replications:
         scenario_json: The canonical scenario.
         runs_json: One run record per replication, in order; the same bytes each time that they are simulated.
         cpu_seconds: What each of them cost, None where that is not known.
-        label: What the queue is called beside others; empty: by the name of its scheme.
+        label: Name of the queue among others; empty: the name of its scheme.
     """
 
     scenario_json: str
@@ -46,7 +46,7 @@ class Replications:
 
     @property
     def queue(self) -> str:
-        """What tables and figures call its queue."""
+        """Name of its queue in tables and figures."""
         return self.label or str(self.scenario["queue"]["scheme"])
 
     @property
@@ -56,7 +56,7 @@ class Replications:
 
     @property
     def notes(self) -> list[str]:
-        """What to know about the scenario before the numbers are trusted; a line each, key first."""
+        """Caveats of the scenario; one line each, key first."""
         return notes_of(self.scenario_json)
 
     def json(self, confidence: float = CONFIDENCE) -> str:

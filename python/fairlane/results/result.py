@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Framed(ABC):
-    """Figures and frames of all runs; the column `queue` tells those of a comparison apart."""
+    """Figures and frames of all runs; the column `queue` distinguishes those of a comparison."""
 
     @abstractmethod
     def _all(self) -> list[Result]:
@@ -40,7 +40,7 @@ class Framed(ABC):
         return frames.runs_frame(self._all())
 
     def costs_frame(self) -> pl.DataFrame:
-        """One row per run: what it cost, which differs from one time to the next."""
+        """One row per run: its cost, which differs between runs."""
         return frames.costs_frame(self._all())
 
     def users_frame(self) -> pl.DataFrame:
@@ -90,7 +90,7 @@ class Comparison(Framed):
     """Results of one scenario under several queues.
 
     Attributes:
-        results: Result by name of the queue: that of its scheme, or of a variant.
+        results: Results by the name of the queue: that of its scheme, or of a variant.
     """
 
     results: dict[str, Result]

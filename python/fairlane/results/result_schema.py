@@ -46,7 +46,7 @@ def result_schema() -> Json:
 
 
 def overview_schemas() -> dict[str, Json]:
-    """The tables of the overview of a comparison; what the row of max-min shares lacks is null there."""
+    """Tables of a comparison's overview; values that the row of max-min shares lacks are null."""
     times = [metric for metric in overview.GROUP if len(metric.path) > 2]
     of_group: Json = {"name": _described(_TEXT, "Name.")}
     for metric in overview.GROUP:
@@ -90,7 +90,7 @@ def _maybe(metric: Metric) -> Json:
 
 
 def _summaries(records: Mapping[str, Json]) -> dict[str, Json]:
-    """The tables of a summary; a metric that a record may lack is null where no replication has it."""
+    """Tables of a summary; a metric that a record may lack is null where no replication has it."""
     run, link = shown("summary", "run"), shown("summary", "link")
     group = [one for one in shown("summary") if one.scope in {"group", "user", "flow"}]
     of_group: Json = {

@@ -1,7 +1,7 @@
 """The summary of a result document: means with intervals over the replications, and its JSON Schema.
 
-Both follow from the metrics of the catalogue that a summary has. A part of a record, such as the path of a group, is a
-table of its own; the other metrics stand by their names.
+Both follow from the catalogue's metrics in a summary. A part of a record, such as the path of a group, is a separate
+table; the other metrics are listed by name.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ class Table:
 
     Attributes:
         heads: Of the columns, each in one or several lines.
-        keys: So many columns say what a row is about.
-        title: What a page calls it.
+        keys: Number of leading columns that identify a row.
+        title: Title on a page.
         note: What its rows are, below them, if that does not go without saying.
         rows: Cells.
     """
@@ -56,6 +56,6 @@ def _scaled(estimate: Mapping[str, Any], factor: float) -> tuple[float, float | 
 
 
 def over_runs(document: Json, values: Iterable[float | None]) -> PointEstimate | None:
-    """The mean of what runs of a result document have and its summary has not; None if none of them has it."""
+    """The mean of a metric that runs of a result document have but its summary has not; None if none of them has it."""
     samples = [value for value in values if value is not None]
     return interval(samples, document["summary"]["confidence"]).document() if samples else None

@@ -1,4 +1,4 @@
-"""What is told of results to people, as tables of names and numbers: the terminal and notebooks show the same ones."""
+"""Results for people, as tables of names and numbers: the terminal and notebooks show the same ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_QUEUES = 3
 
 
 def headline(scenario: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
-    """What was run, to follow the name of the scenario."""
+    """Description of the runs, to follow the name of the scenario."""
     run = scenario["run"]
     return (
         f": {summary['replications']} replications of {run['measure']} after {run['warmup']}, seed {run['seed']}; "
@@ -119,7 +119,7 @@ def _links_of_overview(overview: Json) -> list[int]:
 def summary_tables(documents: Mapping[str, Json]) -> list[Table]:
     """Groups, shares, paths, transfers, applications, links, delays and drops, with rows for each queue.
 
-    Of an access network its users, applications, nodes and levels, too.
+    For an access network, also its users, applications, nodes and levels.
 
     Args:
         documents: Result documents by queue.
@@ -157,7 +157,7 @@ def _cells(metrics: Sequence[Metric], summary: Mapping[str, Any]) -> Iterator[st
 
 
 def _application_table(kind: str, summaries: Mapping[str, Mapping[str, Any]]) -> Table:
-    """What the applications of one kind met; without rows if there are none."""
+    """Results of the applications of one kind; without rows if there are none."""
     metrics = of_applications(kind)
     table = Table(["queue", f"group: {kind}", *(metric.head for metric in metrics)], keys=2)
     for queue, summary in summaries.items():

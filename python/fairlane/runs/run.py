@@ -53,8 +53,8 @@ def run(
 
     Args:
         scenario: A scenario, or the path of its TOML file.
-        replications: In place of `run.replications`.
-        seed: In place of `run.seed`.
+        replications: Replaces `run.replications`.
+        seed: Replaces `run.seed`.
         threads: Simulator threads; all cores if None. Results do not depend on it.
         store: Folder that keeps finished replications if the work is interrupted.
         scheme_lib: Library of schemes to load first, or several.
@@ -133,12 +133,11 @@ def compare(
 
     Args:
         scenario: A scenario, or the path of its TOML file.
-        queues: Names of schemes, as `fairlane schemes` lists them, or registered with `register_scheme`;
-            `["all"]` for every scheme of the list. A scheme may have parameters of its own, as in
-            `"abc:gamma=8 packets"` or `{"scheme": "abc", "gamma": "8 packets"}`, and another name, as in
-            `{"mine": "abc:gamma=8 packets"}` in place of the list.
-        replications: In place of `run.replications`.
-        seed: In place of `run.seed`.
+        queues: Names of schemes, as listed by `fairlane schemes` or registered with `register_scheme`; `["all"]` for
+            every scheme of the list. A scheme may have parameters, as in `"abc:gamma=8 packets"` or `{"scheme": "abc",
+            "gamma": "8 packets"}`. A dictionary gives labels, as in `{"mine": "abc:gamma=8 packets"}`.
+        replications: Replaces `run.replications`.
+        seed: Replaces `run.seed`.
         threads: Simulator threads; all cores if None. Results do not depend on it.
         store: Folder that keeps finished replications if the work is interrupted.
         scheme_lib: Library of schemes to load first, or several.
@@ -193,7 +192,7 @@ def queue_names(queues: Iterable[str]) -> list[str]:
 
 
 def prepared(scenario: Scenario | str | Path, replications: int | None, seed: int | None) -> Scenario:
-    """A scenario, or that of a file, with replications and seed as asked for."""
+    """A scenario, or that of a file, with the requested replications and seed."""
     check_kind("scenario", scenario, (Scenario, str, Path), "a Scenario or the path of its file")
     found = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
     given = {"run.replications": replications, "run.seed": seed}

@@ -32,7 +32,7 @@ Columns = dict[str, tuple[str, bytes]]
 
 @dataclass(frozen=True)
 class Watch:
-    """What to watch, and where it goes.
+    """Outputs of a watched run, and their files.
 
     Attributes:
         replication: Number of the replication, from 0.
@@ -41,9 +41,9 @@ class Watch:
         snaplen: Bytes that the capture keeps of a packet; the headers at least.
         trace: Folder of the tables.
         interval: Time between two rows of a table; "0 s" for a row at every change.
-        link: Name of the link that is captured, and whose queue is in the tables; if None, the first is captured and
-            the queues of all are in the tables.
-        qlog: File of the log; its ending tells the form.
+        link: Name of the link that is captured, and whose queue is in the tables. If None, the first link is captured
+            and the tables have the queues of all.
+        qlog: File of the log; its extension selects the format.
         qlog_flows: Numbers of the flows in it; all if None.
     """
 
@@ -128,7 +128,7 @@ class Watch:
         try:
             yield
         except OSError as error:
-            # The run writes beside the file, under a name that contains it.
+            # The run writes to a temporary file next to it, whose name contains its name.
             of_log = self.qlog and self.qlog.name in Path(error.filename or "").name
             with _named(*(("--qlog", self.qlog) if of_log else ("--pcap", self.pcap))):
                 raise
@@ -175,7 +175,7 @@ class _Tables:
         frame = pl.DataFrame({name: np.frombuffer(data, dtype=dtype) for name, (dtype, data) in columns.items()})
         frame = self._tcp(frame) if table == "tcp" else self._queue(frame)
         identity = [
-            # Of the type that the other frames have, so that they can be joined.
+            # Converts to the type of the other frames, so that they can be joined.
             pl.lit(value, dtype=pl.Series([value]).dtype).alias(name)
             for name, value in self._identity.items()
         ]
@@ -217,7 +217,7 @@ class _Tables:
 
 @contextmanager
 def _named(option: str, path: Path | None) -> Iterator[None]:
-    """What cannot be written within the block is an error that names the option and what it is to write."""
+    """Turns write errors within the block into errors that name the option and its file."""
     try:
         yield
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -226,7 +226,7 @@ def _named(option: str, path: Path | None) -> Iterator[None]:
 
 @contextmanager
 def aside(path: Path, option: str) -> Iterator[Path]:
-    """A path beside `path`, whose file takes the place of `path` when the block ends without an error."""
+    """A temporary path next to `path`, whose file replaces `path` at the end of the block unless there is an error."""
     whole = path.resolve()
     with _named(option, path), parents_of(whole), new_beside(whole) as part:
         yield part

@@ -46,7 +46,7 @@ def adversary(
 
     Args:
         schemes: Names of schemes, `["all"]` for every scheme of the catalogue.
-        bounds: TOML file of what may be chosen; that of Fairlane if None.
+        bounds: TOML file of the ranges to search; Fairlane's if None.
         evaluations: Scenarios that are judged for each scheme, at least.
         seed: Of the optimiser.
         settings: Keys of `queue` and `marker` that differ from the defaults of the scheme.
@@ -58,7 +58,7 @@ def adversary(
     Raises:
         UserError: A scheme, the bounds or a number is wrong; the folder cannot be written.
         ScenarioError: A setting that the scheme does not take.
-        Interrupted: Ctrl-C; what was simulated is in the journal.
+        Interrupted: Ctrl-C; simulated runs are in the journal.
     """
     names, chosen = queue_names(schemes), read_bounds(bounds)
     check_count("evaluations", evaluations, 1, MOST_EVALUATIONS)
@@ -100,7 +100,7 @@ def _checked(label: str, scheme: str, settings: Mapping[str, Any], bounds: Bound
 
 
 def _label(scheme: str, settings: Mapping[str, Any]) -> str:
-    """What a scheme with its settings is called: the name of its file."""
+    """Name of a scheme with its settings: the name of its file."""
     return "-".join([scheme, *(re.sub(r"[^A-Za-z0-9_.]+", "_", str(value)) for value in settings.values())])
 
 
@@ -117,7 +117,7 @@ def _command(scheme: str, settings: Mapping[str, Any], bounds: str | Path | None
 
 @contextmanager
 def _told(label: str, number: int, total: int, evaluations: int, progress: bool) -> Iterator[Say]:
-    """Gives what is to be told how many scenarios are judged, and the least share so far."""
+    """Returns the status line: number of judged scenarios, and the smallest share so far."""
     title = f"{label} ({number + 1} of {total})" if total > 1 else label
     with reporting(title, evaluations, show=progress, unit="scenarios") as report:
         yield lambda judged, least: report(min(judged, evaluations), evaluations, f"least share {least:.3f}")

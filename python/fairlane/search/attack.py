@@ -1,12 +1,12 @@
 """The adversary: for a scheme, the scenario within bounds in which an honest light user gets least of its share.
 
-The light user counts as harmed by the scheme, not by the circumstances: the same scenario also runs under an ideal
-scheduler, weighted fair queueing for each user, and a scenario in which the light user would get less than most of its
-share even there does not count. So no buffer that is too small for a round-trip time, no sender that is too slow to
-converge, and no user that offers nothing, can win.
+The light user must be harmed by the scheme, not by the circumstances. The same scenario therefore also runs under an
+ideal scheduler, weighted fair queueing for each user. A scenario in which the light user gets less than most of its
+share even there does not count. So a buffer too small for the round-trip time, a sender that converges too slowly, or a
+user without demand cannot win.
 
-Numbers of runs of one seed are searched, others choose among the best and shrink, others again are those of the file:
-what is reported was not selected for.
+The search uses run numbers of one seed; the choice among the best and the shrinking use others; the file has yet
+others. So the reported results were not selected for.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from fairlane.search.world import light_share_packets, scenario, unused
 from fairlane.simulate.scenario import Table
 
 IDEAL = "wfq"
-"""Serves every user at once, by weight, within a packet time of a fluid server; a full buffer drops from the user who
-fills it. What a light user does not get there, no scheme with the same buffer can be asked for."""
+"""Serves every user by weight, within a packet time of a fluid server; a full buffer drops from the user who fills it.
+No scheme with the same buffer can be expected to give a light user more."""
 HALF = 0.5
-"""Of its share: who gets less counts as beaten."""
+"""Fraction of its share: a user with less counts as beaten."""
 FINALISTS = 8
 """Scenarios of the search that are run again."""
 APART = 0.25
-"""Least distance of two of them in the unit cube: they are to be different ones."""
+"""Minimum distance between candidates in the unit cube, so that they differ."""
 REPLICATIONS, FEWER = 10, 5
-"""Runs of what is judged in the end, and of each step towards it."""
+"""Runs of the final judgement, and of each step towards it."""
 KEPT_LOSS = 0.9
-"""Part of what the light user lost that it must lose in a smaller scenario too."""
+"""Fraction of the light user's loss that a smaller scenario must keep."""
 _INADMISSIBLE = 2.0
 """Value of a scenario in which the light user sends too little: worse than any share."""
 SEARCHED, SHRUNK, JUDGED = 1, 2, 3
@@ -51,10 +51,10 @@ class Found:
     Attributes:
         scheme: Name of the scheme.
         scenario: Table of the scenario file, without expectations.
-        values: What was chosen.
-        share: What the light user gets of its max-min share.
-        ideal: What it gets under the ideal scheduler.
-        first_share: What it got in the run that the search found, before anything was shrunk; it was selected for.
+        values: Chosen values.
+        share: The light user's fraction of its max-min share.
+        ideal: The same under the ideal scheduler.
+        first_share: The same in the run that the search found, before shrinking; it was selected for.
         evaluations: Scenarios that the search judged.
     """
 
@@ -68,12 +68,12 @@ class Found:
 
     @property
     def is_beaten(self) -> bool:
-        """Whether the light user surely has less than half of its share."""
+        """True if the light user certainly has less than half of its share."""
         return self.share.mean + self.share.uncertainty < HALF
 
 
 def light_share(record: Mapping[str, Any]) -> Numbers:
-    """What the light user got of its max-min share."""
+    """The light user's fraction of its max-min share."""
     return [record["groups"][0]["normalised_throughput"]]
 
 
@@ -82,7 +82,7 @@ class Adversary:
     """A search against one scheme.
 
     Attributes:
-        name: What the scenario is called.
+        name: Name of the scenario.
         scheme: The tables `queue` and `marker` of its scheme.
         bounds: What may be chosen.
         evaluator: Runs scenarios.
@@ -102,7 +102,7 @@ class Adversary:
             make: Makes the optimiser.
             seed: Its seed.
             evaluations: Scenarios to judge at least; a generation is finished.
-            advance: Told how many there are, and the least share so far.
+            advance: Called with the number of scenarios, and the smallest share so far.
         """
         judged = self._explore(make(self.bounds.space.dimensions, seed), evaluations, advance)
         values, share = self._choose(judged)
@@ -135,10 +135,10 @@ class Adversary:
         return judged
 
     def _values(self, points: Sequence[Point]) -> list[float]:
-        """What each point is worth to the adversary: less is better.
+        """Objective at each point for the adversary: less is better.
 
-        The share of the light user; where the ideal scheduler too leaves it less than the guard asks for, one and what
-        is missing there.
+        The share of the light user. Where the ideal scheduler also gives it less than the guard requires: one plus the
+        deficit.
         """
         chosen = [self.bounds.space.values(point) for point in points]
         admitted = [self._is_admitted(values) for values in chosen]
@@ -150,7 +150,7 @@ class Adversary:
         return share if missing <= 0 else max(share, 1 + missing)
 
     def _choose(self, judged: Sequence[tuple[float, Point]]) -> tuple[Values, float]:
-        """Of the best that differ, the one that stays best in other runs."""
+        """Of the best distinct ones, the one that stays best in other runs."""
         finalists: list[Point] = []
         for value, point in sorted(judged, key=lambda one: one[0]):
             if len(finalists) == FINALISTS or value >= _INADMISSIBLE:
@@ -176,7 +176,7 @@ class Adversary:
         return self._value(share.mean + share.uncertainty, ideal.mean - ideal.uncertainty)
 
     def _shows(self, tried: Sequence[Values], most: float) -> list[bool]:
-        """Whether the light user surely still loses enough, and loses it to the scheme."""
+        """True if the light user certainly still loses enough, and loses it to the scheme."""
         admitted = [self._is_admitted(values) for values in tried]
         runs = iter(self._runs([v for v, is_in in zip(tried, admitted, strict=True) if is_in], SHRUNK, FEWER))
         return [is_in and self._surely(*map(interval, next(runs))) <= most for is_in in admitted]
@@ -191,7 +191,7 @@ class Adversary:
             for scheme in (self.scheme, {"queue": {"scheme": IDEAL}})
             for values in chosen
         ]
-        # The ideal runs of equal choices are the same for all schemes but for the name, which decides nothing.
+        # The ideal runs of equal choices are the same for all schemes except for the name, which has no effect.
         for table in tables:
             table["name"] = "search"
         shares = self.evaluator.firsts(tables, replications)
@@ -199,7 +199,7 @@ class Adversary:
 
 
 def asked(optimiser: Optimiser, dimensions: int) -> list[Point]:
-    """The points that an optimiser asks for, checked: it may be the user's."""
+    """Points requested by an optimiser, checked, since it may be the user's."""
     points = [tuple(float(x) for x in point) for point in optimiser.ask()]
     for point in points:
         if len(point) < dimensions or not all(0 <= x <= 1 for x in point):

@@ -1,4 +1,4 @@
-"""The bounds of the adversary: the file that says what it may choose."""
+"""The bounds of the adversary: the file of its ranges."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairlane.simulate.catalogue import congestion_controls
 DEFAULT_BOUNDS = Path(__file__).with_name("bounds.toml")
 DATAGRAMS = ("cbr", "poisson", "on_off")
 DIGITS = 2
-"""Significant digits of what is chosen: a scenario of round numbers says as much."""
+"""Significant digits of chosen values, so that scenarios have round numbers."""
 
 _UNITS = {
     "link.rate": "bit/s",
@@ -42,15 +42,15 @@ _UNITS = {
     "crowd.flows": "count",
     "crowd.rtt": "s",
 }
-"""What every key is measured in; all are required, the plainer the file the easier it is to read."""
+"""Unit of every key; all are required, which keeps the file easy to read."""
 _LEAST = {"crowd.users": 0.0, "heavy.users": 1.0, "heavy.flows": 1.0, "crowd.flows": 1.0}
 _HONEST = ("cubic", "reno")
-"""Congestion controls that answer every loss by the RFC of their own."""
+"""Congestion controls that respond to every loss as their RFC requires."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the adversary may choose.
+    """Ranges of the adversary.
 
     Attributes:
         space: By key, such as `heavy.flows`.

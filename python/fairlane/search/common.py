@@ -1,4 +1,4 @@
-"""What the searches share: numbers that are checked, an interrupt that says how much is done."""
+"""Common parts of searches: checked numbers, and an interrupt that reports progress."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_SEED = 2**32 - 1
 
 
 def check_count(name: str, value: int, least: int, most: int) -> None:
-    """Raises a UserError for what is no whole number from `least` to `most`."""
+    """Raises a UserError unless it is a whole number from `least` to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise UserError(f"{name}: {quoted(value)} is out of range, it must be from {least} to {most}")
 

@@ -38,18 +38,18 @@ SCHEMA = 1
 
 @dataclass(frozen=True, repr=False)
 class Tuned:
-    """Tuned parameters beside the defaults.
+    """Tuned parameters compared with the defaults.
 
     Attributes:
         scheme: Name of the scheme.
-        objective: What was to be best.
+        objective: Optimised criterion.
         ranges: What might be chosen, by key.
         settings: The parameters that were found; none if the defaults were as good.
         defaults: The defaults of the same keys.
         tuned_on: Scenarios that the parameters were tuned on.
         held_out: Scenarios that they are judged by.
         judged: By half (`tuned_on`, `held_out`), the defaults and the tuned parameters.
-        cost: What the search cost.
+        cost: Cost of the search.
     """
 
     scheme: str
@@ -68,7 +68,7 @@ class Tuned:
 
     @property
     def entry(self) -> str:
-        """As `fairlane evaluate` takes it."""
+        """In the notation of `fairlane evaluate`."""
         words = ",".join(f"{key.partition('.')[2]}={value}" for key, value in self.settings.items())
         return f"{self.scheme}-tuned={self.scheme}{':' if words else ''}{words}"
 
@@ -143,13 +143,13 @@ def designer(
     optimiser: OptimiserFactory = CmaOptimiser,
     progress: bool = False,
 ) -> Tuned:
-    """Tunes parameters of a scheme on half of some scenarios and judges them, beside the defaults, on the other half.
+    """Tunes parameters of a scheme on half of some scenarios, and compares them with the defaults on the other half.
 
     Args:
         scheme: Name of the scheme.
         tune: Ranges such as `1..60 packets`, `0.01..10 s:log`, by key such as `queue.gamma` or `marker.memory`.
         scenarios: Scenario files, or folders with them.
-        objective: What is to be best: `worst_share`, `jain_index_normalised`, `utilisation`, `delay_p99_s`.
+        objective: Criterion to optimise: `worst_share`, `jain_index_normalised`, `utilisation`, `delay_p99_s`.
         evaluations: Combinations of parameters to judge, at least.
         replications: Runs of each scenario by which defaults and tuned parameters are compared.
         seed: Of the optimiser, and of the halves.
@@ -161,7 +161,7 @@ def designer(
 
     Raises:
         UserError: Scheme, key, range, objective or scenario is wrong; the folder cannot be written.
-        Interrupted: Ctrl-C; what was simulated is in the journal.
+        Interrupted: Ctrl-C; simulated runs are in the journal.
     """
     (name,) = queue_names([scheme])
     space = _space(tune)
@@ -213,7 +213,7 @@ def _space(tune: Mapping[str, str]) -> Space:
 
 
 def _defaults(member: Member, scheme: str, keys: Iterable[str]) -> dict[str, Any]:
-    """What the keys are by default; raises a UserError for a key that the scheme lacks."""
+    """Defaults of the keys; raises a UserError for a key that the scheme lacks."""
     table = json.loads(_fairlane.with_queue(member.canonical, scheme))
     found = {}
     for key in keys:

@@ -1,4 +1,4 @@
-"""Simulates what a search asks for, many runs at a time, and reads no more of their records than it needs."""
+"""Simulates the runs that a search requests, in batches, and parses only the needed part of their records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairlane.simulate.scenario import Table
 
 Numbers: TypeAlias = list[float | None]
 Reader: TypeAlias = Callable[[Mapping[str, Any]], Numbers]
-"""What a search wants of a record; of equal length for all records."""
+"""Values that a search reads from a record; the same number for all records."""
 
 
 @dataclass
@@ -22,9 +22,8 @@ class Evaluator:
     """Runs of one search.
 
     Attributes:
-        journal: What is known already, and keeps what is simulated, except runs of code of the user's: it may be
-            another one tomorrow.
-        read: What is wanted of a record.
+        journal: Known results; stores new ones, except runs of the user's code, which may change.
+        read: Reads the wanted values from a record.
         threads: Simulator threads; all cores if None.
         simulated: Runs that were simulated, not known from the journal.
     """
@@ -36,7 +35,7 @@ class Evaluator:
     _own: Journal = field(default_factory=lambda: Journal(None, {}))
 
     def numbers(self, jobs: Sequence[tuple[str, int]]) -> list[Numbers]:
-        """What is wanted of each run: a scenario as JSON, and the number of a replication."""
+        """Wanted values of each run, given by a scenario as JSON and the number of a replication."""
         names = [digest(*job) for job in jobs]
         wanted = dict(zip(names, jobs, strict=True))
         journals = {name: self._journal(text) for name, (text, _) in wanted.items()}
@@ -47,14 +46,14 @@ class Evaluator:
             for index, record, _ in finished(list(missing.values()), self.threads, "searching", show_progress=False):
                 found[order[index]] = self.read(json.loads(record))
         finally:
-            # In the order in which they were asked for: the journal too is the same for any number of threads.
+            # In the requested order: the journal too is the same for any number of threads.
             for journal in (self.journal, self._own):
                 journal.add({name: found[name] for name in order if name in found and journals[name] is journal})
             self.simulated += len(found)
         return [journals[name].find(name) or [] for name in names]
 
     def _journal(self, scenario: str) -> Journal:
-        """Where the runs of a scenario are kept."""
+        """Key of a scenario's runs."""
         return self.journal if external_part(scenario) is None else self._own
 
     def firsts(self, tables: Sequence[Table], replications: int) -> list[list[float]]:

@@ -1,7 +1,7 @@
 """The journal of a search: every value that was simulated, so that a search that was killed goes on where it was.
 
-A search is a function of its seed; what it asks for it asks for again, and the journal answers what it knows. So the
-store need not keep a record of each of some hundred thousand runs.
+A search is a function of its seed: a repeated search requests the same runs, and the journal answers known ones. So the
+store need not keep the records of several hundred thousand runs.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def _append(file: int, line: bytes) -> None:
 
 
 def digest(job: str, replication: int) -> str:
-    """What a run is known by."""
+    """Key of a run."""
     return blake2b(f"{replication} {job}".encode(), digest_size=12).hexdigest()
 
 
 @contextmanager
 def journal(folder: Path, name: str) -> Iterator[Journal]:
-    """A journal in a folder, which no other search may write meanwhile; one of another engine begins anew.
+    """A journal in a folder, locked against other searches; one of another engine is reset.
 
     Raises:
         UserError: Another search writes it.

@@ -1,6 +1,6 @@
-"""Optimisers that are asked and told: what a search needs of one, and that of the library pycma.
+"""Optimisers with ask and tell: the interface that a search needs, and that of the library pycma.
 
-A search knows points of the unit cube only; `space.py` says what they mean.
+A search works on points of the unit cube; `space.py` maps them to values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Optimiser(Protocol):
     """Looks for the point of the unit cube at which a value is least."""
 
     def ask(self) -> Sequence[Point]:
-        """The points that are to be judged next, at least one."""
+        """Points to be judged next, at least one."""
 
     def tell(self, points: Sequence[Point], values: Sequence[float]) -> None:
         """Takes the values of all points that `ask` gave."""
@@ -31,19 +31,19 @@ OptimiserFactory: TypeAlias = Callable[[int, int], Optimiser]
 
 
 class CmaOptimiser:
-    """CMA-ES (Hansen and Ostermeier 2001) by pycma, begun anew when it stands still.
+    """CMA-ES (Hansen and Ostermeier 2001) by pycma, restarted when it stagnates.
 
-    Each start draws a Latin hypercube; evolution begins at its best point. All random numbers are of one generator of
-    its own, so that equal seeds ask for equal points.
+    Each start draws a Latin hypercube; evolution begins at its best point. All random numbers are from one separate
+    generator, so that equal seeds request equal points.
     """
 
     DESIGN, EACH = 96, 8
-    """Points of a Latin hypercube: so many for each dimension, but not more than that."""
+    """Points of a Latin hypercube: the number per dimension, and the maximum."""
     GENERATION, LEAST = 24, 4
-    """Points of a generation: two for each dimension and some, at most twice what Hansen's tutorial asks for in 16
-    dimensions (4 + 3 ln n), for values are noisy."""
+    """Points of a generation: two per dimension and some, at most twice the recommendation of Hansen's tutorial in 16
+    dimensions (4 + 3 ln n), because values are noisy."""
     STANDS_STILL = 15
-    """Generations without a better point after which it starts anew."""
+    """Generations without improvement before a restart."""
     STEP = 0.25
     """First standard deviation: a quarter of each range, as the manual of pycma advises."""
 

@@ -1,4 +1,4 @@
-"""What the adversary found against some schemes: a row for each, a scenario file for each."""
+"""Results of the adversary against some schemes: a row and a scenario file for each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Cost:
-    """What a search cost; all else is the same each time.
+    """Cost of a search; everything else is reproducible.
 
     Attributes:
         runs: Runs simulated now; those that the journal knew are left out.
@@ -50,7 +50,7 @@ class Cost:
 
     @classmethod
     def since(cls, runs: int, started: tuple[float, float]) -> Cost:
-        """What was spent since `Cost.now()` gave `started`."""
+        """Cost since `Cost.now()` returned `started`."""
         now = cls.now()
         return cls(runs, now[0] - started[0], now[1] - started[1])
 
@@ -65,9 +65,9 @@ class Adversaries:
     """The scenarios that were found, by name.
 
     Attributes:
-        found: What was found against each.
+        found: Results for each scheme.
         commands: The command that finds each again.
-        cost: What the search cost.
+        cost: Cost of the search.
     """
 
     found: Mapping[str, Found]
@@ -113,7 +113,7 @@ class Adversaries:
         return json.dumps(self.document(), allow_nan=False, ensure_ascii=False)
 
     def frame(self) -> pl.DataFrame:
-        """One row per scheme: what it shares by, the light user's share with half width, under it and the ideal."""
+        """One row per scheme: what it shares by, the light user's share under it and the ideal, with half width."""
         return frames.frame(
             {
                 "name": name,

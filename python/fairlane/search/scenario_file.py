@@ -1,4 +1,4 @@
-"""The scenario file of what the adversary found: comments that say what it shows, and what `fairlane check` judges."""
+"""The scenario file of a result of the adversary, with explanations and expectations for `fairlane check`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STEP = 0.05
 SHARES = re.compile(
     r"# The honest light user has (.+) of its max-min share;\n# under an ideal .+ \(wfq\) (.+) in the same"
 )
-"""What the head of a file says of the shares under the scheme and under the ideal scheduler."""
+"""Comment about the shares under the scheme and under the ideal scheduler."""
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -25,14 +25,14 @@ def text(found: Found, command: str) -> str:
     """The file.
 
     Args:
-        found: What was found.
+        found: The result.
         command: The command that finds it again.
     """
     return "\n".join([*_head(found, command), "", *_body({**found.scenario, "expect": [expectation(found)]})]) + "\n"
 
 
 def expectation(found: Found) -> dict[str, Any]:
-    """What `fairlane check` judges: the upper end of the interval, rounded up."""
+    """Expectation for `fairlane check`: the upper end of the interval, rounded up."""
     most = math.ceil((found.share.mean + found.share.uncertainty + _STEP / 10) / _STEP) * _STEP
     most = min(most, HALF) if found.is_beaten else most
     why = "A scenario chosen by search against this scheme: an honest light user loses its share to the scheme."
@@ -53,7 +53,7 @@ def _head(found: Found, command: str) -> Iterator[str]:
 
 
 def _body(table: Mapping[str, Any]) -> Iterator[str]:
-    """TOML: keys first, then tables, then arrays of tables, each with a heading of its own."""
+    """TOML: keys first, then tables, then arrays of tables, each with a heading."""
     yield from _table("", table)
 
 

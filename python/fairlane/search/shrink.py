@@ -1,4 +1,4 @@
-"""Makes a scenario smaller as long as it still shows what it was found for."""
+"""Shrinks a scenario while it still shows its effect."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeAlias
 from fairlane.search.space import Choice, Range, Space, Value
 
 Shows: TypeAlias = Callable[[Sequence[Mapping[str, Value]]], Sequence[bool]]
-"""Which of some choices still show it."""
+"""The choices that still show the effect."""
 
 MOST_PASSES = 4
 
@@ -22,7 +22,7 @@ def shrunk(
 ) -> dict[str, Value]:
     """The smallest choices that still show it, key by key, until no key can change.
 
-    Of each key the plainest value is taken that does: fewer users and flows first, then plain values, then round ones.
+    For each key, the simplest value that does: fewer users and flows first, then simple values, then round ones.
     """
     now = dict(values)
     for _ in range(MOST_PASSES):
@@ -43,7 +43,7 @@ def shrunk(
 
 
 def plainest(choice: Range | Choice, plain: Value | None) -> Value:
-    """What a key has where it has no effect."""
+    """Value of a key where it has no effect."""
     if plain is not None:
         return plain
     return choice.values[0] if isinstance(choice, Choice) else choice.written(choice.low)

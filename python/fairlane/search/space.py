@@ -1,4 +1,4 @@
-"""What a search may choose: ranges and lists of values, as points of the unit cube."""
+"""Search space: ranges and lists of values, as points of the unit cube."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlane.base.text import quoted
 from fairlane.search.optimiser import Point
 
 Value: TypeAlias = str | int | float | bool
-"""Of a key of a scenario: a quantity is a text with its unit."""
+"""Value of a scenario key: a quantity is a text with its unit."""
 
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?"
 _RANGE = re.compile(rf"({_NUMBER})\s*\.\.\s*({_NUMBER})\s*([^\s:0-9][^:]*?)?\s*(:log)?")
@@ -40,7 +40,7 @@ class Range:
     is_whole: bool
 
     def at(self, x: float, digits: int) -> Value:
-        """The value at a place from 0 to 1, rounded to so many significant digits."""
+        """Value at a coordinate from 0 to 1, rounded to the given significant digits."""
         if self.is_whole and not self.is_log:
             number = self.low + math.floor(x * (self.high - self.low + 1))  # every value has an equal part
         elif self.is_log:
@@ -50,13 +50,13 @@ class Range:
         return self.value(number, digits)
 
     def value(self, number: float, digits: int) -> Value:
-        """A number within the range, rounded, as a scenario has it."""
+        """A number within the range, rounded, in the scenario's notation."""
         rounded = float(f"{number:.{digits}g}")
         inside = min(max(round(rounded) if self.is_whole else rounded, self.low), self.high)
         return self.written(inside)
 
     def written(self, number: float) -> Value:
-        """A number as a scenario has it."""
+        """A number in the scenario's notation."""
         if self.unit:
             return f"{number:.15g} {self.unit}"
         return int(number) if self.is_whole else float(number)
@@ -67,7 +67,7 @@ class Range:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it has one value only."""
+        """True if it has only one value."""
         return self.low == self.high
 
 
@@ -83,7 +83,7 @@ class Choice:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it has one value only."""
+        """True if it has only one value."""
         return len(self.values) == 1
 
 
@@ -93,7 +93,7 @@ Values: TypeAlias = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Space:
-    """What may be chosen, by key; a point of the unit cube has a coordinate for each that is not fixed."""
+    """Ranges by key; a point of the unit cube has a coordinate for each that is not fixed."""
 
     choices: Mapping[str, Range | Choice]
     digits: int
@@ -130,7 +130,7 @@ def read_range(key: str, text: str) -> Range:
 
 
 def read_choice(key: str, given: Any) -> Range | Choice:
-    """What a file allows for a key: a range, a list of values, or one value.
+    """Allowed values of a key in a file: a range, a list of values, or one value.
 
     Raises:
         UserError: It is none of these; the message names the key.

@@ -48,7 +48,7 @@ def _shares(record: dict[str, Any]) -> list[float]:
 
 @dataclass(frozen=True)
 class Judged:
-    """What parameters give on scenarios: of each criterion, its mean over them in each replication."""
+    """Results of parameters on scenarios: the mean of each criterion over them in each replication."""
 
     samples: Mapping[str, Sequence[float]]
 
@@ -82,7 +82,7 @@ class Designer:
     Attributes:
         scheme: Its name.
         space: What may be chosen, by key of the scenario.
-        objective: The criterion that is to be best.
+        objective: Criterion to optimise.
         evaluator: Runs scenarios.
     """
 
@@ -134,7 +134,7 @@ class Designer:
         ]
 
     def _values(self, chosen: Sequence[Values], members: Sequence[Member]) -> tuple[list[float], str | None]:
-        """What each choice is worth, less is better; and why the first was refused that no scenario takes."""
+        """Objective of each choice, less is better; and the error of the first choice that scenarios reject."""
         scenarios: list[list[str] | None] = []
         refusal = None
         for values in chosen:

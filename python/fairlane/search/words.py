@@ -1,4 +1,4 @@
-"""What a scenario of the adversary is, and what a scheme shares by, in words: for files, tables and pages."""
+"""Description of the adversary's scenario, and of what a scheme shares by: for files, tables and pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def described(table: Mapping[str, Any]) -> dict[str, str]:
 
 
 def shares_by(queue: Mapping[str, Any]) -> str:
-    """What a scheme shares the link by: what its parameter says, a user if it reads labels, else nothing."""
+    """Unit among which a scheme shares the link: that of its parameter, the user if it reads labels, otherwise none."""
     scheme = next((one for one in schemes() if one["name"] == queue["scheme"]), None)
     if scheme is None:
         return "what its own code says"
@@ -40,7 +40,7 @@ _ISOLATIONS = {
     "dual": "host, then flow",
     "triple": "host, then flow",
 }
-"""What the isolation of CAKE means where each user is a host."""
+"""Meaning of CAKE's isolation modes if each user is a host."""
 
 
 def _group(group: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from fairlane.simulate.scenario import Table
 
 LIGHT, HEAVY, CROWD = "light", "heavy", "crowd"
 METRIC = f"normalised_throughput.{LIGHT}"
-"""What the light user gets of its max-min share."""
+"""The light user's fraction of its max-min share."""
 
 
 def scenario(name: str, values: Values, scheme: Mapping[str, Table], seed: int, replications: int) -> Table:
@@ -21,7 +21,7 @@ def scenario(name: str, values: Values, scheme: Mapping[str, Table], seed: int, 
 
     Args:
         name: Its name.
-        values: What was chosen, by key of the bounds.
+        values: Chosen values, by key of the bounds.
         scheme: The tables `queue`, without the buffer, which is among the values, and `marker`.
         seed: Seed.
         replications: Replications.
@@ -51,7 +51,7 @@ def scenario(name: str, values: Values, scheme: Mapping[str, Table], seed: int, 
 
 
 def unused(values: Values) -> set[str]:
-    """Keys that have no effect beside the other values."""
+    """Keys without effect, given the other values."""
     idle = {"crowd.sender", "crowd.flows", "crowd.rtt"} if not values["crowd.users"] else set()
     if values["light.sender"] != "cbr":
         idle |= {"light.rate", "light.packet_size"}
@@ -81,7 +81,7 @@ def light_share_packets(values: Values) -> float:
 
 
 def _group(name: str, count: int, rtt: Any, source: Table) -> Table:
-    """All start within the first second. Datagrams are answered by nobody: they have no round trip."""
+    """All start within the first second. Datagrams get no response, so they have no round trip."""
     own = {"rtt": rtt} if source["kind"] == "tcp" else {}
     many = {"users": count} if count > 1 else {}
     return {"name": name, **many, **own, "start_until": "1 s", "sources": [source]}
@@ -110,7 +110,7 @@ def rate(bps: float) -> str:
 
 
 def _tcp(control: str, flows: int) -> Table:
-    """Who answers every mark asks for marks; the others do not, as a Linux host by default."""
+    """Senders that respond to every mark request ECN; the others do not, like a Linux host by default."""
     return {
         "kind": "tcp",
         **({"flows": flows} if flows > 1 else {}),

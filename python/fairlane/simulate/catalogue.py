@@ -1,4 +1,4 @@
-"""What the simulator offers: schemes, congestion controls and topologies."""
+"""Catalogue of the simulator: schemes, congestion controls and topologies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SchemeParameter(Parameter):
 
 
 class Scheme(TypedDict):
-    """A queue discipline with what it needs and where it is from; `shapes` if it keeps rates that an operator sets."""
+    """A queue discipline with its requirements and source; `shapes` if it enforces configured rates."""
 
     name: str
     title: str
@@ -49,7 +49,7 @@ class Scheme(TypedDict):
 
 
 class CongestionControl(TypedDict):
-    """A congestion control with what it needs; its keys are those of the scenario's table `tcp`."""
+    """A congestion control with its requirements; its keys are those of the scenario's table `tcp`."""
 
     name: str
     module: str
@@ -105,7 +105,7 @@ def congestion_controls(name: str | None = None) -> list[CongestionControl]:
 
 @cache
 def answers_every_mark(name: str) -> bool:
-    """Whether a congestion control of the catalogue is one of those that answer every mark, not one a round trip."""
+    """True if a congestion control of the catalogue responds to every mark, not once a round trip."""
     (control,) = congestion_controls(name)
     return control["marks"].startswith("all")
 

@@ -8,7 +8,7 @@ from typing import Any
 from fairlane.base import html
 
 Row = Mapping[str, Any]
-"""Of a catalogue."""
+"""Headings of a catalogue."""
 PARAMETER_HEADS = ("key", "symbol", "default", "written as", "range", "meaning", "source")
 
 
@@ -45,7 +45,7 @@ def schemes_html(schemes: Sequence[Row]) -> str:
 
 
 def parameter_cells(one: Row) -> Sequence[str]:
-    """What `PARAMETER_HEADS` say of a parameter, but for its key."""
+    """Cells of a parameter for `PARAMETER_HEADS`, without its key."""
     default = "" if one["default"] is None else str(one["default"])
     return one["symbol"], default, one["unit"], _range(one), one["doc"], one["source"]
 

@@ -1,4 +1,4 @@
-"""What a scenario is expected to give, its `[[expect]]` tables: the keys, declared once, and what they say.
+"""Expectations of a scenario, its `[[expect]]` tables: their keys, and their meaning.
 
 A simulation takes no notice of them; `fairlane check` judges them.
 """
@@ -46,14 +46,15 @@ SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What the mean of a metric is expected to be, in the unit of the metric.
+    """Expected mean of a metric, in the unit of the metric.
 
     Attributes:
         metric: Its name.
-        words: What is expected of it, as written: `≥ 2 Mbit/s`, `5 ms ± 10 %`.
+        words: Expected value, as written: `≥ 2 Mbit/s`, `5 ms ± 10 %`.
         bounds: Least and greatest value.
         equals: Value, with tolerance on both sides.
-        window_s: Start and end in the time series, each None where it is theirs; None if the metric is that of the run.
+        window_s: Start and end in the time series, each None for that of the series; None if the metric is that of the
+            run.
         why: The reason.
     """
 
@@ -129,7 +130,7 @@ def _quantity(place: str, table: Mapping[str, Any], name: str, unit: str | None)
 
 
 def _allowed(unit: str | None) -> str:
-    """What may be written for a quantity of a metric."""
+    """Allowed notation for a quantity of a metric."""
     examples = {"bit/s": '"2 Mbit/s"', "s": '"5 ms"', "bytes": '"10 kB"', "packets": '"12 packets"'}
     if unit in examples:
         return f"a quantity such as {examples[unit]}"

@@ -53,7 +53,7 @@ class QueueDiscipline(Protocol):
         """Stores a packet that arrives at `now` (s), or drops it or others (`port.drop`) so that the limit holds."""
 
     def dequeue(self, now: float, /) -> Packet | None:
-        """Gives one of the waiting packets; asked only if there is one. None only if all were dropped just now."""
+        """Returns one of the waiting packets; called only if there is one. None only if all were dropped just now."""
 
 
 SchemeFactory: TypeAlias = Callable[[Port], EarlyDrop | QueueDiscipline]

@@ -32,13 +32,14 @@ ECT(1)."""
 
 CONTROLS = Registry("congestion control", "register_congestion_control", "--congestion-control-module")
 _MARKS: dict[str, Marks] = {}
-"""What each that was registered asked for."""
+"""Options of each registered control."""
 
 
 class CongestionControl(Protocol):
     """A congestion control that sets window and pacing rate itself, always: on the connection that it was made with.
 
-    Beside `on_ack` a class may have `on_sent(segment)`, `on_delivered(segment)`, `on_lost(segment)`, `on_event(event)`.
+    Besides `on_ack`, a class may have `on_sent(segment)`, `on_delivered(segment)`, `on_lost(segment)`,
+    `on_event(event)`.
     """
 
     def on_ack(self, ack: Ack, /) -> None:
@@ -54,7 +55,7 @@ class Growth(Protocol):
     def reduce(
         self, window: int, outstanding: int, in_flight: int, cause: Literal["loss", "mark", "timeout"], /
     ) -> float:
-        """What congestion leaves of the window, in bytes."""
+        """Window after congestion, in bytes."""
 
 
 _Class = TypeVar("_Class", bound=Callable[[Connection], CongestionControl | Growth])
@@ -82,12 +83,12 @@ def register_congestion_control(name: str, *, marks: Marks = "classic") -> Calla
 
 
 def asks_for_every_mark(name: str) -> bool:
-    """Whether a congestion control, of the catalogue or registered, answers every mark, not one a round trip."""
+    """True if a congestion control, of the catalogue or registered, responds to every mark, not once a round trip."""
     return _MARKS[name] != "classic" if name in _MARKS else answers_every_mark(name)
 
 
 def _check_methods(name: str, made: object) -> bool:
-    """Whether a class has the methods of `Growth`, and not those of `CongestionControl`."""
+    """True if a class has the methods of `Growth`, and not those of `CongestionControl`."""
     if not inspect.isclass(made):
         raise UserError(f"{name}: {made!r} is not a class")
     has = {method for method in ("on_ack", "grow", "reduce") if callable(getattr(made, method, None))}

@@ -1,4 +1,4 @@
-"""What is registered under a name by code of the user's, and files of Python that an option names for that."""
+"""Registries of the user's code by name, and Python files loaded by an option."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Registry:
     """The registrations of one kind."""
 
     kind: str
-    """What is registered, such as "scheme"."""
+    """Kind of the registered objects, such as "scheme"."""
     decorator: str
     """The function that registers it."""
     option: str
@@ -28,7 +28,7 @@ class Registry:
     """Names in the order of their registration, one registered again again."""
 
     def check(self, name: str) -> None:
-        """Raises a UserError for what is no name."""
+        """Raises a UserError for an invalid name."""
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             rule = "lower-case letters, digits, - and _, a letter first"
             raise UserError(f"{name!r} is not a name for a {self.kind}: {rule}")

@@ -1,6 +1,6 @@
-"""Files that a scenario names: their content goes into what is simulated.
+"""Files named by a scenario: their content becomes part of the simulated scenario.
 
-So a run, its key in the store and a machine of a cluster need the content only, wherever the file was.
+So a run, its key in the store and a machine of a cluster need only the content, wherever the file was.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fairlane.base.errors import ScenarioError
 from fairlane.base.text import quoted
 
 MOST_BYTES = 100_000_000
-"""Of a file: ten million lines of up to ten bytes."""
+"""Maximum size of a file: ten million lines of up to ten bytes."""
 
 
 def of_text(convert: Callable[[str], str]) -> Callable[[bytes], str]:
@@ -26,8 +26,8 @@ def converted(key: str, name: str, folder: Path, kind: str, convert: Callable[[b
     Args:
         key: Key of the scenario that names the file.
         name: Its name, relative to
-        folder: that of the scenario.
-        kind: What it has to be; completes "must be".
+        folder: Folder of the scenario.
+        kind: Required kind; completes "must be".
         convert: Raises a ValueError that says which line is wrong.
 
     Raises:

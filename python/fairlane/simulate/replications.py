@@ -18,7 +18,7 @@ MOST_THREADS = 1024
 
 
 def replications(scenario: str) -> int:
-    """The number of replications that a canonical scenario asks for."""
+    """Number of replications of a canonical scenario."""
     return int(json.loads(scenario)["run"]["replications"])
 
 
@@ -61,7 +61,7 @@ def tell_of_expectations(count: int, *, show: bool) -> None:
 
 
 def slowest(reached: Sequence[tuple[float, float, int]]) -> str:
-    """How far the run is that is least far; nothing if none is under way."""
+    """Progress of the slowest run; nothing if none is active."""
     if not reached:
         return ""
     now_s, end_s, events = min(reached)
@@ -69,13 +69,13 @@ def slowest(reached: Sequence[tuple[float, float, int]]) -> str:
 
 
 class Pace:
-    """How far the slowest run is, and how long it will take at the pace so far."""
+    """Progress of the slowest run, and its remaining time at the pace so far."""
 
     def __init__(self) -> None:
         self._since: tuple[float, float] | None = None
 
     def say(self, reached: Sequence[tuple[float, float, int]]) -> str:
-        """As `slowest`, with the time that is left once the run has been seen before."""
+        """As `slowest`, with the remaining time once the run was seen before."""
         if not (text := slowest(reached)):
             return text
         now_s, end_s, _ = min(reached)

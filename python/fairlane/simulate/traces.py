@@ -12,7 +12,7 @@ from fairlane.base.text import quoted
 from fairlane.simulate.named_files import converted, of_text
 
 MOST_DIGITS = 9
-"""Of a count in `gaps`: the simulator refuses more."""
+"""Maximum of a count in `gaps`: the simulator rejects more."""
 
 
 def with_traces(table: dict[str, Any], folder: Path) -> dict[str, Any]:

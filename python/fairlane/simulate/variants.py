@@ -1,4 +1,4 @@
-"""Schemes with parameters of their own, as they are written where several are named.
+"""Schemes with parameters, in the notation of lists of queues.
 
 abc                         a scheme
 fq_codel:share_per=user     with another parameter; several with commas between them
@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 Queue: TypeAlias = str | Mapping[str, Any]
 """A scheme as it is written, or the table `{"scheme": "abc", "gamma": "8 packets"}`."""
 Queues: TypeAlias = Iterable[Queue] | Mapping[str, Queue]
-"""Several of them, perhaps by names of their own."""
+"""Several of them, possibly with labels."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ class Variant:
     """A scheme with its parameters.
 
     Attributes:
-        label: What it is called in the tables.
+        label: Name in tables.
         scheme: Name of the scheme.
         settings: Values of its parameters that differ, by key of the scenario.
-        about: What the catalogue says; None for a scheme of the user's.
+        about: Catalogue entry; None for a scheme of the user's.
     """
 
     label: str
@@ -97,7 +97,7 @@ class Variant:
 
 
 def variants(queues: Queues) -> list[Variant]:
-    """What is to be compared, checked; `["all"]` are all schemes of the catalogue.
+    """Schemes to compare, checked; `["all"]` means all schemes of the catalogue.
 
     Raises:
         UserError: A scheme or parameter is unknown, a name is given twice, or none is given.
@@ -124,7 +124,7 @@ def check_once(labels: list[str]) -> None:
 
 
 def split_variants(texts: Iterable[str]) -> list[str]:
-    """Variants between commas: what is written `KEY=VALUE` behind one with parameters is a further one of these."""
+    """Comma-separated variants: `KEY=VALUE` after one with parameters is another parameter of it."""
     found: list[str] = []
     for text in texts:
         has_parameters = False
@@ -170,7 +170,7 @@ def _written(about: Scheme | None, text: str, key: str, value: str, shared: bool
 
 
 def _parameter(about: Scheme | None, text: str, key: str, shared: bool) -> tuple[str, SchemeParameter]:
-    """Key of the scenario and parameter of a name; `marker.colours` is that of the marker, if the queue has one too."""
+    """Scenario key and parameter of a name; `marker.colours` is that of the marker, if the queue has one too."""
     own = [param for param in about["params"] if shared or not param["shared"]] if about else []
     for param in own:
         place = f"{param['table']}.{param['name']}"
@@ -181,7 +181,7 @@ def _parameter(about: Scheme | None, text: str, key: str, shared: bool) -> tuple
 
 
 def _value(param: SchemeParameter, value: str) -> Any:
-    """As TOML has it: numbers and truth values without quotes."""
+    """TOML notation: numbers and booleans without quotes."""
     if param["type"] == "flag" and value in {"true", "false"}:
         return value == "true"
     if param["type"] in {"count", "number", "probability"} and _NUMBER.fullmatch(value):

@@ -1,4 +1,4 @@
-"""What each kind of skeleton is made of: the files that are new, the lines in lists, what to do next."""
+"""Content of each kind of skeleton: new files, new lines in lists, next steps."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _experiment(name: str, root: Path) -> Skeleton:
     claims, changelog = papers / parts[1] / "claims.toml", root / "CHANGELOG.md"
     text = claims.read_text(encoding="utf-8")
     experiments = tomllib.loads(text)["experiments"]
-    # What the new one takes over until its author knows better.
+    # Values copied until the author replaces them.
     own_runs = [one for one in experiments if "same_runs_as" not in one]
     sibling = next((one for one in own_runs if "sweep" in one), own_runs[0])
     of_paper = sibling["id"].partition(".")[0]  # noms2016 writes noms.
@@ -157,7 +157,7 @@ def _taken(kind: str, name: str, where: Path) -> UserError:
 
 
 def _noted(changelog: Path, sentence: str) -> str:
-    """The changelog with an entry that is the first of what was added."""
+    """The changelog with an entry at the start of "Added"."""
     return after_last(changelog, r"## \[Unreleased\](?s:.*?)^### Added\n", f"- {sentence}\n")
 
 

@@ -1,4 +1,4 @@
-"""The scenario that `fairlane init` writes: what most start from, each key with what it means."""
+"""The scenario of `fairlane init`: a common starting point, with an explanation of each key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairlane.simulate.scenario import Scenario
 
 WIDTH = 100
 BUFFER, SCHEME, RATE, RTT = "24 packets", "abc", "10 Mbit/s", "20 ms"
-"""What is written unless something else is asked for."""
+"""Defaults of the scenario."""
 _HEADER = """\
 # A scenario of Fairlane. Lines that begin with # are comments; keys in them have the value that is taken without them.
 #
@@ -109,7 +109,7 @@ def _doc(about: Mapping[str, Any], name: str) -> str:
 
 
 def _one_way(rtt: str) -> str:
-    """The delay of the bottleneck: half of a round trip, but for that of the access link, 0.1 ms each way."""
+    """Delay of the bottleneck: half of a round trip, less that of the access link, 0.1 ms each way."""
     seconds = parsed(rtt, "s")
     if seconds is None or seconds < 2e-4:
         raise UserError(f'rtt: {quoted(rtt)} is not a time such as "20 ms" from 0.2 ms up')
@@ -117,7 +117,7 @@ def _one_way(rtt: str) -> str:
 
 
 def _limit(buffer: str, rate: str) -> str:
-    """The limit of the queue; a time is what a full queue takes at the rate, in bytes."""
+    """Limit of the queue; a time becomes the bytes that the link sends in it."""
     seconds, bits_per_s = parsed(buffer, "s"), parsed(rate, "bit/s")
     if seconds is None:
         return buffer

@@ -1,9 +1,9 @@
 """Time series as data files of Flent (https://flent.org, doc/data-format.rst, version 4 of the format).
 
-A file holds one run. Groups that are TCP alone become the series `TCP upload::GROUP` of Flent's test `tcp_nup`, so that
-its plots work; other groups become `UDP upload::GROUP` or `upload::GROUP`. Rates are in Mbit/s as Flent has them. There
-are no pings: their place on the axis is taken by the round-trip times that TCP senders sample.
-Simulated time has no date: it begins at 1970-01-01T00:00:00Z, which keeps the bytes of a file the same.
+A file holds one run. Groups with TCP only become the series `TCP upload::GROUP` of Flent's test `tcp_nup`, so that its
+plots work; other groups become `UDP upload::GROUP` or `upload::GROUP`. Rates are in Mbit/s, as in Flent. There are no
+pings: the round-trip times sampled by TCP senders take their axis. Simulated time has no date: it begins at
+1970-01-01T00:00:00Z, which keeps the bytes of a file reproducible.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 FORMAT = 4
 TEST = "tcp_nup"
 PING = "Ping (ms) ICMP"
-"""What the plots of this test have on their second axis."""
+"""Quantity on the second axis of this test's plots."""
 OF_GROUPS = (
     ("Ping", "ms", "rtt_s", 1e3),
     ("One-way delay", "ms", "one_way_delay_s", 1e3),
     ("Lost", "%", "lost_share", 100.0),
     ("Marked", "%", "marked_share", 100.0),
 )
-"""What packets of a group met: name and unit, series of the record, factor."""
+"""Path metrics of a group: name and unit, series of the record, factor."""
 EPOCH = "1970-01-01T00:00:00.000000Z"
 
 Row = dict[str, Any]

@@ -30,7 +30,7 @@ DEFAULT_FOLDER = Path("results/store")
 SETTLE_BYTES = 16 << 20
 """Size of the journal at which its runs move into the files of their points."""
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-"""What a system says that lets nothing be written, or no more."""
+"""System errors for a full or read-only file system."""
 
 
 class Store:
@@ -50,7 +50,7 @@ class Store:
 
     @property
     def kept_words(self) -> str:
-        """What became of the runs of a command that was interrupted."""
+        """State of the runs of an interrupted command."""
         return f"finished and kept in {self.folder}; the same command continues from there"
 
     def kept_words_of(self, own: Iterable[bool]) -> str:
@@ -78,7 +78,7 @@ class Store:
         return found
 
     def runs(self, identity: Identity, count: int) -> list[Kept]:
-        """The first runs of a point that has had so many.
+        """The first runs of a point that has that many.
 
         Raises:
             UserError: Some have gone since, with the folder for one.
@@ -118,7 +118,7 @@ class Store:
         journals = self.folder / "journal"
         if not any(journals.glob("*.jsonl")) and not self._aside():
             return
-        # The lock comes first: whoever else took our journal is done with it then.
+        # Lock first: a process that took our journal has then finished with it.
         with self.locked(), abandoned(journals) as points:
             for identity, new in points.items():
                 try:
@@ -127,12 +127,12 @@ class Store:
                     old = {}
                 if not new.keys() <= old.keys():
                     point.write(self.folder, identity, {**new, **old})
-            # Whoever writes holds the lock: what lies aside now was left by a kill.
+            # Writers hold the lock: temporary files now are leftovers of a kill.
             for path in self._aside():
                 path.unlink(missing_ok=True)
 
     def try_recover(self) -> None:
-        """As `recover`, once; whoever may only read takes runs from the journals as they are."""
+        """As `recover`, once; a process without write access reads runs from the journals."""
         if not self._recovered:
             try:
                 self.recover()
@@ -159,7 +159,7 @@ class Store:
 
 
 class Writer:
-    """Keeps runs as they finish; what is kept survives a kill of the process."""
+    """Stores runs as they finish; stored runs survive a kill of the process."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -173,7 +173,7 @@ class Writer:
         """Keeps a run (JSON), whatever the name of its scenario; of code of the user's as long as the store is open.
 
         Raises:
-            OSError: It cannot be written; what was kept before is safe.
+            OSError: It cannot be written; earlier runs are safe.
         """
         if identity.is_own:
             self._store.unsettled.setdefault(identity, {})[replication] = Kept(with_name(run, ""), cost)

@@ -1,8 +1,8 @@
 """The journal: every run goes into it the moment it has finished, before it gets into the file of its point.
 
-One file per writing process, appended line by line. A line is a checksum and a JSON object; what a kill cuts off does
-not match its checksum and does not count. The writer holds a lock on its file, so that others can tell a journal that
-is being written from one whose writer was killed.
+One file per writing process, appended line by line. A line is a checksum and a JSON object; a truncated line does not
+match its checksum and is ignored. The writer holds a lock on its file, so that others can distinguish an active journal
+from that of a killed writer.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Journal:
         self._known.add(identity)
 
     def close(self) -> None:
-        """Leaves what was appended to the next `abandoned`; another run begins another file."""
+        """Leaves the appended lines to the next `abandoned`; another run begins another file."""
         if self._file is not None:
             os.close(self._file)
         self._file = None
@@ -102,7 +102,7 @@ def _create(folder: Path) -> tuple[int, Path]:
 
 
 def _is_abandoned(path: Path, locks: ExitStack) -> bool:
-    """Whether its writer is gone; it is locked then as long as `locks`."""
+    """True if its writer has ended; it is then locked as long as `locks`."""
     try:
         file = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
         locks.callback(os.close, file)

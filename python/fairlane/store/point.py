@@ -1,6 +1,6 @@
 """One point of the store: all replications of one scenario under one engine, in one Parquet file.
 
-What differs between machines, CPU time, host and date, is in a second file of the same name beside it.
+Values that differ between machines, i.e. CPU time, host and date, are in a second file of the same name.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ UNITS = {"throughput_ratio": "1", "jain_index": "1", "delivered_packets": "packe
 COST_UNITS = {"cpu_seconds": "s"}
 
 MEASURED = "lab/"
-"""How the engine of runs begins that were measured, not simulated."""
+"""Engine prefix of measured runs."""
 OWN = "own/"
-"""How the engine of runs begins that code of the user's decides: no file may have them."""
+"""Engine prefix of runs of the user's code, which are never stored."""
 
 
 class DamagedError(Exception):
-    """A file of the store that is not what was written; the message says how."""
+    """A damaged file of the store; the message describes the damage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What decides the bytes of a run, its number aside.
+    """Identity of a run's bytes, without its number.
 
     Attributes:
         engine: Version of what can change a record.
-        scenario: Canonical scenario without name and number of replications; of measured runs without what the lab does
-            not honour, too.
+        scenario: Canonical scenario without name and number of replications; for measured runs, also without keys that
+            the lab does not use.
     """
 
     engine: str
@@ -67,7 +67,7 @@ class Identity:
 
     @classmethod
     def of(cls, scenario: str) -> Identity:
-        """That of a canonical scenario under this engine.
+        """Point of a canonical scenario under this engine.
 
         Raises:
             UserError: One of its schemes or congestion controls is written in Python, which the scenario only names.
@@ -79,24 +79,24 @@ class Identity:
 
     @classmethod
     def within_process(cls, scenario: str) -> Identity:
-        """That of any canonical scenario; one that names code of the user's means the same in this process alone."""
+        """Point of any canonical scenario; one with the user's code is valid only in this process."""
         if external_part(scenario) is None:
             return cls.of(scenario)
         return cls(f"{OWN}{_fairlane.engine_version()}", _decisive(scenario))
 
     @property
     def is_own(self) -> bool:
-        """Whether code of the user's decides its runs, which the same name may not mean tomorrow."""
+        """True if the user's code decides its runs; the same name may mean other code tomorrow."""
         return self.engine.startswith(OWN)
 
     @property
     def is_measured(self) -> bool:
-        """Whether its runs were measured on real packets: no engine can repeat them."""
+        """True if its runs were measured on real packets: no engine can repeat them."""
         return self.engine.startswith(MEASURED)
 
     @property
     def key(self) -> str:
-        """Its hash, which names the files."""
+        """Hash of the point, used as file name."""
         return hashlib.sha256(json.dumps([self.engine, self.scenario]).encode()).hexdigest()
 
     @property
@@ -115,7 +115,7 @@ class Identity:
         table = self.table
         table["run"]["replications"] = replications
         text = json.dumps({"name": name, **table}, ensure_ascii=False)
-        # Of a measured run only what the lab took is kept: the rest had its defaults.
+        # For a measured run, only the keys that the lab used are stored: the rest had defaults.
         return _fairlane.canonical(text) if self.is_measured else text
 
 
@@ -132,12 +132,12 @@ def key(scenario: str) -> str:
 
 
 def runs_file(folder: Path, key: str) -> Path:
-    """Where the runs of a point are."""
+    """Path of a point's runs."""
     return folder / "runs" / f"{key}.parquet"
 
 
 def costs_file(folder: Path, key: str) -> Path:
-    """Where their costs are."""
+    """Path of their costs."""
     return folder / "costs" / f"{key}.parquet"
 
 
@@ -145,13 +145,13 @@ def read(folder: Path, key: str) -> tuple[Identity, dict[int, Kept]]:
     """The runs of a point by replication, every byte checked.
 
     Raises:
-        DamagedError: The file is not what was written.
+        DamagedError: The file is damaged.
     """
     return examine(folder, key, columns=False)[:2]
 
 
 def examine(folder: Path, key: str, *, columns: bool) -> tuple[Identity, dict[int, Kept], str]:
-    """As `read`, and what is wrong with the costs, empty if nothing is: runs are of use without them.
+    """As `read`, with the error of the costs, empty if there is none: runs are usable without costs.
 
     Args:
         folder: The store.
@@ -159,7 +159,7 @@ def examine(folder: Path, key: str, *, columns: bool) -> tuple[Identity, dict[in
         columns: Whether to check those that are taken from the records as well, which nothing here uses.
 
     Raises:
-        DamagedError: The file of the runs is not what was written.
+        DamagedError: The file of the runs is damaged.
     """
     identity, runs = _read_runs(runs_file(folder, key), key, columns=columns)
     costs: dict[int, Cost] = {}
@@ -238,7 +238,7 @@ def _read_runs(path: Path, key: str, *, columns: bool) -> tuple[Identity, dict[i
     runs: dict[int, str] = dict(zip(stored["replication"], stored["run"], strict=True))
     if None in runs or None in runs.values() or digest != _digest(runs):
         raise DamagedError("its content does not match its digest")
-    # The digest is that of the records.
+    # The digest covers the records.
     if columns and not _runs_frame(runs).equals(stored):
         raise DamagedError("a column does not match the records")
     return identity, {number: without_cost(run) for number, run in runs.items()}
@@ -275,7 +275,7 @@ def _read_parquet(path: Path, columns: Iterable[str]) -> tuple[dict[str, str], p
 
 
 def _errors() -> tuple[type[BaseException], ...]:
-    """What polars raises when it reads a file that is not what was written; a defect of its reader is one too."""
+    """Exceptions of polars for damaged files, including bugs of its reader."""
     import polars as pl
 
     return pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, OverflowError, UnicodeDecodeError

@@ -1,4 +1,4 @@
-"""Simulates what the store lacks, and keeps what finishes."""
+"""Simulates missing runs, and stores them as they finish."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def simulate(
     title: str = "simulating",
     maker: Maker | None = None,
 ) -> list[list[Kept]]:
-    """The runs of every canonical scenario in order of replication, simulating only what the store lacks.
+    """Runs of every canonical scenario in order of replication; simulates only the missing ones.
 
     Args:
         scenarios: Canonical scenarios; each says how many replications it needs.
-        store: Where finished runs are looked up and kept, but for those with a scheme or congestion control of
-            the user's: the same scenario may mean another one tomorrow.
+        store: Store of finished runs. Runs with a scheme or congestion control of the user's are not stored: the same
+            scenario may mean other code tomorrow.
         keep: Whether runs go to the store as they finish; otherwise they do only if the work is interrupted.
         given: Runs of the first scenario that are there already, by replication.
         threads: Simulator threads; all cores if None.
@@ -82,7 +82,7 @@ def simulate(
 
 
 class _Work:
-    """What is done and what is missing of some scenarios."""
+    """Stored and missing runs of some scenarios."""
 
     def __init__(
         self, scenarios: Sequence[str], store: Store, identify: Callable[[str], Identity] | None = None

@@ -1,4 +1,4 @@
-"""Looking after a store: what is in it, whether it is whole, what can go."""
+"""Maintenance of a store: content, integrity, garbage."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Entry:
     Attributes:
         key: Its name.
         bytes: Size of its files.
-        damage: What is wrong with it; empty if nothing is.
+        damage: Description of its damage; empty if there is none.
         identity: Scenario and engine; None if its runs are damaged. They are of use without their costs.
         runs: By replication.
     """
@@ -62,14 +62,14 @@ class Entry:
 
     @property
     def is_current(self) -> bool:
-        """Whether this engine would use it; what was measured in the lab stays of use."""
+        """True if this engine would use it; lab measurements stay usable."""
         if self.identity is None:
             return False
         return self.identity.is_measured or self.identity.engine == _fairlane.engine_version()
 
     @property
     def cpu_seconds(self) -> float:
-        """What its runs cost, where that is known."""
+        """Cost of its runs, if known."""
         return sum(kept.cost.cpu_seconds for kept in self.runs.values() if kept.cost)
 
     def to_dict(self) -> StoreEntry:
@@ -151,7 +151,7 @@ def simulate_again(entry: Entry, most: int, *, threads: int | None = None, show_
 
 
 def garbage(store: Store) -> list[Garbage]:
-    """What this engine has no use for: points of other engines, what is damaged, costs without runs."""
+    """Files that this engine cannot use: points of other engines, damaged files, costs without runs."""
     found = []
     for entry in entries(store):
         if entry.is_current and not entry.damage:

@@ -1,7 +1,7 @@
 """Runs on a Ray cluster, in batches that last seconds.
 
-Records come back to this process, which alone writes the store. A batch whose node dies is run again on another one;
-since a run depends on its scenario and number only, the store gets the same bytes.
+Records return to this process, which alone writes the store. A batch whose node dies is run again on another one. Since
+a run depends on its scenario and number only, the store gets the same bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LOOK_AT_CLUSTER_EVERY_S = 2.0
 
 
 def run_batch(jobs: Sequence[tuple[str, int]]) -> tuple[str, list[tuple[str, float]]]:
-    """What a node does: the version of its engine, and record and CPU time of every job in order."""
+    """Result of a node: the version of its engine, and record and CPU time of every job in order."""
     batch = _fairlane.Batch(list(jobs), 1)
     runs = [("", 0.0)] * len(jobs)
     while batch.remaining:

@@ -1,9 +1,9 @@
-"""How much time is left, from what finished runs cost.
+"""Estimates the remaining time from the cost of finished runs.
 
-Points differ in cost: a run of a point is taken to cost what finished runs of that point cost on average, or those of
-all points where it has none. Time left is the CPU time left over the rate at which CPU time was spent so far, but not
-less than one run of the dearest point takes. A rule makes the number of runs itself a guess; then the time with as many
-runs as the rule allows is given too.
+Points differ in cost: a run of a point is assumed to cost the average of that point's finished runs, or of all points
+if it has none. The remaining time is the remaining CPU time over the rate of CPU time so far, but at least one run of
+the most expensive point. A stopping rule makes the number of runs uncertain; then the time for the maximum number of
+runs is given too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOTEWORTHY = 1.5
 
 
 class Estimate:
-    """Of the time left of a sweep that is running."""
+    """Estimates the remaining time of a running sweep."""
 
     def __init__(self, points: Sequence[PointWork]) -> None:
         self._points = points
@@ -62,7 +62,7 @@ class Estimate:
         return f"about {duration(likely)} left"
 
     def _seconds(self, rate: float, replications: Callable[[PointWork], int]) -> float:
-        """Time for the points that are not complete, if each gets so many replications."""
+        """Time for the incomplete points, if each gets this number of replications."""
         left_cpu_s = dearest_s = 0.0
         for point in self._points:
             if point.missing and (cost := self.run_seconds(point)) is not None:

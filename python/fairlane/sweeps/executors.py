@@ -1,4 +1,4 @@
-"""Where runs are carried out: threads of this process here, a Ray cluster in `cluster.py`."""
+"""Executors of runs: threads of this process here, a Ray cluster in `cluster.py`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Threads:
             return finished
 
     def reached(self) -> list[tuple[float, float, int]]:
-        """Of the runs under way: simulated seconds, of how many, and events."""
+        """Progress of active runs: simulated seconds, total seconds, and events."""
         return [run for batch in list(self._running) for run in batch.reached()]
 
     def close(self) -> None:

@@ -103,13 +103,13 @@ def _lines(points: Sequence[SweepPoint], keys: Sequence[str], over: str) -> dict
 
 
 def _is_decided(points: Sequence[SweepPoint], key: str, by: str) -> bool:
-    """Whether a key has one value for each of another one, as in a table of `zip`."""
+    """True if a key has one value for each value of another, as in a `zip` table."""
     found: dict[str, str] = {}
     return all(found.setdefault(str(p["at"][by]), str(p["at"][key])) == str(p["at"][key]) for p in points)
 
 
 class _Axis:
-    """Where the values of a key are: quantities and numbers by size where their names have room, others in order."""
+    """Positions of a key's values: quantities and numbers by size if their labels have room, others in order."""
 
     def __init__(self, values: Sequence[Any], columns: int) -> None:
         self._most_letters = MOST_LETTERS / columns

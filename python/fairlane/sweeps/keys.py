@@ -19,8 +19,8 @@ class Key:
     Attributes:
         name: With the table that it is in.
         kind: What its value is.
-        default: What is taken without it, a number or words; "required" if it must be there.
-        doc: What it means.
+        default: Default, a number or words; "required" if there is none.
+        doc: Meaning.
         least: Least number,
         most: and greatest.
     """

@@ -47,7 +47,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep is to run.
+    """Plan of a sweep.
 
     Attributes:
         name: Of the sweep.
@@ -69,8 +69,8 @@ class Plan:
 
         Args:
             file: Its path.
-            replications: In place of what the file says.
-            settings: Keys of the scenario that differ at every point, in place of those in the file.
+            replications: Replaces the number in the file.
+            settings: Scenario keys that are changed at every point, instead of those in the file.
 
         Raises:
             UserError: A file cannot be read; a key or value is wrong. The message names file, key, value and range.
@@ -103,8 +103,8 @@ class Plan:
             grid: Values by key of the scenario; every combination is a point.
             zip: Tables of such values; the keys of a table change together.
             stop: When a point has enough replications, such as `{"relative_half_width": {"throughput_ratio": 0.05}}`.
-            name: Of the sweep; that of the scenario if left out.
-            replications: Runs of every point, in place of those of the scenario.
+            name: Name of the sweep; default: that of the scenario.
+            replications: Runs of every point, instead of the scenario's number.
             settings: Keys of the scenario that differ at every point.
 
         Raises:
@@ -199,7 +199,7 @@ def _check_keys(varying: Sequence[str], fixed: Settings) -> None:
 
 
 def _parts(key: str) -> tuple[str, ...]:
-    """What a key leads through: `groups[0].users` and `groups.00.users` are the same."""
+    """Path of a key: `groups[0].users` and `groups.00.users` are the same."""
     parts = re.split(r"[.\[\]]+", key.rstrip("]"))
     return tuple((part.lstrip("0") or "0") if part.isdecimal() else part for part in parts)
 

@@ -1,4 +1,4 @@
-"""What is done and what is missing at a point of a sweep."""
+"""Finished and missing work at a point of a sweep."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlane.sweeps.stop import Stop
 
 
 class PointWork:
-    """What is done and what is missing at a point.
+    """Finished and missing work at a point.
 
     Attributes:
         scenario: Canonical scenario.
@@ -45,7 +45,7 @@ class PointWork:
 
     @property
     def has_enough(self) -> bool:
-        """Whether the rule is met, or there is none."""
+        """True if the rule is met, or there is none."""
         return self.stop.met(self._round())
 
     def finish(self, replication: int, run: str, cpu_seconds: float) -> None:

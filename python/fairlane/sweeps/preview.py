@@ -1,4 +1,4 @@
-"""What a sweep would run: `fairlane sweep --dry-run`."""
+"""Preview of a sweep: `fairlane sweep --dry-run`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEMA = 1
 
 
 def preview(plan: Plan, folder: str | Path | None = None) -> PlanDocument:
-    """The points of a plan, with what is stored and what is missing of each."""
+    """Points of a plan, with stored and missing runs of each."""
     store = Store(folder)
     work = Work(plan, store)
     points: list[PlannedPoint] = [

@@ -1,4 +1,4 @@
-"""What a sweep gives: one row per run, means with intervals per point, and both as files."""
+"""Result of a sweep: one row per run, means with intervals per point, and both as files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SweepResult:
     """The points of a sweep, all runs stored.
 
     Attributes:
-        plan: What was run.
+        plan: Plan of the sweep.
         store: Where the runs are.
         work: How many runs each point got.
     """
@@ -48,7 +48,7 @@ class SweepResult:
 
     @cached_property
     def notes(self) -> list[str]:
-        """What to know before the numbers are trusted, with the points that it is about."""
+        """Caveats of the numbers, with the affected points."""
         return joined({f"point {point.index}": notes_of(point.scenario) for point in self.plan.points})
 
     def runs_frame(self) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """When a point has enough replications.
 
-The rule is looked at after rounds of replications whose sizes follow from the records alone. So neither the number of
-threads nor the order in which runs finish nor what is in the store already decides how many runs a point gets.
+The rule is evaluated after rounds of replications whose sizes depend on the records alone. So the number of runs of a
+point does not depend on the number of threads, the order in which runs finish, or the content of the store.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Stop:
         return cls({}, replications, replications)
 
     def met(self, samples: Samples) -> bool:
-        """Whether every interval is narrow enough."""
+        """True if every interval is narrow enough."""
         return all(_excess(samples[metric], target) <= 1 for metric, target in self.targets.items())
 
     def next_round(self, samples: Samples, replications: int) -> int:
-        """How many replications the point has after its next round; as many as now if it has enough.
+        """Number of replications of the point after its next round; the current number if it has enough.
 
         The half width falls with the square root of the number of runs: from n runs whose interval is k times too
         wide, n k^2 are expected to do. A round at most doubles the number, since the estimate from few runs is rough.
@@ -50,7 +50,7 @@ class Stop:
         return min(self.expected(samples, replications), 2 * replications, self.most)
 
     def expected(self, samples: Samples, replications: int) -> int:
-        """How many replications the point is expected to need in the end."""
+        """Expected final number of replications of the point."""
         excess = max((_excess(samples[metric], target) for metric, target in self.targets.items()), default=0.0)
         if excess <= 1:
             return replications
@@ -59,7 +59,7 @@ class Stop:
 
 
 def _excess(values: Sequence[float | None], target: float) -> float:
-    """How many times too wide the interval is; infinite where a value is missing or there is no interval."""
+    """Ratio of the interval's width to the required one; infinite if a value is missing or there is no interval."""
     known = [value for value in values if value is not None]
     if len(known) < len(values) or not known:
         return math.inf

@@ -36,7 +36,7 @@ def sweep(
     scheme_lib: SchemeLib = None,
     progress: bool = False,
 ) -> SweepResult:
-    """Runs what the store lacks of a sweep.
+    """Runs a sweep, reusing stored runs.
 
         fairlane.sweep(scenario, grid={"queue.scheme": ["droptail", "abc"], "groups[0].sources[0].flows": [1, 5, 20]})
 
@@ -45,18 +45,18 @@ def sweep(
         grid: Values by key of the scenario; every combination is a point.
         zip: Tables of such values; the keys of a table change together.
         stop: When a point has enough replications, such as `{"relative_half_width": {"throughput_ratio": 0.05}}`.
-        name: Of the sweep; that of the scenario if left out.
-        replications: In place of what the file, or the scenario, says.
+        name: Name of the sweep; default: that of the scenario.
+        replications: Replaces the number in the file or the scenario.
         settings: Keys of the scenario that differ at every point.
         threads: Simulator threads; all cores if None. Results do not depend on it.
-        ray: Address of a Ray cluster to run on in place of threads: `auto`, `local`, HOST:PORT or ray://HOST:PORT.
+        ray: Address of a Ray cluster to run on instead of threads: `auto`, `local`, HOST:PORT or ray://HOST:PORT.
         store: Folder of finished runs.
         scheme_lib: Library of schemes to load first, or several.
         progress: Whether to report on stderr.
 
     Raises:
-        UserError: The file is wrong; the store cannot be written; there is no such cluster.
-        Interrupted: Ctrl-C; what is finished is in the store.
+        UserError: The file is invalid, the store cannot be written, or the cluster does not exist.
+        Interrupted: Ctrl-C; finished runs are in the store.
     """
     if ray is not None and scheme_lib is not None:
         raise UserError("scheme_lib: cannot be combined with ray, whose nodes have no such library")
@@ -86,7 +86,7 @@ def finish(
     store: str | Path | None = None,
     progress: bool = False,
 ) -> SweepResult:
-    """Runs what the store lacks of a plan, as `sweep` does, without warnings about its scenarios."""
+    """Runs a plan, reusing stored runs, as `sweep` does, without warnings about its scenarios."""
     check_threads(threads)
     if ray is not None and threads is not None:
         raise UserError(f"threads: {threads} cannot be combined with ray, which uses the CPUs of the cluster")

@@ -1,4 +1,4 @@
-"""Carries out a sweep: hands out what the store lacks, keeps what finishes, asks for more where the rule wants it."""
+"""Executes a sweep: distributes missing runs, stores finished ones, requests more where the rule requires it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Work:
         Args:
             connect: Gives the executor; not called if nothing is missing.
             writer: Keeps runs as they finish.
-            report: Is told of the progress.
+            report: Called with the progress.
         """
         pending = deque((index, number) for index, point in enumerate(self.points) for number in sorted(point.missing))
         if not pending:
@@ -94,14 +94,14 @@ class Work:
             executor.close()
 
     def recount(self, store: Store) -> None:
-        """Counts the run that was being kept when an interrupt came, if the store has it."""
+        """Counts the run that was being stored at an interrupt, if the store has it."""
         if self._keeping:
             point, replication = self._keeping
             if replication in store.kept(point.identity):
                 point.missing.discard(replication)
 
     def _batch(self, pending: deque[tuple[int, int]], executor: Executor, estimate: Estimate) -> list[Job]:
-        """Jobs for about the time that a batch should last, but not so many that others have none at the end."""
+        """Number of jobs for the intended duration of a batch, but few enough that no worker is idle at the end."""
         share = math.ceil(len(pending) / (2 * executor.slots))
         jobs: list[Job] = []
         seconds = 0.0
@@ -109,7 +109,7 @@ class Work:
             index, number = pending.popleft()
             jobs.append(Job(index, number, self.points[index].scenario))
             cost = estimate.run_seconds(self.points[index])
-            # Nothing has finished so far: one run tells most.
+            # Nothing has finished yet: single runs give the best first estimate.
             seconds += executor.batch_s if cost is None else cost
         return jobs
 

@@ -1,4 +1,4 @@
-"""The planes of the lab: who queues at the bottleneck."""
+"""Planes of the lab: implementations of the bottleneck's queue."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The kernel's hierarchical token bucket, with the classes that the scheme `htb` makes on a single link.
 
-A root of the link's rate, and a leaf for each client with its rate times its weight, the ceiling, and a FIFO of the
-scenario's limit.
+A root class with the link's rate, and a leaf for each client: its rate times its weight, the ceiling, and a FIFO with
+the scenario's limit.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from fairlane.lab.setup import Client, Setup, bits_per_second, size_bytes
 
 HANDLE = 0x1
-"""Of the root queue, whose length is that of all leaves."""
+"""Metrics of the root queue, whose length is that of all leaves."""
 ROOT_BURST_BYTES = 3200
-"""Of the root: two full frames, as of the token bucket that stands in its place under other schemes."""
+"""Burst of the root: two full frames, as for the token bucket used with other schemes."""
 LEAST_BPS = 1000
 """Least rate of a class."""
 FIRST_MINOR = 0x10
-"""Of the leaves."""
+"""Bursts of the leaves."""
 
 
 def commands(setup: Setup, interface: str, header_bytes: int) -> Iterator[list[str]]:

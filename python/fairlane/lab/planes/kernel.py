@@ -1,6 +1,6 @@
 """The plane `kernel`: the kernel queues, in a token bucket filter behind the programs of `fairlane-node attach`.
 
-Or its own hierarchical token bucket, sch_htb. The forwarder emulates access links and delays on the way to and from it.
+Or its hierarchical token bucket, sch_htb. The forwarder emulates access links and delays on both sides.
 
     clients ---- [ links: forwarder, wires ] ---- [ node: kernel bridge, TBF, programs ] ---- [ links ] ---- server
 """
@@ -18,7 +18,7 @@ from fairlane.lab.planes.plane import ETHERNET_BYTES, SERVER_PORT, Plane, drops,
 from fairlane.lab.qdisc import Sampler
 
 BURST_BYTES = 3200
-"""Of the token bucket: two full frames, the least that keeps the rate."""
+"""Burst of the token bucket: two full frames, the minimum that keeps the rate."""
 QUEUE_HANDLE = 0x10
 
 
@@ -106,7 +106,7 @@ class KernelPlane(Plane):
         root = qdiscs["1:"]
         queue = root if self._has_classes else qdiscs["10:"]
         now_ns = (before_ns + time.monotonic_ns()) // 2
-        # The size table holds for what the qdisc counts, too: bytes from the IP header on.
+        # The size table also applies to the qdisc's counters: bytes from the IP header on.
         counters = {"packets": root["packets"], "bytes": root["bytes"], "overlimit": queue["drops"], "aqm": 0}
         counters["ns"] = now_ns
         if hasattr(self, "_config"):

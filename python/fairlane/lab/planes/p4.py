@@ -2,8 +2,8 @@
 
     clients ---- [ links: forwarder, wires ] ---- [ node: simple_switch ] ---- [ links ] ---- server
 
-BMv2 serves packets, not bytes: its queue is limited to so many packets a second as the link's rate has full packets.
-p4abc 5.1 takes 4170 for 50 Mbit/s, 0.1 % more than 1500 bytes would give, and so do we.
+BMv2 serves packets, not bytes: its queue is limited to the packet rate of the link's rate in full packets. p4abc 5.1
+uses 4170 for 50 Mbit/s, 0.1 % more than with 1500 bytes, and so do we.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PACKETS_PER_S_AT_50_MBPS = 4170
 MOST_WAIT_MEAN_S = 40e-6
 """A switch that waits longer for a processor is late: its queue is not the one of the scenario."""
 MOST_LOST_SHARE = 1e-4
-"""A switch that reads so much less than what arrives has no processor: its losses would be no decision of the queue."""
+"""A switch that reads this much less than arrives lacks processor time: its losses are not the queue's decisions."""
 MOST_SKEW = 200
 """Packets that may pass between the readings of two counters."""
 
@@ -52,7 +52,7 @@ class P4Plane(Plane):
         self._reporter = self._forwarder(links, {"ports": ports})
 
     def _configure(self) -> None:
-        """Tables by the same command that users have; then the rate of the paper instead of that of full packets."""
+        """Tables are written by the user's command; then the paper's rate replaces that of full packets."""
         setup = self._setup
         port = {"rate": setup.table["topology"]["bottleneck_rate"], **self._managed()}
         port["queue"]["limit"] = setup.table["queue"]["limit"]
@@ -96,7 +96,7 @@ class P4Plane(Plane):
             counts["queue"] = queue_of(samples)
             counts["user_dropped_packets"] = [counted[f"dropped{i}"] for i in range(len(self._setup.clients))]
         else:
-            # The program counts the queue and its losses for an AQM only, BMv2 never: what it read and did not send.
+            # The program counts queue and losses only with an AQM, BMv2 never: losses are packets read and not sent.
             overlimit = max(0, counted["read"] - counted["sent"])
         link = self._link(
             sent_bps,

@@ -1,4 +1,4 @@
-"""What the planes have in common: hosts around a node, and how well their links were emulated."""
+"""Common parts of planes: hosts around a node, and the accuracy of the emulated links."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fairlane.lab.node import Reporter
 from fairlane.lab.setup import SERVER_ADDRESS, SERVER_MAC, Client, Setup
 
 ETHERNET_BYTES = 14
-"""Of a frame's header, which the links of a scenario do not have."""
+"""Bytes of a frame's header, which the links of a scenario do not have."""
 FULL_PACKET_BYTES = 1500
 SERVER_PORT = "server"
 """The node's interface towards the server."""
@@ -51,7 +51,7 @@ class Plane(ABC):
 
     @staticmethod
     def loaded(_scheme: str) -> list[str]:
-        """What the user has chosen to load into the node for a scheme: it decides runs as well as the scenario does."""
+        """Files that the user loads into the node for a scheme: they decide runs as well as the scenario does."""
         return []
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class Plane(ABC):
 
     @abstractmethod
     def end(self) -> dict[str, Any]:
-        """The window ends: what the record says of the bottleneck, and of how well the links were emulated."""
+        """Ends the window: records the bottleneck, and the accuracy of the emulated links."""
 
     def _forwarder(self, at: str, config: Mapping[str, Any]) -> Reporter:
         return Reporter(self._namespaces, at, ["forward", self._written("forward.toml", config)])
@@ -111,7 +111,7 @@ class Plane(ABC):
         return links, ports
 
     def _node_config(self, **server: Any) -> dict[str, Any]:
-        """What `fairlane-node` is to do under the scheme: meters of all clients, and the port towards the server."""
+        """Configuration of `fairlane-node` for the scheme: meters of all clients, and the port towards the server."""
         scheme, marker = self._setup.table["queue"]["scheme"], self._setup.table.get("marker") or {}
         names = ("scheme", *MARKERS[scheme]) if scheme in MARKERS else ()
         users = [
@@ -131,17 +131,17 @@ class Plane(ABC):
         }
 
     def _managed(self) -> dict[str, Any]:
-        """The queue of the scenario, as a port of the node has it, but for its limit."""
+        """The scenario's queue as a node's port, without its limit."""
         queue = self._setup.table["queue"]
         scheme = queue["scheme"]
         port: dict[str, Any] = {"queue": {name: queue[name] for name in ("scheme", *AQMS.get(scheme, ()))}}
         if scheme == "csfq":
-            # It counts frames. Links carry packets, most of them full ones.
+            # The limit is in frames. Links carry packets, most of them full ones.
             port["rate"] = f"{round(self._setup.bottleneck_bps * (1 + ETHERNET_BYTES / FULL_PACKET_BYTES))} bit/s"
         return port
 
     def _link(self, sent_bps: float, *, readings: Mapping[str, float] | None = None, **more: Any) -> dict[str, Any]:
-        """What a record says of the bottleneck that sent so much, and whatever the plane knows beyond."""
+        """Record of the bottleneck, given its sent bytes and other values that the plane knows."""
         rate_bps = float(self._setup.bottleneck_bps)
         sent = {"rate_bps": rate_bps, "utilisation": sent_bps / rate_bps, "throughput_bps": sent_bps}
         return {"name": "bottleneck", **sent, **more, "readings": dict(readings or {})}
@@ -162,7 +162,7 @@ def drops(packets: Mapping[str, int], arrived: int) -> list[dict[str, Any]]:
 
 
 def emulation(report: Mapping[str, Any]) -> dict[str, Any]:
-    """How well the forwarder kept the times: the worst port, and frames that it lost for want of room or time."""
+    """Timing of the forwarder: the worst port, and frames lost for lack of room or time."""
     ports = report["ports"]
     lateness = [port["egress"]["lateness"] for port in ports if port["egress"]["lateness"]["packets"]]
     lost = ("oversized", "without_checksum", "no_frame", "kernel_drops")
