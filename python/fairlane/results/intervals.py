@@ -118,9 +118,7 @@ def format_interval(mean: float, half_width: float | None) -> str:
 
 
 def format_quantile(mean: float, half_width: float | None) -> str:
-    """As `format_interval`, for a quantile: the width of its bin is part of the interval; without an interval, two
-    digits are significant.
-    """
+    """As `format_interval`, for a quantile: its bin is part of the interval; without one, it has two digits."""
     shown = with_bin(Interval(mean, half_width, 1))
     return format_number(mean, digits=2) if half_width is None else format_interval(shown.mean, shown.half_width)
 
