@@ -90,9 +90,6 @@ site-links: ## Look up the links of the site that lead elsewhere; says so where 
 ns3: ## Build the module for ns-3 and run its test suite (needs libns3-dev)
 	folder=$$(planes/ns3/build.sh) && "$$folder/fairlane-test" --suite=fairlane --verbose
 
-clauses: ## Write docs/clauses.md: the clauses of RFCs that the code claims, departs from, and leaves (needs Python only)
-	$(PYTHON) tools/clauses.py
-
 lint: lint-rust lint-python ## Check format, lints, types and stubs
 
 lint-rust:

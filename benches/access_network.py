@@ -266,7 +266,7 @@ def draw(found: Found, out: Path) -> None:
         write_aside(out / "access-networks.png", plots.as_bytes(drawn, ".png"))
 
 
-@bench("access-network", page="docs/access-networks.md")
+@bench("access-network", page="site/data/access-networks.json")
 @out("docs/figures")
 @replications(5)
 def main(report: Report, out: Path, replications: int) -> None:

@@ -28,6 +28,8 @@ from fairlane.results.intervals import Interval
 ROOT = Path(__file__).parents[1]
 SCENARIOS = Path(__file__).parent / "scenarios"
 Json = dict[str, Any]
+Block = str | dict[str, list[Any]]
+"""A paragraph in Markdown, or a table: its `columns` and `rows`."""
 Main = Callable[..., int | None]
 T = TypeVar("T")
 K = TypeVar("K")
@@ -57,7 +59,7 @@ class Report:
     """Results of a bench: tables for people, for pages of the documentation, and for programs.
 
     Attributes:
-        page: Page whose generated tables are replaced, if any.
+        page: Page, or data of one in `site/data`, whose generated tables are replaced, if any.
         document: What `--json` writes.
     """
 
@@ -92,8 +94,12 @@ class Report:
             self.put(mark, text)
 
     def put(self, mark: str, text: str) -> None:
-        """Writes a text between `<!-- MARK -->` and `<!-- end -->` of the page."""
+        """Writes a text between `<!-- MARK -->` and `<!-- end -->` of the page, or as data that the site shows."""
         if self.page is None:
+            return
+        if self.page.suffix == ".json":
+            data = json.loads(self.page.read_text(encoding="utf-8"))
+            write_data(self.page, data | {mark: blocks(text)})
             return
         head, begin, rest = self.page.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n")
         _, end, tail = rest.partition("<!-- end -->")
@@ -220,6 +226,25 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown."""
     lines = (head, ["---"] * len(head), *rows)
     return "\n".join("".join(f"| {text} " if text else "| " for text in line) + "|" for line in lines)
+
+
+def blocks(text: str) -> list[Block]:
+    """Paragraphs and tables of a text in Markdown."""
+    found: list[Block] = []
+    for part in re.split(r"\n{2,}", text.strip()):
+        if not part.startswith("| "):
+            found.append(part)
+            continue
+        head, _, *rows = [[one.strip() for one in re.split(r"(?<!\\)\|", line)[1:-1]] for line in part.splitlines()]
+        found.append({"columns": head, "rows": rows})
+    return found
+
+
+def write_data(file: Path, data: Mapping[str, Sequence[Block]]) -> None:
+    """Writes the data of a page, a row of a table to a line."""
+    text = json.dumps(data, indent=1, ensure_ascii=False)
+    text = re.sub(r"\[\s+((?:\"(?:[^\"\\]|\\.)*\",?\s+)+)\]", lambda row: f"[{' '.join(row[1].split())}]", text)
+    write_aside(file, f"{text}\n".encode())
 
 
 def _plain(value: Any) -> Any:

@@ -27,7 +27,7 @@ from fairlane.base.files import write_aside
 from fairlane.evaluate.ranks import order
 from fairlane.results.intervals import Interval
 
-from .harness import Report, markdown
+from .harness import ROOT, Report, markdown
 from .rank_cells import Cell
 
 Sides = tuple[Interval, Interval]
@@ -206,7 +206,7 @@ def rank(
         verdict = f"{here.agree} of {here.pairs} pairs agree; {here.both_same} of {here.both} that both separate"
         report.progress(number, len(work), f"{cell.name}: {verdict}")
     if report.page is not None:
-        values = report.page.parent / "figures" / f"{report.page.stem}.{mark}.csv"
+        values = ROOT / "docs" / "figures" / f"{report.page.stem}.{mark}.csv"
         write_aside(values, values_csv(found, other).encode())
         report.put(mark, f"{head}\n\n{table(found, other)}")
 

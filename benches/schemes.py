@@ -65,7 +65,7 @@ def write_instructions(costs: dict[str, list[Cost]]) -> None:
     EVALUATED.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
-@bench("schemes", page="docs/costs.md")
+@bench("schemes", page="site/data/costs.json")
 @click.argument("schemes", nargs=-1, metavar="[SCHEME]...")
 def main(report: Report, schemes: tuple[str, ...]) -> None:
     """Measures; the page and the criteria of `fairlane evaluate` have all schemes or stay."""

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from sphinx.cmd.build import build_main
@@ -23,6 +24,10 @@ import tutorial
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+sys.path.append(str(ROOT / "tools"))
+
+from generators import pages  # noqa: E402
+
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 CRATES = ("fairlane-schemes", "fairlane-sim", "fairlane-capi", "fairlane-node")
 PLAYGROUND = ROOT / "site" / "playground" / "dist" / "playground.html"
@@ -69,7 +74,7 @@ def assemble(source: Path) -> None:
         if page.suffix == ".md":
             wanted |= {target: ROOT / target for target in _linked(wanted[page], page)}
     for target, origin in wanted.items():
-        _copy(origin, source / target)
+        _copy(_content(origin), source / target)
     for path in sorted(source.rglob("*"), reverse=True):
         if path.is_file() and path.relative_to(source) not in wanted:
             path.unlink()
@@ -89,15 +94,21 @@ def _files() -> Iterator[tuple[Path, Path]]:
 
 def _linked(origin: Path, page: Path) -> Iterator[Path]:
     """The files outside of docs/ that a page links to, as paths from the root."""
-    for target in _LINK.findall(origin.read_text(encoding="utf-8")):
+    for target in _LINK.findall(_content(origin).decode()):
         file = (ROOT / page).parent.joinpath(target).resolve()
         if file.is_file() and file.suffix != ".md" and file.is_relative_to(ROOT):
             yield file.relative_to(ROOT)
 
 
-def _copy(origin: Path, target: Path) -> None:
-    """Copies a file if it has changed, for Sphinx reads what is newer."""
+@cache
+def _content(origin: Path) -> bytes:
+    """A file, with the tables that only the site has if it is a page."""
     content = origin.read_bytes()
+    return pages.expanded(content.decode(), ROOT / "crates").encode() if origin.suffix == ".md" else content
+
+
+def _copy(content: bytes, target: Path) -> None:
+    """Writes a file if it has changed, for Sphinx reads what is newer."""
     if not target.exists() or target.read_bytes() != content:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)

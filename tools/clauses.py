@@ -1,6 +1,6 @@
-"""Compares the lists of clauses of RFCs with the code: `python tools/clauses.py` writes docs/clauses.md.
+"""Compares the lists of clauses of RFCs with the code: `python tools/clauses.py` prints the differences.
 
-A list, docs/clauses/rfcNNNN.toml, has each clause in our words. Code that follows one says so in a comment,
+A list, site/data/clauses/rfcNNNN.toml, has each clause in our words. Code that follows one says so in a comment,
 `//= RFC 8033 4.2-1: text of the list`, code that departs from one in `//= RFC 8033 4.2-1, deviation: text`, code that
 does either as a parameter says in `//= RFC 8033 4.2-1, by PARAMETER: text`; the head of its module tells why. A long
 text goes on in lines that begin with `//=`. A clause that no code speaks of is `unclaimed` for a reason. `--json`
@@ -20,20 +20,11 @@ ROOT = Path(__file__).parents[1]
 _ANNOTATION = re.compile(r"//= RFC (\d+) (\S+?)(?:, (deviation|by) ?(\w*))?: (.*(?:\n *//= (?!RFC \d).*)*)")
 
 TITLES = {
-    "unclaimed": "Unclaimed, and why",
-    "deviations": "Departed from",
-    "by": "Followed or not, by a parameter",
-    "claimed": "Claimed",
+    "claimed": "followed",
+    "by": "by a parameter",
+    "deviations": "departed from",
+    "unclaimed": "left out",
 }
-HEAD = """# Clauses of RFCs
-
-What the RFCs of the schemes and senders ask, in our words, and the code that does it; the RFC's own words rule.
-`make clauses` writes this page from the lists in `docs/clauses/` and the comments `//= RFC ...` in `crates/`, which a
-test compares. Levels are those of RFC 2119; "rule" is a step of an algorithm without one. Where code departs from a
-clause, always or by a parameter, the head of its module says why.
-
-| RFC | title | sections read | unclaimed | departed from | by a parameter | claimed |
-| --- | --- | --- | --- | --- | --- | --- |"""
 
 
 @dataclass
@@ -67,7 +58,7 @@ def heads(path: Path) -> str:
 def compare(root: Path) -> tuple[dict[str, Rfc], list[str]]:
     """The lists with the code that speaks of each clause, and what is wrong with the two."""
     rfcs, problems = {}, []
-    for file in sorted((root / "docs" / "clauses").glob("rfc*.toml")):
+    for file in sorted((root / "site" / "data" / "clauses").glob("rfc*.toml")):
         table = tomllib.loads(file.read_text(encoding="utf-8"))
         clauses = {key: Clause(**clause) for key, clause in table["clauses"].items()}
         rfcs[file.stem.removeprefix("rfc")] = Rfc(table["title"], table["read"], clauses)
@@ -91,30 +82,32 @@ def compare(root: Path) -> tuple[dict[str, Rfc], list[str]]:
     return rfcs, problems
 
 
-def page(rfcs: dict[str, Rfc]) -> str:
-    """docs/clauses.md."""
-    lines = [HEAD]
-    for number, rfc in rfcs.items():
-        counts = [str(sum(bool(getattr(clause, kind)) for clause in rfc.clauses.values())) for kind in TITLES]
-        lines.append(f"| {number} | {rfc.title} | {rfc.read} | {' | '.join(counts)} |")
+def counts(rfcs: dict[str, Rfc]) -> list[list[str]]:
+    """A row for each RFC: number, title, what was read, and how many clauses there are of each kind."""
+    return [
+        [number, rfc.title, rfc.read]
+        + [str(sum(bool(getattr(clause, kind)) for clause in rfc.clauses.values())) for kind in TITLES]
+        for number, rfc in rfcs.items()
+    ]
+
+
+def rows(rfcs: dict[str, Rfc]) -> list[list[str]]:
+    """A row for each clause and kind: RFC, clause, level, text, kind, and the code or the reason."""
+    found = []
     for kind, title in TITLES.items():
-        lines += ["", f"## {title}", "", "| RFC | clause | level | text | |", "| --- | --- | --- | --- | --- |"]
         for number, rfc in rfcs.items():
             for key, clause in rfc.clauses.items():
                 if value := getattr(clause, kind):
                     where = value if kind == "unclaimed" else ", ".join(f"`{file}`" for file in value)
-                    text = clause.text.replace("|", r"\|")
-                    lines.append(f"| {number} | {key} | {clause.level} | {text} | {where} |")
-    return "\n".join([*lines, "", "Checked against: `docs/clauses/`, `crates/`.", ""])
+                    found.append([number, key, clause.level, clause.text, title, where])
+    return found
 
 
 def main() -> int:
-    """Writes the page, or prints JSON; exit code 1 if something is wrong."""
+    """Prints what is wrong, or all of it as JSON; exit code 1 if something is wrong."""
     rfcs, problems = compare(ROOT)
     if "--json" in sys.argv:
         print(json.dumps({number: asdict(rfc) for number, rfc in rfcs.items()}, indent=1))
-    else:
-        (ROOT / "docs" / "clauses.md").write_text(page(rfcs), encoding="utf-8")
     print(*problems, sep="\n", end="\n" if problems else "", file=sys.stderr)
     return bool(problems)
 

@@ -44,7 +44,7 @@ def measured(store: Path, cell: Cell, scheme: str, jobs: int) -> dict[str, Sides
     return {measure.name: (interval(measure.ours), interval(measure.theirs)) for measure in found}
 
 
-@bench("lab-ranks", page="docs/agreement-ranks.md")
+@bench("lab-ranks", page="site/data/agreement-ranks.json")
 @out("results/lab-ranks")
 @only
 @jobs(3)

@@ -51,7 +51,7 @@ def measured(program: Path, store: Path, cell: Cell, scheme: str) -> Mapping[str
     }
 
 
-@bench("ranks", page="docs/agreement-ranks.md")
+@bench("ranks", page="site/data/agreement-ranks.json")
 @out("results/ns3-ranks")
 @only
 @jobs(2)

@@ -98,7 +98,7 @@ def save(out: Path, found: Found) -> list[Table]:
     return kept
 
 
-@bench("ns3-senders", page="docs/agreement-ns3.md")
+@bench("ns3-senders", page="site/data/agreement-ns3.json")
 @out("results/ns3-senders")
 @only
 @jobs(2)

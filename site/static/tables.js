@@ -1,8 +1,9 @@
-// Tables of eight rows and more sort by a click on a head, those of twelve and more filter by words and by verdict.
+// Tables of eight rows and more sort by a click on a head, those of twelve and more filter by words and by verdict, those
+// of thirty and more by each column that has few values.
 // A page with several tables of verdicts, that of the reproductions, has a filter for all of them at its top.
 "use strict";
 {
-  const SORTED = 8, FILTERED = 12, BROAD = 10;
+  const SORTED = 8, FILTERED = 12, CHOSEN = 30, BROAD = 10, CHOICES = 16, LONGEST = 40;
 
   const h = (name, properties = {}, ...children) => {
     const element = Object.assign(document.createElement(name), properties);
@@ -55,28 +56,44 @@
   const verdictColumn = (table) => [...table.tHead.rows[0].cells].findIndex((head) => head.textContent.trim() === "verdict");
   const verdictOf = (table, row) => text(row, verdictColumn(table)).match(/^[a-z ]+/i)?.[0].trim() ?? "";
 
-  /** Fields for words and for a verdict; `counted` of `total` rows are shown below tables that they rule. */
+  const select = (values) => h("select", {}, h("option", { value: "" }, "any"), ...values.map((one) => h("option", { value: one }, one)));
+
+  /** A field for each column of a long table that has few values; that of verdicts has its own. */
+  const choices = (table) => {
+    const rows = [...table.tBodies[0].rows];
+    if (rows.length < CHOSEN) return [];
+    return [...table.tHead.rows[0].cells].flatMap((head, column) => {
+      const values = [...new Set(rows.map((row) => text(row, column)))].filter(Boolean).sort();
+      const fits = values.length > 1 && values.length <= Math.min(CHOICES, rows.length / 3) && values.every((one) => one.length <= LONGEST);
+      return fits && column !== verdictColumn(table) ? [{ column, name: head.textContent.trim(), field: select(values) }] : [];
+    });
+  };
+
+  /** Fields for words, for a verdict, and for columns of few values. */
   const filter = (tables, name, changed) => {
     const words = h("input", { type: "search", placeholder: "words" });
     const verdicts = [...new Set(tables.filter((table) => verdictColumn(table) >= 0)
       .flatMap((table) => [...table.tBodies[0].rows].map((row) => verdictOf(table, row))))].filter(Boolean).sort();
-    const verdict = h("select", {}, h("option", { value: "" }, "any"), ...verdicts.map((one) => h("option", { value: one }, one)));
+    const verdict = select(verdicts);
+    const columns = tables.length === 1 ? choices(tables[0]) : [];
     const output = h("output");
     const place = h("div", { className: "filter", role: "group", ariaLabel: name }, h("label", {}, "Rows with", words));
     if (verdicts.length > 1) place.append(h("label", {}, "Verdict", verdict));
-    place.append(output);
+    place.append(...columns.map((one) => h("label", {}, one.name, one.field)), output);
     place.addEventListener("input", () => changed());
-    return { place, words, verdict, output };
+    return { place, words, verdict, columns, output };
   };
 
   const apply = (table, fields) => {
     const wanted = fields.flatMap(({ words }) => words.value.toLowerCase().split(/\s+/)).filter(Boolean);
     const verdicts = fields.map(({ verdict }) => verdict.value).filter(Boolean);
+    const columns = fields.flatMap((one) => one.columns).filter(({ field }) => field.value);
     let shown = 0;
     for (const row of table.tBodies[0].rows) {
       const content = row.textContent.toLowerCase();
       row.hidden = !wanted.every((word) => content.includes(word))
-        || !verdicts.every((one) => verdictOf(table, row) === one);
+        || !verdicts.every((one) => verdictOf(table, row) === one)
+        || !columns.every(({ column, field }) => text(row, column) === field.value);
       if (!row.hidden) shown++;
     }
     return [shown, table.tBodies[0].rows.length];

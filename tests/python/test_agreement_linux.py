@@ -1,5 +1,6 @@
-"""docs/agreement-linux.md: which kernel the profile `linux` was compared with, and in how many cells they agree."""
+"""The comparison with Linux: which kernel the profile `linux` was compared with, and in how many cells they agree."""
 
+import json
 import re
 from pathlib import Path
 
@@ -10,12 +11,12 @@ from fairlane.cli.main import commands
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "agreement-linux.md").read_text(encoding="utf-8")
+DATA = json.loads((DOCS.parent / "site" / "data" / "agreement-linux.json").read_text(encoding="utf-8"))
 
 
 def test_page_lab_and_profile_name_the_kernel_of_the_comparison() -> None:
-    measured = re.findall(r"^Linux (\d+\.\d+)\.\S+, ", PAGE, re.MULTILINE)
-    assert len(measured) == 2  # the grid and the kernel's own queue
-    assert set(measured) == {COMPARED_KERNEL}
+    for mark in ("results", "kernel-queue"):
+        assert DATA[mark][0].startswith(f"Linux {COMPARED_KERNEL}.")
     assert f"**Linux {COMPARED_KERNEL}**" in PAGE
     profile = next(
         row for row in (DOCS / "tcp.md").read_text(encoding="utf-8").splitlines() if row.startswith("| `linux` |")
@@ -24,11 +25,12 @@ def test_page_lab_and_profile_name_the_kernel_of_the_comparison() -> None:
     assert f"Linux {COMPARED_KERNEL}" in CliRunner().invoke(commands, ["lab", "--help"]).output
 
 
-def test_the_page_has_a_row_for_each_cell_and_counts_those_that_agree() -> None:
-    table = PAGE.partition("<!-- results -->")[2].partition("<!-- end -->")[0]
-    rows = [row for row in table.splitlines() if re.match(r"\| \d+ \w+ and ", row)]
-    agreeing = sum("| yes |" in row for row in rows)
-    assert f"**{agreeing} of {len(rows)}** cells agree" in table
+def test_the_data_have_a_row_for_each_cell_and_count_those_that_agree_as_the_page_does() -> None:
+    _, counted, _, table = DATA["results"]
+    rows = table["rows"]
+    agreeing = sum(row[1] == "yes" for row in rows)
+    assert counted.startswith(f"**{agreeing} of {len(rows)}** cells agree")
+    assert f"**{agreeing} of {len(rows)} cells agree.**" in PAGE
     # Six pairs of controls, two numbers of flows, two rates, three round trips.
     assert len(rows) == 6 * 2 * 2 * 3
-    assert all((" ✗" in row) == ("| **no** |" in row) for row in rows)
+    assert all(("✗" in " ".join(row)) == (row[1] == "**no**") for row in rows)

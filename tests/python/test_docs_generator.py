@@ -1,3 +1,4 @@
+import json
 import re
 from pathlib import Path
 
@@ -24,7 +25,8 @@ def test_every_scheme_has_a_chapter_with_its_parameters_and_the_parts_of_its_mod
 
 
 def test_the_table_of_costs_states_the_memory_of_the_idle_ports_that_were_measured() -> None:
-    rows = re.findall(r"^\| `(\w+)` (?:\|[^|\n]+){4}\| (\d+) \|", (DOCS / "costs.md").read_text("utf-8"), re.MULTILINE)
+    _, table = json.loads((ROOT / "site" / "data" / "costs.json").read_text(encoding="utf-8"))["measured"]
+    rows = [(row[0].strip("`"), row[5]) for row in table["rows"]]
     idle_bytes = {scheme["name"]: scheme["idle_bytes"] for scheme in schemes()}
     assert rows, "a scheme that is new has no row until all are measured the next time"
     assert {name: int(idle) for name, idle in rows} == {name: idle_bytes[name] for name, _ in rows}
@@ -199,6 +201,21 @@ def test_a_table_of_an_enum_has_its_names_and_sentences(tmp_path: Path) -> None:
     (tmp_path / "crates" / "x" / "src" / "reason.rs").write_text(declared)
     table = pages.generate("enum Reason", tmp_path / "crates")
     assert "| `too_many` | Too many. |\n| `aged` | Old. |\n" in table
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_tables_that_only_the_site_has_can_be_made(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    tables = pages.expanded(text, ROOT / "crates")
+    assert (tables != text) == ("<!-- site:" in text)
+    assert "<!-- site:" not in tables
+
+
+def test_what_was_recorded_is_on_its_page() -> None:
+    for file in pages.DATA.glob("*.json"):
+        text = (DOCS / f"{file.stem}.md").read_text(encoding="utf-8")
+        marks = re.findall(rf"<!-- site:data {file.stem} (.*) -->", text)
+        assert sorted(marks) == sorted(json.loads(file.read_text(encoding="utf-8")))
 
 
 def test_text_outside_the_marks_stays() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benches import ranking
+from benches.harness import blocks
 from benches.linux_tcp import lab_rank_grid
 from benches.ns3 import ns3, rank_grid
 from benches.rank_cells import Cell
@@ -19,6 +20,7 @@ from fairlane.lab.setup import setup_of
 from fairlane.results.intervals import Interval
 
 DOCS = Path(__file__).parents[2] / "docs"
+DATA = json.loads((DOCS.parent / "site" / "data" / "agreement-ranks.json").read_text(encoding="utf-8"))
 
 
 def one(mean: float, half_width: float | None = 0.1) -> Interval:
@@ -146,14 +148,15 @@ def committed(mark: str, other: str) -> ranking.Found:
 
 
 @pytest.mark.parametrize(("mark", "other", "grid"), [("ns3", "ns-3", rank_grid), ("lab", "kernel", lab_rank_grid)])
-def test_the_page_says_what_follows_from_the_committed_values(mark: str, other: str, grid) -> None:
+def test_the_data_and_the_page_say_what_follows_from_the_committed_values(mark: str, other: str, grid) -> None:
     values = committed(mark, other)
     assert list(values) == [cell.name for cell in grid.cells()]
     assert all(list(of_cell) == list(grid.SCHEMES) for of_cell in values.values())
     page = (DOCS / "agreement-ranks.md").read_text(encoding="utf-8")
-    block = page.partition(f"<!-- {mark} -->")[2].partition("<!-- end -->")[0]
-    assert block.endswith(f"\n\n{ranking.table(values, other)}\n\n")
+    assert DATA[mark][1:] == blocks(ranking.table(values, other))
     of = ranking.count(ranking.pairs(values))
+    assert f"{of.agree} of {of.pairs} " in page
+    assert f"{of.both_same} of {of.both} " in page
     assert of.pairs == len(values) * len(grid.SCHEMES) * (len(grid.SCHEMES) - 1) // 2 * 3
     # What was asked for.
     assert of.agree >= 0.9 * of.pairs

@@ -85,7 +85,7 @@ def test_the_page_counts_every_claim(paper: Paper) -> None:
     ]
     kinds = [row for row in report.counts([paper]) if row[1] not in report.KINDS.values()]
     assert sum(int(row[2]) for row in kinds) == int(whole[0][2])
-    assert f"generated:reproduction {paper.key} -->" in (ROOT / "docs" / "reproduction.md").read_text()
+    assert f"site:reproduction {paper.key} -->" in (ROOT / "docs" / "reproduction.md").read_text()
 
 
 def test_a_rule_changes_only_its_experiments(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import pytest
 import fairlane
 import playground
 from conftest import ROOT, execute
+from generators import pages
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Request
@@ -203,7 +204,7 @@ def test_the_claims_of_all_papers_filter_by_verdict(open_page: Open) -> None:
     page = open_page("docs/reproduction")
     whole = page.locator(".filter.all")
     total = int(whole.locator("output").inner_text().split()[0])
-    text = (DOCS / "reproduction.md").read_text(encoding="utf-8")
+    text = pages.expanded((DOCS / "reproduction.md").read_text(encoding="utf-8"), ROOT / "crates")
     tables = re.findall(r"^\| claim \|.* verdict \|.*\n\|.*\n((?:\|.*\n)+)", text, re.MULTILINE)
     assert total == sum(rows.count("\n") for rows in tables)
     options = whole.locator("select option").all_inner_texts()

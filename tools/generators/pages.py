@@ -35,6 +35,11 @@ the heads of Rust modules in the folder `crates` beside `docs`. So is the number
     reproduction          how many claims of every paper are reproduced
     reproduction summary  the same in a paragraph
     reproduction PAPER    what became of every claim of a paper
+    clauses               how many clauses of each RFC the code follows
+    clauses all           every clause with the code that follows it
+    data PAGE MARK        what a bench recorded for a page, from `site/data/PAGE.json`
+
+`<!-- site:MARK -->` is the place of a table that only the site has: hundreds of rows, to sort and to filter.
 """
 
 from __future__ import annotations
@@ -48,6 +53,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+import clauses
 from fairlane.judge.library import papers
 from fairlane.judge.paper import Paper
 from fairlane.lab import keys as lab_keys
@@ -64,9 +70,11 @@ from generators import reproduction as report
 
 _BLOCK = re.compile(r"^<!-- generated:(.*?) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _MARK = "<!-- generated:"
+_SITE = re.compile(r"^<!-- site:(.*?) -->$", re.MULTILINE)
 _COUNT = re.compile(r"\*\*\d+ schemes\*\*")
 WIDTH = 120
 """Of paragraphs."""
+DATA = Path(__file__).parents[2] / "site" / "data"
 PAIRS = Path(__file__).parents[2] / "docs" / "figures" / "pairs.csv"
 """In a checkout: what `make figures` writes."""
 
@@ -122,6 +130,11 @@ def rewrite(text: str, crates: Path = Path("crates")) -> str:
     )
 
 
+def expanded(text: str, crates: Path = Path("crates")) -> str:
+    """The text with the tables that only the site has."""
+    return _SITE.sub(lambda mark: generate(mark[1], crates), text)
+
+
 def generate(mark: str, crates: Path = Path("crates")) -> str:
     """The Markdown that a mark such as `scheme abc` stands for.
 
@@ -154,6 +167,14 @@ def generate(mark: str, crates: Path = Path("crates")) -> str:
             return "\n" + fill(report.summary(list(papers().values())), width=WIDTH, break_on_hyphens=False) + "\n"
         case ["reproduction", key] if key in papers():
             return _reproduction(papers()[key])
+        case ["clauses"]:
+            head = ["RFC", "title", "sections read", *clauses.TITLES.values()]
+            return _table(head, clauses.counts(clauses.compare(crates.parent)[0]))
+        case ["clauses", "all"]:
+            head = ["RFC", "clause", "level", "text", "verdict", "code, or why not"]
+            return _table(head, clauses.rows(clauses.compare(crates.parent)[0]))
+        case ["data", page, *words] if blocks := _data(page).get(" ".join(words)):
+            return "\n".join(_block(block) for block in blocks)
     raise MarkError(f"generated:{mark}: there is no such table")
 
 
@@ -163,6 +184,26 @@ def _file(path: Path) -> str:
         raise MarkError(f"generated:file {path}: there is no such file")
     kind = {".rs": "rust"}.get(path.suffix, path.suffix[1:])
     return f"```{kind}\n{path.read_text(encoding='utf-8').rstrip()}\n```"
+
+
+def _data(page: str) -> dict[str, list[Any]]:
+    """What was recorded for a page, by mark."""
+    file = DATA / f"{page}.json"
+    found: dict[str, list[Any]] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return found
+
+
+def _block(block: Any) -> str:
+    """A paragraph, or a table; rows of one cell are heads of those below, which get it as their first column."""
+    if isinstance(block, str):
+        return f"\n{block}\n"
+    head, family, rows = block["columns"], "", []
+    for row in block["rows"]:
+        if any(row[1:]):
+            rows.append([family, *row])
+        else:
+            family = row[0].strip("*")
+    return _table(["family", *head], rows) if family else _table(head, [row[1:] for row in rows])
 
 
 def _pairs() -> str:
@@ -512,5 +553,5 @@ def _code(value: Any) -> str:
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table between empty lines."""
     lines = [head, ["---"] * len(head), *rows]
-    cells = [[" ".join(cell.split()).replace("|", "\\|") for cell in line] for line in lines]
+    cells = [[re.sub(r"(?<!\\)\|", r"\|", " ".join(cell.split())) for cell in line] for line in lines]
     return "\n" + "".join(f"| {' | '.join(line)} |\n" for line in cells)
