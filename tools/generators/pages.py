@@ -49,6 +49,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -284,31 +285,28 @@ def _plain(value: Any) -> str:
 
 
 def _schemes() -> str:
-    rows = []
-    for scheme in schemes():
-        name, marker = f"`{scheme['name']}`", f"`{scheme['marker']}`"
-        title = f"[{scheme['title']}](schemes/{scheme['name']}.md)"
-        rows.append([name, title, scheme["summary"], scheme["state"], marker])
-    return _table(["name", "title", "what it does", "state", "marker"], rows)
+    rows = [
+        [f"[`{scheme['name']}`](schemes/{scheme['name']}.md)", scheme["title"], scheme["summary"]]
+        for scheme in schemes()
+    ]
+    return _table(["name", "title", "what it does"], rows)
 
 
 def _congestion_controls() -> str:
-    rows = []
-    for control in congestion_controls():
-        name = f"[`{control['name']}`](congestion-controls/{control['module']}.md)"
-        rows.append([name, control["summary"], control["decides"], control["marks"], control["loss_detection"]])
-    return _table(["name", "what it does", "decides on", "marks, if `ecn`", "`loss_detection`"], rows)
+    rows = [
+        [f"[`{control['name']}`](congestion-controls/{control['module']}.md)", control["summary"]]
+        for control in congestion_controls()
+    ]
+    return _table(["name", "what it does"], rows)
 
 
 def _congestion_control(name: str) -> str:
     (control,) = congestion_controls(name)
-    about = {
-        "decides on": control["decides"],
-        "marks, if `ecn`": control["marks"],
-        "`loss_detection`": control["loss_detection"],
-    }
-    keys = _parameters(control["params"]) if control["params"] else "\nIt has no keys of its own.\n"
-    return _table([f"`{name}`", ""], list(about.items())) + keys
+    about = (
+        f"\nDecides on: {control['decides']}. Answers marks, if `ecn`: {control['marks']}. "
+        f"`loss_detection`: {control['loss_detection']}.\n"
+    )
+    return about + (_parameters(control["params"]) if control["params"] else "\nIt has no keys of its own.\n")
 
 
 def _papers() -> str:
@@ -317,19 +315,37 @@ def _papers() -> str:
 
 def _scheme(name: str) -> str:
     (scheme,) = schemes(name)
-    about = {
-        "name in a scenario": f"`{name}`",
-        "queue": scheme["kind"],
-        "memory of an idle port": f"{scheme['idle_bytes']} bytes, parameters included",
-        "marker": f"`{scheme['marker']}`",
-    }
-    own = [[f"`[{param['table']}]`", *_parameter(param)] for param in scheme["params"] if not param["shared"]]
-    params = (
-        _table(["table", *_PARAMETER], own)
-        if own
-        else "\nIts parameters are those that [all schemes have](../scenario.md#queue).\n"
+    about = (
+        f"\n`{name}` in a scenario, with the marker `{scheme['marker']}`: {scheme['kind']}. "
+        f"An idle port takes {scheme['idle_bytes']} bytes, parameters included.\n"
     )
-    return _table([scheme["title"], ""], list(about.items())) + params
+    own = [param for param in scheme["params"] if not param["shared"]]
+    if not own:
+        return f"{about}\nIts parameters are those that [all schemes have](../scenario.md#queue).\n"
+    owners = _owners()
+    rows = [_parameter(param) for param in own if owners[_rule(param)]["name"] == name]
+    others: dict[str, list[str]] = {}
+    for param in own:
+        if (owner := owners[_rule(param)])["name"] != name:
+            key, _, default, *_ = _cells(param)
+            others.setdefault(f"[{owner['title']}]({owner['name']}.md#parameters)", []).append(f"{key} ({default})")
+    same = "".join(f"\nAs for {owner}: {', '.join(keys)}.\n" for owner, keys in others.items())
+    return f"{about}{_table(_PARAMETER, rows) if rows else ''}{same}"
+
+
+def _rule(param: Parameter) -> tuple[str, ...]:
+    """What two parameters have in common that are explained once."""
+    return tuple(str(param[key]) for key in ("table", "name", "doc", "type", "choices", "min", "max"))  # type: ignore[literal-required]
+
+
+@cache
+def _owners() -> dict[tuple[str, ...], Mapping[str, Any]]:
+    """The first scheme in the catalogue that has each parameter."""
+    found: dict[tuple[str, ...], Mapping[str, Any]] = {}
+    for scheme in schemes():
+        for param in scheme["params"]:
+            found.setdefault(_rule(param), scheme)
+    return found
 
 
 def _module(part: str, file: Path, root: Path) -> str:
@@ -352,7 +368,7 @@ def _module(part: str, file: Path, root: Path) -> str:
     return "\n" + "\n\n".join(parts[part]) + "\n"
 
 
-_PARAMETER = ["key", "symbol", "default", "allowed", "meaning", "source"]
+_PARAMETER = ["key", "default", "allowed", "meaning"]
 
 
 def _parameters(params: Iterable[Parameter]) -> str:
@@ -360,9 +376,21 @@ def _parameters(params: Iterable[Parameter]) -> str:
 
 
 def _parameter(param: Parameter) -> list[str]:
+    return _row(*_cells(param))
+
+
+def _cells(param: Parameter) -> tuple[str, str, str, str, str, str]:
     default = "none" if param["default"] is None else _code(param["default"])
     allowed = _allowed(param["type"], param["choices"], param["min"], param["max"])
-    return [f"`{param['name']}`", _code(param["symbol"]), default, allowed, param["doc"], param["source"]]
+    table = "marker." if param.get("table") == "marker" else ""
+    return f"`{table}{param['name']}`", param["symbol"], default, allowed, param["doc"], param["source"]
+
+
+def _row(key: str, symbol: str, default: str, allowed: str, doc: str, source: str) -> list[str]:
+    """A key with its symbol, and its meaning with the source."""
+    same = symbol.lower() == key.strip("`").rpartition(".")[2].lower()
+    where = f" ({source})" if source and source != "our choice" else ""
+    return [key if same or not symbol else f"{key}, {_code(symbol)}", default, allowed, f"{doc}{where}"]
 
 
 def _allowed(kind: str, choices: Sequence[str] | None, low: Any, high: Any) -> str:
@@ -415,7 +443,7 @@ def _key(name: str, value: Mapping[str, Any], required: bool) -> list[str]:
         profiles.setdefault(_code(own), []).append(profile)
     default = "; ".join([default, *(f"{', '.join(names)}: {own}" for own, names in profiles.items())])
     symbol, source = (value.get(f"x-{annotation}", "") for annotation in ("symbol", "source"))
-    return [f"`{name}`", _code(symbol), default, _schema_allowed(value), value.get("description", ""), source]
+    return _row(f"`{name}`", symbol, default, _schema_allowed(value), value.get("description", ""), source)
 
 
 def _schema_allowed(value: Mapping[str, Any]) -> str:
