@@ -16,7 +16,7 @@ from fairlane.skeletons.edits import write_all
 from fairlane.skeletons.kinds import skeleton
 
 SCHEME = [
-    "CHANGELOG.md",
+    "changes/+toy_red.added.md",
     "crates/schemes/src/aqm/mod.rs",
     "crates/schemes/src/aqm/toy_red.rs",
     "crates/schemes/src/registry/schemes.rs",
@@ -31,7 +31,6 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "checkout"
     for folder in ("crates", "docs/schemes", "python/fairlane/papers"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "CHANGELOG.md", root)
     monkeypatch.setattr("fairlane.cli.new.CHECKOUT", root)
     return root
 
@@ -53,7 +52,7 @@ def test_a_scheme_is_a_module_a_line_in_the_list_a_chapter_and_an_entry(checkout
     registry = (checkout / SCHEME[3]).read_text()
     listed = registry[registry.index("\nschemes! {") :].partition("\n}\n")[0]
     assert listed.endswith('ToyRed = "toy_red", crate::aqm::toy_red::ToyRedScheme;')
-    assert "## [Unreleased]" in (checkout / "CHANGELOG.md").read_text().partition("- Scheme `toy_red`")[0]
+    assert (checkout / SCHEME[0]).read_text().startswith("Scheme `toy_red`: ")
 
 
 def test_a_congestion_control_is_a_module_and_a_line_in_the_list(checkout: Path) -> None:
@@ -78,7 +77,10 @@ def test_a_metric_is_declared_with_its_field_and_recorded(checkout: Path) -> Non
 @pytest.mark.parametrize("paper", papers().values(), ids=papers())
 def test_an_experiment_is_data_of_its_paper_and_an_entry(paper: Paper, checkout: Path) -> None:
     folder = f"python/fairlane/papers/{paper.key}"
-    assert new("experiment", f"{paper.key}.fig99", checkout) == ["CHANGELOG.md", f"{folder}/claims.toml"]
+    assert new("experiment", f"{paper.key}.fig99", checkout) == [
+        f"changes/+{paper.key}-fig99.added.md",
+        f"{folder}/claims.toml",
+    ]
     parts = {"scenario": paper.scenario, "metrics": paper.metrics}
     *others, made = load_paper(paper.key, paper.title, checkout / folder, **parts).experiments.values()
     assert [experiment.id for experiment in others] == list(paper.experiments)

@@ -50,7 +50,7 @@ def _scheme(name: str, root: Path) -> Skeleton:
     kind = _type_of("scheme", name)
     source = root / "crates" / "schemes" / "src"
     room, registry = source / "aqm" / "mod.rs", source / "registry" / "schemes.rs"
-    chapter, changelog = root / "docs" / "schemes" / f"{name}.md", root / "CHANGELOG.md"
+    chapter = root / "docs" / "schemes" / f"{name}.md"
     _check_free("scheme", name, [*source.glob(f"*/{name}.rs"), *source.glob(f"*/{name}/mod.rs"), chapter], registry)
     line = f'    {kind} = "{name}", crate::aqm::{name}::{kind}Scheme;\n'
     return Skeleton(
@@ -59,7 +59,7 @@ def _scheme(name: str, root: Path) -> Skeleton:
             room: sorted_module(room.read_text(encoding="utf-8"), f"pub mod {name};"),
             registry: after_last(registry, r"    \w+ = \"", line, within=r"schemes! \{"),
             chapter: _filled("scheme.md", name=name, Type=kind),
-            changelog: _noted(changelog, f"Scheme `{name}`: what it does (authors, year)."),
+            _fragment(root, name): f"Scheme `{name}`: what it does (authors, year).\n",
         },
         (
             f"cargo test --package fairlane-schemes {name}",
@@ -91,7 +91,7 @@ def _experiment(name: str, root: Path) -> Skeleton:
     parts = re.fullmatch(r"([a-z][a-z0-9]*)\.([a-z][a-z0-9_]{0,31})", name)
     if not parts or parts[1] not in there:
         raise UserError(f"new experiment: {quoted(name)} is not PAPER.NAME; papers: {', '.join(there)}")
-    claims, changelog = papers / parts[1] / "claims.toml", root / "CHANGELOG.md"
+    claims = papers / parts[1] / "claims.toml"
     text = claims.read_text(encoding="utf-8")
     experiments = tomllib.loads(text)["experiments"]
     # Values copied until the author replaces them.
@@ -107,7 +107,7 @@ def _experiment(name: str, root: Path) -> Skeleton:
     return Skeleton(
         {
             claims: text.rstrip("\n") + "\n" + _filled("experiment.toml", **values),
-            changelog: _noted(changelog, f"Experiment `{name}`: what it measures."),
+            _fragment(root, name): f"Experiment `{name}`: what it measures.\n",
         },
         (f".venv/bin/pytest tests/python/test_every_paper.py -k {made}", f".venv/bin/fairlane reproduce {name}"),
     )
@@ -156,9 +156,9 @@ def _taken(kind: str, name: str, where: Path) -> UserError:
     return UserError(f"new {kind}: {name} is there already, in {where}")
 
 
-def _noted(changelog: Path, sentence: str) -> str:
-    """The changelog with an entry at the start of "Added"."""
-    return after_last(changelog, r"## \[Unreleased\](?s:.*?)^### Added\n", f"- {sentence}\n")
+def _fragment(root: Path, name: str) -> Path:
+    """File of an entry of the next changelog (towncrier)."""
+    return root / "changes" / f"+{name.replace('.', '-')}.added.md"
 
 
 def _filled(template: str, **values: str) -> str:
