@@ -162,18 +162,8 @@ def generate(mark: str, crates: Path = Path("crates")) -> str:
             return _scenario(key)
         case ["document", name] if name in SCHEMAS:
             return _records(schema(name))
-        case ["reproduction"]:
-            return _table(report.COUNT_HEAD, report.counts(list(papers().values())))
-        case ["reproduction", "summary"]:
-            return "\n" + fill(report.summary(list(papers().values())), width=WIDTH, break_on_hyphens=False) + "\n"
         case ["reproduction", key] if key in papers():
             return _reproduction(papers()[key])
-        case ["clauses"]:
-            head = ["RFC", "title", "sections read", *clauses.TITLES.values()]
-            return _table(head, clauses.counts(clauses.compare(crates.parent)[0]))
-        case ["clauses", "all"]:
-            head = ["RFC", "clause", "level", "text", "verdict", "code, or why not"]
-            return _table(head, clauses.rows(clauses.compare(crates.parent)[0]))
         case ["data", page, *words] if blocks := _data(page).get(" ".join(words)):
             return "\n".join(_block(block) for block in blocks)
     raise MarkError(f"generated:{mark}: there is no such table")
@@ -335,7 +325,7 @@ def _scheme(name: str) -> str:
 
 def _rule(param: Parameter) -> tuple[str, ...]:
     """What two parameters have in common that are explained once."""
-    return tuple(str(param[key]) for key in ("table", "name", "doc", "type", "choices", "min", "max"))  # type: ignore[literal-required]
+    return tuple(str(dict(param).get(key)) for key in ("table", "name", "doc", "type", "choices", "min", "max"))
 
 
 @cache
@@ -502,6 +492,20 @@ def _metrics() -> str:
     return _table(["metric", "of", "unit", "better", "symbol", "meaning", "source"], rows)
 
 
+def _summary() -> str:
+    return "\n" + fill(report.summary(list(papers().values())), width=WIDTH, break_on_hyphens=False) + "\n"
+
+
+def _clauses() -> str:
+    head = ["RFC", "title", "sections read", *clauses.TITLES.values()]
+    return _table(head, clauses.counts(clauses.compare(clauses.ROOT)[0]))
+
+
+def _all_clauses() -> str:
+    head = ["RFC", "clause", "level", "text", "verdict", "code, or why not"]
+    return _table(head, clauses.rows(clauses.compare(clauses.ROOT)[0]))
+
+
 _CATALOGUES: Mapping[str, Callable[[], str]] = {
     "schemes": _schemes,
     "congestion-controls": _congestion_controls,
@@ -519,6 +523,10 @@ _CATALOGUES: Mapping[str, Callable[[], str]] = {
     "evaluation league": lambda: _league(evaluation.league()),
     "evaluation pictures": evaluation.pictures,
     "evaluation entries": evaluation.entries,
+    "reproduction": lambda: _table(report.COUNT_HEAD, report.counts(list(papers().values()))),
+    "reproduction summary": _summary,
+    "clauses": _clauses,
+    "clauses all": _all_clauses,
 }
 
 
