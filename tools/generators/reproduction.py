@@ -87,22 +87,26 @@ def summary(papers: Sequence[Paper]) -> str:
     own, apart, arithmetic, added = (of[standing] for standing in KINDS)
     parts = [
         f"{own['reproduced']} are reproduced",
-        f"{own['as ns-3']} differ in ns-3 as well, with numbers that agree with ours",
+        f"{own['as ns-3']} differ, and ns-3 agrees with us",
         f"{own['inconclusive']} are inconclusive",
         f"{own['differs']} differ",
         *([f"{own['not applicable']} could not be judged"] if own["not applicable"] else []),
     ]
     counted_apart = [
-        *([f"{apart.total()} whose own numbers chose a reading ({apart['reproduced']} hold)"] if apart else []),
         *(
-            [f"{arithmetic.total()} that only compute a number again ({arithmetic['reproduced']} hold)"]
+            [f"{apart.total()} that were used to choose between readings of their paper ({apart['reproduced']} hold)"]
+            if apart
+            else []
+        ),
+        *(
+            [f"{arithmetic.total()} that only recompute a number ({arithmetic['reproduced']} hold)"]
             if arithmetic
             else []
         ),
         f"{added.total()} that this project added ({added['reproduced']} hold)",
     ]
     return (
-        f"Of {own.total()} claims of {len(papers)} papers {', '.join(parts)}; of those not marked hard, "
+        f"Of {own.total()} claims of {len(papers)} papers {', '.join(parts)}. Of those not marked hard, "
         f"{not_hard['reproduced']} of {not_hard.total()} are reproduced. Counted apart: {'; '.join(counted_apart)}."
     )
 
