@@ -72,7 +72,7 @@ def goodputs(runs: Sequence[Mapping[str, Any]]) -> list[Interval]:
     return [interval(list(values)) for values in by_user]
 
 
-@bench("kernel-htb", page="docs/schemes/htb.md")
+@bench("kernel-htb", page="site/data/htb.json")
 @replications(10)
 def main(report: Report, replications: int) -> None:
     """Simulates, sends, and writes the table."""

@@ -15,7 +15,7 @@ from .harness import SCENARIOS, Report, bench, build, conditions, run, scenario,
 RUN = {"warmup": "5 s", "measure": "1 s"}
 
 
-@bench("parallel", page="docs/benchmarks.md")
+@bench("parallel", page="site/data/benchmarks.json")
 @click.option("--threads", default=2, show_default=True, help="Threads of the run.")
 @turns(9)
 def main(report: Report, threads: int, turns: int) -> None:

@@ -100,7 +100,7 @@ def rows(points: Points) -> list[list[object]]:
     return found
 
 
-@bench("scale", page="docs/benchmarks.md")
+@bench("scale", page="site/data/benchmarks.json")
 @turns(5)
 @harness.out("docs/figures")
 def main(report: Report, turns: int, out: Path) -> None:

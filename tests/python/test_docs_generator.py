@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from benches.harness import Report
 from conftest import ROOT
 from fairlane.results.catalogue import METRICS
 from fairlane.schemas import schema
@@ -273,3 +274,18 @@ def test_every_record_of_the_result_has_a_table() -> None:
     generated = pages.generate("document result")
     for name in schema("result")["$defs"]:
         assert f"### {name}\n" in generated
+
+
+def test_what_a_bench_records_is_the_table_that_the_site_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "toy.json"
+    file.write_text('{"other": ["stays"]}')
+    Report(file, {"tables": []}).table(
+        {"cell": "", "b|c": "{:.1f}"}, [["x", 1.25], ["y", None]], "m", above="On a toy."
+    )
+    assert json.loads(file.read_text())["other"] == ["stays"]
+    monkeypatch.setattr(pages, "DATA", tmp_path)
+    shown = pages.expanded("<!-- site:data toy m -->\n")
+    assert shown.startswith("\nOn a toy.\n\n\n| cell | b")
+    assert "| x | 1.2 |\n" in shown
+    with pytest.raises(pages.MarkError):
+        pages.expanded("<!-- site:data toy none -->\n")
