@@ -107,7 +107,8 @@ class Cell(OneLink):
         if self.scheme in OPTIONAL_ECN:
             table["ecn"] = self.ecn
         if self.scheme == "red":
-            table |= {f"{end}_th": f"{max(4, self.packets // part)} packets" for end, part in (("min", 12), ("max", 4))}
+            least = max(4, self.packets // 12)
+            table |= {"min_th": f"{least} packets", "max_th": f"{3 * least} packets"}
         return table
 
     def scenario(self) -> Table:
@@ -123,7 +124,9 @@ class Cell(OneLink):
                 {
                     "name": name,
                     "start_until": "0.1 s",
-                    "sources": [{"kind": "tcp", "flows": flows, "congestion_control": control, "ecn": self.asks(control)}],
+                    "sources": [
+                        {"kind": "tcp", "flows": flows, "congestion_control": control, "ecn": self.asks(control)}
+                    ],
                 }
                 for name, control, flows in zip(("first", "second"), self.mix, self.flows, strict=True)
             ],

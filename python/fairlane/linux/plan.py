@@ -16,15 +16,16 @@ from fairlane.base.quantities import parsed
 from fairlane.linux import disciplines, keys
 from fairlane.simulate.honoured import Table
 
-VERSION = 1
+VERSION = 2
 """Of what a scenario becomes here: another one, and runs that were kept are others."""
 MOST_LINKS, MOST_HOSTS, MOST_FLOWS, MOST_HOPS = 1024, 4096, 16384, 16
 """Of the guest."""
 _FIRST_ADDRESS = 0x0A010001
 _OPTIONS_BYTES = 12
 """TCP options of a data segment, which TCP_MAXSEG counts: timestamps."""
-_SEND_MEMORY = 2280 / 1448
-"""Memory of a segment over its payload, without offloads (tcp_stream_alloc_skb)."""
+_SEND_MEMORY = 8
+"""Send buffer over the window, so that it never limits: it counts memory, of which a segment that was marked as lost
+takes about twice its payload. With 4 MiB, Linux's default, BBR counts as limited by its application then."""
 _RECEIVE_MEMORY = 1.5
 """Memory of a receiver over the window that it allows: 6 MiB, which is Linux's default, for 4 MiB."""
 _ECN_FIELD = {"not_ect": 0, "ect0": 2, "ect1": 1}
@@ -181,12 +182,11 @@ def _hosts(table: Table, layout: Table) -> Iterator[str]:
 
 def _settings(tcp: Table) -> dict[str, Any]:
     """Settings of a sender's namespace, without those that a new namespace has anyway."""
-    buffer = _bytes(tcp["socket_buffer"]) * (1 if keys.OFFLOADS[tcp["tso"]] == "tso" else _SEND_MEMORY)
     standard = {"after_idle": "decay", "frto": True, "tlp": True, "min_rto": "200 ms"}
     settings = {
         # What one connection has learnt of the path must not reach the next.
         "tcp_no_metrics_save": 1,
-        "tcp_wmem": f"4096 16384 {round(buffer)}",
+        "tcp_wmem": f"4096 16384 {_SEND_MEMORY * _bytes(tcp['socket_buffer'])}",
         "tcp_slow_start_after_idle": keys.AFTER_IDLE[tcp["after_idle"]],
         "tcp_frto": 2 if tcp["frto"] else 0,
         "tcp_early_retrans": 3 if tcp["tlp"] else 0,
