@@ -210,6 +210,40 @@ def compare_command(
     print_planes(found)
 
 
+@lab_commands.command("diff")
+@click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path))
+@click.option("--queue", metavar="NAME", help="Scheme in place of the scenario's.")
+@click.option("--replication", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help="The run.")
+@click.option("--link", metavar="NAME", help="The link [default: the first].")
+@click.option(
+    "--count",
+    type=click.IntRange(1, 1_000_000),
+    default=1000,
+    show_default=True,
+    metavar="N",
+    help="Packets that are compared.",
+)
+@click.option("--tolerance", default="1 ms", show_default=True, metavar="TIME", help="By how much times may differ.")
+@click.option("--kernel", metavar="VERSION", help="Kernel [default: the newest that was built].")
+@json_option
+def diff_command(file: Path, tolerance: str, as_json: bool, **options: Any) -> None:
+    """Find the first packet of a link at which the simulator and a Linux kernel part.
+
+    Packets are compared in the order in which their transmission starts or they are dropped: flow, segment, time.
+    """
+    from fairlane.base.quantities import parsed
+    from fairlane.cli.printing import print_difference
+    from fairlane.lab.difference import difference
+
+    if (tolerance_s := parsed(tolerance, "s")) is None:
+        raise UserError(f"--tolerance: {tolerance} is not a time such as 1 ms")
+    found = difference(file, tolerance_s=tolerance_s, **options)
+    if as_json:
+        print_json(json.dumps(found.document(), allow_nan=False, ensure_ascii=False))
+        return
+    print_difference(found)
+
+
 @lab_commands.command("clean")
 def clean_up() -> None:
     """Remove leftovers of killed labs.

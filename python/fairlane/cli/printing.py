@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fairlane.judge.readings import Standing
     from fairlane.judge.reproduce import Reproduction
     from fairlane.lab.comparison import PlaneResult
+    from fairlane.lab.difference import Difference
     from fairlane.pairs.result import Pairs
     from fairlane.results.result import Comparison, Result
     from fairlane.search.designer import Tuned
@@ -189,6 +190,31 @@ def print_figures(figures: Sequence[Path]) -> None:
 def _replications(reproduction: Reproduction, experiment: Experiment) -> str:
     count, most = reproduction.replications[experiment.id], reproduction.most[experiment.id]
     return str(count) if most <= count else f"{count}, up to {most} where a claim is inconclusive"
+
+
+def print_difference(found: Difference) -> None:
+    """Both traces side by side around the first packet at which they part."""
+    shown = found.document()
+    table = Numbers(
+        "", "simulator (s)", "", "group, user, flow", "segment", "Linux (s)", "", "group, user, flow", "segment", keys=1
+    )
+    for row in shown["events"]:
+        cells = [text for plane in ("simulator", "linux") for text in _event(row[plane])]
+        table.add_row(f"{'>' if row['number'] == found.first else ' '} {row['number']}", *cells)
+    out = Terminal()
+    parts = "no difference" if found.first is None else f"they part at packet {found.first}"
+    out.head(
+        shown["scenario"],
+        f": {found.queue}, {found.link}, Linux {found.release}; of {shown['compared']} packets: {parts}",
+    )
+    out.numbers(table)
+
+
+def _event(row: Mapping[str, Any] | None) -> list[str]:
+    if row is None:
+        return ["", "", "", ""]
+    segment = "" if row["segment"] is None else "SYN" if row["segment"] < 0 else f"{row['segment']:.10g}"
+    return [f"{row['time_s']:.6f}", row["event"], f"{row['group']} {row['user']} {row['flow']}", segment]
 
 
 def print_planes(found: Sequence[PlaneResult]) -> None:
