@@ -32,10 +32,9 @@ def find(version: str | None) -> Kernel:
     Raises:
         UserError: None was built; the message says how to.
     """
-    from fairlane import kernel
+    from fairlane.kernel import find as find_built
 
-    found: Kernel = kernel.find(version)
-    return found
+    return find_built(version)
 
 
 def check(scenarios: Sequence[str]) -> None:
