@@ -347,10 +347,20 @@ def test_a_record_has_the_tables_of_the_simulators() -> None:
     assert result.summary["links"][0]["utilisation"]["mean"] == pytest.approx(1, abs=0.01)
 
 
-def recorded() -> dict[str, Any]:
+def test_a_transfer_that_is_open_has_started_and_not_completed() -> None:
+    result = json.loads((RECORDED / "result.json").read_text())
+    before = recorded()["groups"][1]["transfer_times"]
+    result["flows"][2]["transfers"].append([5_900_000_000, 0])
+    after = recorded(result)["groups"][1]["transfer_times"]
+    assert (after["started"], after["completed"]) == (before["started"] + 1, before["completed"])
+    assert after["offered_bps"] > before["offered_bps"]
+    assert after["by_size"] == before["by_size"]
+
+
+def recorded(result: dict[str, Any] | None = None) -> dict[str, Any]:
     """The record of `result.json`, which a kernel wrote for replication 0 of `scenario.toml`."""
     canonical = Scenario.from_toml(RECORDED / "scenario.toml").canonical()
-    result = json.loads((RECORDED / "result.json").read_text())
+    result = result or json.loads((RECORDED / "result.json").read_text())
     about = {"kernel": "6.12", "identity": "recorded"}
     samples = (RECORDED / "info.csv").read_text()
     found: dict[str, Any] = json.loads(record(canonical, 0, plan.made(canonical, 0), result, samples, about))
@@ -495,7 +505,7 @@ def test_a_kernel_gives_the_same_bytes_twice_and_others_for_another_seed(kernel:
 def test_a_kernel_has_every_scheme(kernel: Any, name: str) -> None:
     found = fairlane.run(scenario().replace("queue", of_scheme(name)), plane="linux", kernel=kernel.version)
     # SFB soon takes a flow for one that does not react, and allows it a few packets a second.
-    assert found.runs[0]["links"][0]["utilisation"] > (0.05 if name == "sfb" else 0.9)
+    assert found.runs[0]["links"][0]["utilisation"] > (0.01 if name == "sfb" else 0.9)
 
 
 def test_a_kernel_needs_no_root(kernel: Any) -> None:

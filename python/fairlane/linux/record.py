@@ -189,19 +189,23 @@ class _Record:
         udp["delivered_share"] = received / sent if sent else None
 
     def _fill_transfers(self, times: Row, index: int, users: Sequence[int]) -> None:
-        found = [
-            (user, flow.transfer_bytes, (end - start + flow.to_receiver_ns) / 1e9)
+        began = [
+            (user, flow, start, end)
             for user in users
             for flow, one in self._flows_of(user)
-            if flow.transfer_bytes
             for start, end in one.get("transfers", ())
             if start >= self._begin_ns
         ]
+        # The end of one that is still open is 0.
+        found = [
+            (user, flow.transfer_bytes, (end - start + flow.to_receiver_ns) / 1e9)
+            for user, flow, start, end in began
+            if end
+        ]
         lasted = [time_s for _, _, time_s in found]
         slowdowns = [time_s / self._alone_s(user, size, index) for user, size, time_s in found]
-        # Those that did not end are not in the result.
-        times |= {"started": len(found), "completed": len(found), "refused": 0}
-        times["offered_bps"] = self._bps(sum(size for _, size, _ in found))
+        times |= {"started": len(began), "completed": len(found), "refused": 0}
+        times["offered_bps"] = self._bps(sum(flow.transfer_bytes for _, flow, _, _ in began))
         times["mean_bytes"] = _mean([size for _, size, _ in found]) if found else None
         times |= {"mean_s": _mean(lasted) if found else None, "max_s": max(lasted, default=None)}
         times |= {f"p{percent}_s": _percentile(lasted, percent) for percent in (50, 90, 95, 99)}
