@@ -19,7 +19,6 @@ from fairlane.cli.options import (
     options,
     parse_settings,
     path_option,
-    split_names,
 )
 from fairlane.cli.output import print_json, say
 
@@ -163,7 +162,13 @@ def run(
 
 @lab_commands.command("compare")
 @click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path))
-@click.option("--queues", required=True, metavar="A,B", help="Schemes to compare, such as droptail,abc.")
+@click.option(
+    "--queues",
+    required=True,
+    multiple=True,
+    metavar="A,B",
+    help='Schemes to compare, such as droptail,abc or "fq_codel:short_queue=port". May be repeated.',
+)
 @click.option(
     "--replications", type=click.IntRange(min=1), metavar="N", help="Runs [default: run.replications of the scenario]."
 )
@@ -171,7 +176,7 @@ def run(
 @_plane_options
 def compare_command(
     file: Path,
-    queues: str,
+    queues: tuple[str, ...],
     planes: tuple[str, ...],
     settings: tuple[str, ...],
     store: Path | None,
@@ -187,6 +192,7 @@ def compare_command(
     from fairlane.base.folders import check_replaceable
     from fairlane.cli.printing import print_planes
     from fairlane.lab.comparison import compare, document, write
+    from fairlane.simulate.variants import split_variants
     from fairlane.store import Store
 
     _check_planes_use_options(planes)
@@ -194,7 +200,7 @@ def compare_command(
         check_replaceable(out, "--out", {"--store": Store(store).folder})
     found = compare(
         file,
-        split_names(queues),
+        split_variants(queues),
         planes=list(dict.fromkeys(planes)),
         settings=parse_settings(settings),
         store=store,

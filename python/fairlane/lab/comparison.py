@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,10 @@ from fairlane.results.metrics import jain, path_metrics, shown
 from fairlane.results.notes import joined
 from fairlane.results.result import Result
 from fairlane.results.summary import dropped_share
-from fairlane.runs.run import queue_names
+from fairlane.runs.run import under
 from fairlane.simulate.replications import tell_of_expectations
 from fairlane.simulate.scenario import Scenario
+from fairlane.simulate.variants import Queues, Variant, variants
 from fairlane.store import Store
 from fairlane.store.simulate import simulate
 
@@ -35,7 +36,7 @@ class PlaneResult:
     """The runs of a scenario under one queue on one plane.
 
     Attributes:
-        queue: Name of the scheme.
+        queue: Name of the scheme or variant.
         plane: Plane that forwarded.
         result: The runs. Those of real planes lack what only a simulator sees.
     """
@@ -74,7 +75,7 @@ def _metrics(run: Mapping[str, Any]) -> dict[str, float | None]:
 
 def compare(
     scenario: Scenario | str | Path,
-    queues: Iterable[str],
+    queues: Queues,
     *,
     planes: Sequence[str] = (FORWARDER,),
     replications: int | None = None,
@@ -89,7 +90,7 @@ def compare(
     Args:
         scenario: A scenario, or the path of its TOML file; on planes in real time a one-sided dumbbell with one source
             for each user.
-        queues: Names of schemes; they keep limit and scheduler of the scenario's own queue, which stays as it is.
+        queues: As for `fairlane.compare`; the scenario's own queue stays as it is.
         planes: `forwarder`, `kernel`, `p4`, `linux`, `simulator`.
         replications: In place of `run.replications`.
         settings: Scenario keys to change; one that begins with a plane, as in `p4:run.measure`, on this plane only.
@@ -109,10 +110,10 @@ def compare(
         Interrupted: Ctrl-C; finished runs are in the store.
     """
     check_planes(planes)
-    names = queue_names(queues)
+    chosen = variants(queues)
     base = scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)
     tell_of_expectations(len(base.expectations), show=progress)
-    scenarios = {plane: _scenarios(base, names, plane, replications, settings or {}) for plane in planes}
+    scenarios = {plane: _scenarios(base, chosen, plane, replications, settings or {}) for plane in planes}
     real = [plane for plane in planes if plane != SIMULATOR]
     prepare(real)
     for plane in real:  # what a plane lacks is told before another one runs for long
@@ -122,9 +123,10 @@ def compare(
     runs: dict[tuple[str, str], Result] = {}
     for plane in planes:
         made = _made(scenarios[plane], where, plane, jobs, kernel, show_progress=progress)
-        for queue, canonical, records in zip(names, scenarios[plane], made, strict=True):
-            runs[queue, plane] = Result.of(canonical, [run for run in records if isinstance(run, Kept)])
-    return [PlaneResult(queue, plane, runs[queue, plane]) for queue in names for plane in planes]
+        for variant, canonical, records in zip(chosen, scenarios[plane], made, strict=True):
+            result = Result.of(canonical, [run for run in records if isinstance(run, Kept)])
+            runs[variant.label, plane] = replace(result, label=variant.label)
+    return [PlaneResult(one.label, plane, runs[one.label, plane]) for one in chosen for plane in planes]
 
 
 def _made(
@@ -136,11 +138,11 @@ def _made(
 
 
 def _scenarios(
-    base: Scenario, queues: Sequence[str], plane: str, replications: int | None, settings: Mapping[str, Any]
+    base: Scenario, queues: Sequence[Variant], plane: str, replications: int | None, settings: Mapping[str, Any]
 ) -> list[str]:
     given = {} if replications is None else {"run.replications": replications}
     canonical = base.changed({**given, **own_settings(plane, settings)}).canonical()
-    return [_fairlane.with_queue(canonical, queue) for queue in queues]
+    return [under(queue, canonical) for queue in queues]
 
 
 def document(found: Sequence[PlaneResult]) -> dict[str, Any]:

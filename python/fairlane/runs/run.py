@@ -153,7 +153,7 @@ def compare(
     chosen = variants(queues)
     asked = prepared(scenario, replications, seed)
     canonical = asked.canonical()
-    scenarios = [_under(variant, canonical) for variant in chosen]
+    scenarios = [under(variant, canonical) for variant in chosen]
     tell_of_expectations(len(asked.expectations), show=progress)
     labels = [variant.label for variant in chosen]
     warn(dict(zip(labels, scenarios, strict=True)))
@@ -161,7 +161,8 @@ def compare(
     return Comparison({label: replace(result, label=label) for label, result in zip(labels, results, strict=True)})
 
 
-def _under(variant: Variant, canonical: str) -> str:
+def under(variant: Variant, canonical: str) -> str:
+    """A canonical scenario under a variant; an error names it."""
     try:
         return variant.under(canonical)
     except ScenarioError as error:
