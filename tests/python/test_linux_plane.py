@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from threading import Event
 from typing import Any
 
+import polars as pl
 import pytest
 
 import fairlane
@@ -332,6 +333,9 @@ def test_the_record_of_a_recorded_result() -> None:
     assert second["transfer_times"]["slowdown"]["mean"] > 1
     assert third["udp"]["sent_bps"] == pytest.approx(1e6, rel=0.01)
     assert third["path"]["delivered_packets"] == third["udp"]["received_packets"]
+    # The other users' queue, a full packet on both links, and 5.1 ms.
+    way_s = third["path"]["one_way_delay"]["mean_s"]
+    assert way_s == pytest.approx(link["delay"][0]["mean_s"] + 12e-4 + 12e-5 + 5.1e-3, rel=0.1)
     p50, p95 = link["delay"][0]["p50_s"], link["delay"][0]["p95_s"]
     assert p50 < link["delay"][0]["mean_s"] < p95 < link["delay"][0]["max_s"]
 
@@ -468,10 +472,15 @@ def test_nothing_of_a_run_is_left(fake: Fake, tmp_path: Path, monkeypatch: pytes
     ("arguments", "message"),
     [
         ({"plane": "forwarder"}, "plane: 'forwarder' is not one of linux, simulator"),
-        ({"plane": "linux", "trace": "t"}, "trace: has no effect on the plane linux"),
+        ({"plane": "linux", "pcap": "t.pcapng"}, "pcap: has no effect on the plane linux"),
+        (
+            {"plane": "linux", "trace": "t", "trace_interval": "0 s"},
+            "trace_interval: 0 s, the plane linux takes samples",
+        ),
         ({"kernel": "6.12"}, "kernel: has no effect without plane linux"),
     ],
 )
+@pytest.mark.usefixtures("fake")
 def test_arguments_that_have_no_effect_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         fairlane.run(scenario(), **arguments)
@@ -480,6 +489,22 @@ def test_arguments_that_have_no_effect_are_refused(arguments: dict[str, Any], me
 def test_a_trace_and_samples_are_asked_for() -> None:
     lines = plan.made(scenario().canonical(), 0, Extra(trace=(0, 500), info_ns=1000)).text.splitlines()
     assert lines[-2:] == ["trace 0 500", "info 1000"]
+
+
+def test_the_table_of_senders_has_the_recorded_samples(fake: Fake, tmp_path: Path) -> None:
+    writes = f'Path("info.csv").write_bytes(Path({str(RECORDED / "info.csv")!r}).read_bytes())'
+    script = fake.linux.read_text().replace("MODE =", f"{writes}\nMODE =", 1)
+    fake.linux.write_text(script)
+    of_recorded = Scenario.from_toml(RECORDED / "scenario.toml")
+    fairlane.run(of_recorded, plane="linux", trace=tmp_path / "t", store=tmp_path / "store")
+    found = pl.read_parquet(tmp_path / "t" / "tcp.parquet")
+    samples = pl.read_csv(RECORDED / "info.csv", schema_overrides={"pacing_Bps": pl.UInt64})
+    assert found.height == samples.height
+    assert found["cwnd_bytes"].to_list() == [1448 * cwnd for cwnd in samples["cwnd"]]
+    assert set(found["group"]) == {"a", "b"}
+    assert set(found["state"]) <= {"syn_sent", "open", "disorder", "cwr", "recovery", "loss"}
+    assert {"state", "srtt_s", "in_flight_bytes", "pacing_rate_bps"} <= set(found.columns)
+    assert found.row(-1, named=True)["srtt_s"] == pytest.approx(samples.row(-1, named=True)["srtt_us"] / 1e6)
 
 
 @pytest.fixture(scope="module")

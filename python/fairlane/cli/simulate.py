@@ -11,6 +11,7 @@ import fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.files import written_below
 from fairlane.base.folders import check_replaceable
+from fairlane.base.planes import SIMULATOR, VIRTUAL
 from fairlane.base.text import quoted
 from fairlane.cli.options import (
     LIBRARIES,
@@ -107,6 +108,14 @@ WATCHING = {
 
 @click.command()
 @_scenario_options
+@click.option(
+    "--plane",
+    type=click.Choice(VIRTUAL),
+    default=SIMULATOR,
+    show_default=True,
+    help="What runs it: linux is a kernel, see `fairlane kernel build`.",
+)
+@click.option("--kernel", metavar="VERSION", help="Kernel of the plane linux [default: the newest that was built].")
 @path_option("--pcap", metavar="FILE.pcapng", help="Capture the packets of a link.")
 @click.option(
     "--pcap-replication",
@@ -153,7 +162,7 @@ def run(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Simulate a scenario; print means with 95% intervals."""
+    """Simulate a scenario, or run it on a Linux kernel; print means with 95% intervals."""
     check_needs({**WATCHING, **WRITING})
     if out:
         check_replaceable(out, "--out", {"--store": Store(store).folder, "--trace": trace})

@@ -71,8 +71,7 @@ class Difference:
         queue: Scheme of the link.
         link: Name of the link.
         release: That of the kernel.
-        flows: User and group of each flow.
-        payload: Of a full segment, by which bytes are counted in segments.
+        flows: User, group, and payload of a full segment of each flow.
         simulator: Events in the simulator.
         kernel: Events in the kernel.
         first: Number of the first that differs; None if none does.
@@ -82,8 +81,7 @@ class Difference:
     queue: str
     link: str
     release: str
-    flows: Sequence[tuple[int, str]]
-    payload: int
+    flows: Sequence[tuple[int, str, int]]
     simulator: Sequence[Packet]
     kernel: Sequence[Packet]
     first: int | None
@@ -113,8 +111,8 @@ class Difference:
         if number >= len(events):
             return None
         event = events[number]
-        user, group = self.flows[event.flow]
-        segment = event.byte if event.byte is None or event.byte < 0 else event.byte / self.payload
+        user, group, payload = self.flows[event.flow]
+        segment = event.byte if event.byte is None or event.byte < 0 else event.byte / payload
         about = {"group": group, "user": user, "flow": event.flow, "segment": segment}
         return {"time_s": event.time_s, "event": event.kind, **about}
 
@@ -173,8 +171,7 @@ def difference(
         made.layout["links"][index]["queue"]["scheme"],
         names[index],
         output.result["release"],
-        [(flow.user, groups[flow.user]) for flow in made.flows],
-        table["tcp"]["segment_payload"],
+        [(flow.user, groups[flow.user], flow.payload) for flow in made.flows],
         simulated[:compared],
         on_kernel[:compared],
         first_difference(simulated[:compared], on_kernel[:compared], tolerance_s),

@@ -16,8 +16,8 @@ from fairlane.base.quantities import parsed
 from fairlane.linux import disciplines, keys
 from fairlane.simulate.honoured import Table
 
-VERSION = 2
-"""Of what a scenario becomes here: another one, and runs that were kept are others."""
+VERSION = 3
+"""Of what a scenario becomes here, and a result there: another one, and runs that were kept are others."""
 MOST_LINKS, MOST_HOSTS, MOST_FLOWS, MOST_HOPS = 1024, 4096, 16384, 16
 """Of the guest."""
 _FIRST_ADDRESS = 0x0A010001
@@ -39,12 +39,14 @@ class Flow:
         user: Number of its user.
         kind: `tcp`, `cbr` or `poisson`.
         transfer_bytes: Payload of a transfer; 0 of an endless flow.
+        payload: Of a full segment; 0 without TCP.
         to_receiver_ns: From the last link to the receiver, which the guest adds to the reverse delay instead.
     """
 
     user: int
     kind: str
     transfer_bytes: int = 0
+    payload: int = 0
     to_receiver_ns: int = 0
 
 
@@ -210,7 +212,7 @@ def _flows(table: Table, layout: Table) -> Iterator[tuple[str, Flow]]:
             for _ in range(source["flows"]):
                 drawn = next(tcp)
                 size = _bytes(source["transfer"]) if source.get("transfer") else 0
-                flow = Flow(number, "tcp", size, _from_ps(drawn["to_receiver_ps"]))
+                flow = Flow(number, "tcp", size, source["segment_payload"], _from_ps(drawn["to_receiver_ps"]))
                 yield _tcp_line(source, flow, users, drawn), flow
     yield from others
 
@@ -218,8 +220,7 @@ def _flows(table: Table, layout: Table) -> Iterator[tuple[str, Flow]]:
 def _tcp_line(source: Table, flow: Flow, users: int, drawn: Table) -> str:
     control = keys.IN_LINUX[source["congestion_control"]]
     stop = _ns(source["stop"]) if source.get("stop") else 0
-    payload = source["segment_payload"]
-    mss = 0 if payload == keys.MOST_PAYLOAD else payload + _OPTIONS_BYTES
+    mss = 0 if flow.payload == keys.MOST_PAYLOAD else flow.payload + _OPTIONS_BYTES
     ends = f"{flow.user} {flow.user + users} {control} {int(source['ecn'])} {_from_ps(drawn['start_ps'])} {stop}"
     cap = round(_number(source["app_rate"], "bit/s")) if source.get("app_rate") else 0
     return f"tcp {ends} {flow.transfer_bytes} {source['repeat']} {_ns(source['pause'])} {cap} {mss}"

@@ -138,12 +138,31 @@ class _Record:
         delivered = self._delivered(user)["sent_packets"]
         dropped, marked = (sum(one[name] for one in counted) for name in ("dropped_packets", "marked_packets"))
         rtts = [rtt for number in self._numbers(user) for rtt in self._rtts.get(number, ())]
-        return self._with_rtts(_shares(delivered, dropped, marked), rtts, [user])
+        shares = {**_shares(delivered, dropped, marked), "one_way_delay": self._one_way(user, links, delivered)}
+        return self._with_rtts(shares, rtts, [user])
+
+    def _one_way(self, user: int, links: Sequence[int], delivered: int) -> Row | None:
+        """The mean alone, of packets that were sent on each of these links: percentiles of links do not add up."""
+        if not delivered or not all(self._counts.get((link, user), {}).get("sent_packets") for link in links):
+            return None
+        layout = self._plan.layout
+        way = [self._users[user]["access"], *(layout["links"][link] for link in links[1:])]
+        mean_s = next((flow.to_receiver_ns for flow in self._plan.flows if flow.user == user), 0) / 1e9
+        for number, link in zip(links, way, strict=True):
+            counted = self._counts[number, user]
+            bits = 8 * counted["sent_bytes"] / counted["sent_packets"]
+            mean_s += counted["delay_ns"] / counted["sent_packets"] / 1e9 + bits / link["rate_bps"]
+            mean_s += link["delay_ps"] / 1e12
+        return {"samples": delivered, "mean_s": mean_s}
 
     def _path_of(self, users: Sequence[int], paths: Sequence[Row]) -> Row:
         counts = [sum(path[name] for path in paths) for name in _COUNTS]
         rtts = [rtt for user in users for number in self._numbers(user) for rtt in self._rtts.get(number, ())]
-        return self._with_rtts(_shares(*counts), rtts, users)
+        ways = [(path["one_way_delay"], path["delivered_packets"]) for path in paths if path["one_way_delay"]]
+        samples = sum(count for _, count in ways)
+        mean_s = math.fsum(way["mean_s"] * count for way, count in ways) / samples if samples else 0.0
+        shares = {**_shares(*counts), "one_way_delay": {"samples": samples, "mean_s": mean_s} if samples else None}
+        return self._with_rtts(shares, rtts, users)
 
     def _with_rtts(self, path: Row, rtts: Sequence[float], users: Iterable[int]) -> Row:
         tcp = [found for user in users for flow, found in self._flows_of(user) if flow.kind == "tcp"]

@@ -62,7 +62,7 @@ def run(
         pcap: File for a capture (pcapng) of a link.
         pcap_drops: Whether it contains dropped packets too, with a comment.
         pcap_snaplen: Bytes that it keeps of each packet; the headers at least.
-        trace: Folder for tables (Parquet) of all TCP senders and of the queue.
+        trace: Folder for tables (Parquet) of all TCP senders and of the queue; of senders alone on the plane `linux`.
         trace_interval: Time between two rows; "0 s" for a row at every change.
         qlog: File for a log of TCP senders: `.qlog` for qvis, `.sqlog` for a JSON text sequence of the current drafts.
         qlog_flows: Numbers of the flows in it, as in `trace`; all if None.
@@ -96,10 +96,17 @@ def run(
         if is_given and not has_them:
             raise UserError(f"{name}: has no effect without {needs}")
     if plane == LINUX:
-        from fairlane.linux.runs import runs as on_linux  # a plain run stays small
+        from fairlane.linux import runs as linux  # a plain run stays small
 
-        _check_no_watching(pcap=pcap, trace=trace, qlog=qlog)
-        runs = on_linux([canonical], Store(store), keep=False, kernel=kernel, jobs=threads, show_progress=progress)
+        _check_linux(pcap=pcap, qlog=qlog, link=link, scheme_lib=scheme_lib)
+        linux.check([canonical])
+        if trace:
+            from fairlane.linux.trace import write
+
+            if not 0 <= watched < count(canonical):
+                raise UserError(f"watched: {watched} is out of range, it must be from 0 to {count(canonical) - 1}")
+            write(linux.find(kernel), canonical, watched, Path(trace), trace_interval)
+        runs = linux.runs([canonical], Store(store), keep=False, kernel=kernel, jobs=threads, show_progress=progress)
         return Result.of(canonical, runs[0])
     if plane != SIMULATOR:
         raise UserError(f"plane: {quoted(plane)} is not one of {', '.join(VIRTUAL)}; others are for `fairlane lab`")
@@ -200,8 +207,8 @@ def prepared(scenario: Scenario | str | Path, replications: int | None, seed: in
     return found.changed({key: value for key, value in given.items() if value is not None})
 
 
-def _check_no_watching(**given: object) -> None:
-    """Raises a UserError for what only simulated runs can be watched with."""
+def _check_linux(**given: object) -> None:
+    """Raises a UserError for what only simulated runs have."""
     if name := next((name for name, value in given.items() if value), None):
         raise UserError(f"{name}: has no effect on the plane linux")
 
