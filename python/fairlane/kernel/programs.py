@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from fairlane.base.errors import UserError
@@ -55,14 +55,12 @@ def check_compiler(folder: Path) -> None:
         raise UserError(f"cc cannot compile a static program: {why}; on Debian: apt-get install libc6-dev")
 
 
-def run(
-    command: Sequence[str], *, folder: Path | None = None, given: str = "", more: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def run(command: Sequence[str], *, folder: Path | None = None, given: str = "") -> subprocess.CompletedProcess[str]:
     """Runs a program to its end."""
     return subprocess.run(
         command,
         cwd=folder,
-        env=environment() | dict(more or {}),
+        env=environment(),
         input=given,
         capture_output=True,
         text=True,

@@ -10,14 +10,14 @@ import json
 import re
 import shutil
 import subprocess
-import time
+import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from subprocess import PIPE, Popen
 
 from fairlane.base.errors import UserError
 from fairlane.base.files import write_aside
-from fairlane.base.progress import reporting, tell
+from fairlane.base.progress import tell
 from fairlane.base.text import quoted
 from fairlane.kernel import programs
 
@@ -25,7 +25,6 @@ INSTALLED = Path("/usr/src")
 VERSION = re.compile(r"[0-9]+\.[0-9]+")
 MARKER = ".fairlane/source.json"
 _PACKAGE = "linux-source-"
-_POLL_S = 0.2
 _NEEDLESS = (".c", ".h", ".S", ".dts", ".dtsi", ".rst", ".txt", ".yaml", ".json", ".svg")
 _NEEDLESS_BELOW = (
     "Documentation",
@@ -195,22 +194,7 @@ def _download(origin: Origin, folder: Path, *, show: bool) -> Path:
     if file.exists() and file.stat().st_size == size and _file_digest(file) == origin.key:
         return file
     tell(f"downloading {name} {version}, {size / 1e6:.0f} MB", show=show)
-    command = ["apt-get", "download", f"{name}={version}"]
-    with (
-        reporting(name, size // 1_000_000, show=show, unit="MB") as report,
-        Popen(command, cwd=folder, env=programs.environment(), stdout=PIPE, stderr=PIPE, text=True) as apt,
-    ):
-        try:
-            while apt.poll() is None:
-                time.sleep(_POLL_S)
-                there = file.stat().st_size if file.exists() else 0
-                report(there // 1_000_000, size // 1_000_000, "")
-        except BaseException:
-            apt.terminate()
-            raise
-        said = apt.stderr.read() if apt.stderr else ""
-    if apt.returncode != 0:
-        raise UserError(f"apt-get download {name}: {programs.first_error(said)}")
+    programs.must(["apt-get", "download", f"{name}={version}"], f"apt-get download {name}", folder=folder)
     if not file.exists() or _file_digest(file) != origin.key:
         raise UserError(f"apt-get download {name}: {file} is not the package that apt has; apt-get update")
     return file
@@ -229,11 +213,14 @@ def _copy(folder: Path, tree: Path, *, show: bool) -> str:
     tree.mkdir(parents=True)
     built = [f"--exclude=./{name}" if "/" in name or name[0] == "." else f"--exclude={name}" for name in _BUILT]
     pack = ["tar", "--create", "--directory", str(folder), *built, *_LEFT_OUT, "."]
-    with Popen(pack, env=programs.environment(), stdout=PIPE, stderr=PIPE) as packing:
-        unpacked = subprocess.run(["tar", "--extract"], cwd=tree, stdin=packing.stdout, stderr=PIPE, check=False)
-        said = (packing.stderr.read() if packing.stderr else b"") + unpacked.stderr
-    if packing.returncode or unpacked.returncode:
-        raise UserError(f"copying {folder}: {programs.first_error(said.decode(errors='replace'))}")
+    with (
+        tempfile.TemporaryFile("w+", errors="replace") as said,
+        Popen(pack, env=programs.environment(), stdout=PIPE, stderr=said) as packing,
+    ):
+        unpacking = subprocess.run(["tar", "--extract"], cwd=tree, stdin=packing.stdout, stderr=said, check=False)
+        if packing.wait() or unpacking.returncode:
+            said.seek(0)
+            raise UserError(f"copying {folder}: {programs.first_error(said.read())}")
     found = hashlib.sha256()
     for path in sorted(path for path in tree.rglob("*") if path.is_file() and not path.is_symlink()):
         found.update(f"{path.relative_to(tree)} {path.stat().st_size}\n".encode() + path.read_bytes())
