@@ -191,6 +191,13 @@ def test_a_compiler_s_error_is_one_line_with_the_log(fake: Fake, tree: Path) -> 
     assert "no such thing" in log.read_text()
 
 
+def test_a_c_library_without_static_programs_is_named(fake: Fake, tree: Path) -> None:
+    (fake.bin / "cc").write_text("#!/bin/sh\necho 'ld: error: cannot find -lc' >&2; exit 1\n")
+    line = fake.refused("--source", tree)
+    assert "ld: error: cannot find -lc" in line
+    assert "libc6-dev" in line
+
+
 def test_a_kernel_that_does_not_boot_is_no_kernel(fake: Fake, tree: Path) -> None:
     (fake.folder / "linux").write_text("#!/bin/sh\necho panic: error: no memory\n")
     assert "does not boot on this machine: panic: error: no memory" in fake.refused("--source", tree)

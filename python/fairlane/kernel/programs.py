@@ -45,23 +45,13 @@ def check(names: Sequence[str]) -> None:
         raise UserError(f"{', '.join(missing)} {verb} missing; on Debian: apt-get install {packages}")
 
 
-def check_compiler(folder: Path) -> None:
-    """Raises a UserError unless a static program can be compiled, which needs the C library's own package."""
-    command = ["cc", "-static", "-x", "c", "-", "-o", str(folder / "probe")]
-    result = run(command, given='#include <stdio.h>\nint main(void) { return puts("") < 0; }\n')
-    (folder / "probe").unlink(missing_ok=True)
-    if result.returncode != 0:
-        why = first_error(result.stderr)
-        raise UserError(f"cc cannot compile a static program: {why}; on Debian: apt-get install libc6-dev")
-
-
-def run(command: Sequence[str], *, folder: Path | None = None, given: str = "") -> subprocess.CompletedProcess[str]:
+def run(command: Sequence[str], *, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Runs a program to its end."""
     return subprocess.run(
         command,
         cwd=folder,
         env=environment(),
-        input=given,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         errors="replace",
