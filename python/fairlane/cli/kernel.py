@@ -32,7 +32,7 @@ def kernel_commands() -> None:
 )
 @click.option("--keep-source", is_flag=True, help="Keep the unpacked source and objects: the next build takes seconds.")
 def build(version: str | None, folder: Path | None, cache: Path | None, jobs: int | None, keep_source: bool) -> None:
-    """Build a kernel, such as 6.12, or the newest that apt has; it takes about 6 CPU minutes and 1 GB of disk."""
+    """Build a kernel, such as 6.12, or the newest that apt has; it takes about 5 CPU minutes and 1 GB of disk."""
     from fairlane.base.progress import duration
     from fairlane.kernel.build import build as make
 
