@@ -299,7 +299,7 @@ def test_the_package_has_our_files(tmp_path: Path) -> None:
 
 PROBE = r"""
 #include <stdio.h>
-#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/reboot.h>
 #include <time.h>
@@ -308,14 +308,14 @@ int main(void)
 {
     unsigned long word = 0;
     struct timespec now, later, wall, wait = {100, 1};
-    static void *data = &word;
+    prctl(PR_SET_TIMERSLACK, 1);
     getrandom(&word, sizeof(word), 0);
     clock_gettime(CLOCK_MONOTONIC, &now);
     nanosleep(&wait, NULL);
     clock_gettime(CLOCK_MONOTONIC, &later);
     clock_gettime(CLOCK_REALTIME, &wall);
     printf("random %016lx\nbegun %ld.%09ld\nslept %ld\nwall %ld\nstack %p\n", word, now.tv_sec, now.tv_nsec,
-           (later.tv_sec - now.tv_sec) * 1000000000 + later.tv_nsec - now.tv_nsec, wall.tv_sec, data);
+           (later.tv_sec - now.tv_sec) * 1000000000 + later.tv_nsec - now.tv_nsec, wall.tv_sec, (void *)&word);
     fflush(stdout);
     reboot(RB_POWER_OFF);
 }
@@ -328,18 +328,18 @@ def test_a_real_kernel_boots_in_virtual_time_and_gives_the_same_bytes_for_a_seed
     try:
         kernel = build(cache_folder=cache, show=True).kernel
     except UserError as error:
-        if any(word in str(error) for word in ("missing", "apt", "processor", "static program")):
+        if any(words in str(error) for words in ("missing; on Debian", "apt has no", "apt-get download", "x86_64")):
             pytest.skip(str(error))
         raise
     (tmp_path / "probe.c").write_text(PROBE)
-    compiled = execute("cc", "-static", "-o", tmp_path / "probe", tmp_path / "probe.c")
+    compiled = execute("cc", "-static", "-o", tmp_path / "init", tmp_path / "probe.c")
     assert compiled.returncode == 0, compiled.stderr
 
     def boot(seed: int) -> dict[str, str]:
         begun = time.monotonic()
         options = ["mem=256M", "rootfstype=hostfs", "rootflags=/", "ro", "quiet", "con=null", "con0=null,fd:1"]
-        words = [*options, "time-travel=inf-cpu", f"fairlane.seed={seed}", f"init={tmp_path / 'probe'}"]
-        done = execute(kernel.linux, *words, timeout_s=60, start_new_session=True, stdin=subprocess.DEVNULL)
+        words = [*options, "time-travel=inf-cpu", f"fairlane.seed={seed}", "init=/proc/self/cwd/init"]
+        done = execute(kernel.linux, *words, cwd=tmp_path, timeout_s=60, stdin=subprocess.DEVNULL)
         assert time.monotonic() - begun < 60
         lines = (line.split() for line in done.stdout.splitlines())
         return {words[0]: words[1] for words in lines if len(words) == 2}
@@ -347,6 +347,6 @@ def test_a_real_kernel_boots_in_virtual_time_and_gives_the_same_bytes_for_a_seed
     first = boot(1)
     assert first == boot(1)
     assert first["random"] != boot(2)["random"]
-    # 100 s and 1 ns, and a nanosecond for each of: the least delta of the timer, its rounding, a reading of the clock.
-    assert 0 < int(first["slept"]) - 100_000_000_001 <= 3
+    # 100 s and 1 ns, and a nanosecond for each of: the slack of the process, the timer's own, a reading of the clock.
+    assert int(first["slept"]) - 100_000_000_001 == 3
     assert int(first["wall"]) // 3600 == 946684800 // 3600  # the host's time does not get in
