@@ -18,6 +18,7 @@ from conftest import Cli, execute, wait_until
 from fairlane.base.errors import UserError
 from fairlane.kernel import changes, find, ours
 from fairlane.kernel.build import build
+from fairlane.kernel.cache import kernels
 from fairlane.kernel.changes import Change
 
 MAKE = """
@@ -218,6 +219,15 @@ def test_a_kernel_is_built_of_a_folder_that_stays_as_it_is(fake: Fake, tree: Pat
     assert find("9.10", cache) == find("9.10.3", cache) == found
     with pytest.raises(UserError, match=r"no kernel 9\.8 built: run `fairlane kernel build 9\.8`"):
         find("9.8", cache)
+    # An equal folder is copied to see that it is, and nothing is compiled.
+    calls = fake.calls
+    assert "9.10.3 is up to date" in fake.builds("--source", tree)
+    assert fake.calls == calls
+    assert list((cache / "work").iterdir()) == []
+    (tree / "new.c").touch()
+    assert "9.10.3 built" in fake.builds("--source", tree)
+    fake.output("kernel", "remove", found.identity, **fake.options)
+    (found,) = kernels(cache)
     # Source and objects are gone.
     assert sorted(path.name for path in cache.iterdir() if path.name[0] != ".") == [found.identity, "work"]
     assert list((cache / "work").iterdir()) == []

@@ -121,6 +121,10 @@ class _Build:
         unpacked = source.unpack(self._origin, self._tree, self._where / "downloads", show=self._show)
         release = source.release(self._tree)
         identity = f"{release}-{sha256(f'{unpacked.content} {ours.digest()}'.encode()).hexdigest()[:12]}"
+        for kernel in cache.kernels(self._where):
+            if kernel.identity == identity:
+                self._tidy(keep_source)
+                return Report(kernel, is_new=False)
         changes.apply(self._tree, source.number(self._version))
         ours.put_into(self._tree)
         lacking = self._configure()
@@ -144,11 +148,14 @@ class _Build:
             shutil.rmtree(target, ignore_errors=True)
             stage.rename(target)
         used = _bytes(self._work)
-        if not keep_source:
-            shutil.rmtree(self._work)
+        self._tidy(keep_source)
         kernel = Built(target, self._version, release, identity, manifest)
         seconds = time.monotonic() - begun
         return Report(kernel, True, seconds, _cpu_seconds() - cpu, files, used, tuple(lacking))
+
+    def _tidy(self, keep_source: bool) -> None:
+        if not keep_source:
+            shutil.rmtree(self._work)
 
     def _compile_init(self) -> None:
         """The guest's program comes first: it shows in a second whether the compiler and the C library are whole."""
