@@ -11,6 +11,7 @@ import subprocess
 import tarfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -190,6 +191,14 @@ def test_a_compiler_s_error_is_one_line_with_the_log(fake: Fake, tree: Path) -> 
     assert "a.c:1: error: no such thing" in line
     log = Path(line.split("the log is ")[1])
     assert "no such thing" in log.read_text()
+
+
+def test_a_full_disk_is_named_before_the_work(fake: Fake, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(fake.bin), prepend=":")
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1e8))
+    with pytest.raises(UserError, match=r"--cache: .*/cache has 0\.1 GB free; a build needs 1\.0 GB"):
+        build(folder=tree, cache_folder=fake.folder / "cache")
+    assert fake.calls == []
 
 
 def test_a_c_library_without_static_programs_is_named(fake: Fake, tree: Path) -> None:
