@@ -20,8 +20,8 @@ MORE = {"failover": 20}
 """Replications of cases whose intervals are too wide with five."""
 LEVELS = ("gateway", "site", "access_point")
 PLAN_BYTES = 24
-"""Of the shaper of a plan: a rate and the time when it may send again, 8 bytes each, the two ends of its queue, 4 each.
-Packets that wait are counted nowhere in the table."""
+"""State of a plan's shaper: a rate and the next send time, 8 bytes each, and the two ends of its queue, 4 each. Waiting
+packets are not counted anywhere in the table."""
 
 NETWORK = {
     "topology.sites": 2,
@@ -46,9 +46,9 @@ ENTRIES: Mapping[str, Mapping[str, Any]] = {
     "`csfq`": {"queue": {**DROPTAIL, "scheme": "csfq"}},
     "`hcsfq`": {"queue": {**DROPTAIL, "scheme": "hcsfq"}},
 }
-"""What is compared, by its name on the page."""
+"""Compared schemes, by name on the page."""
 COMPARED = {**ENTRIES, "`wfq`": {"queue": {**DROPTAIL, "scheme": "wfq"}}}
-"""With what is compared on the uneven network only."""
+"""With the schemes that are compared on the uneven network only."""
 
 Run = Mapping[str, Any]
 Measure = Callable[[Run], float | None]
@@ -56,11 +56,11 @@ Measure = Callable[[Run], float | None]
 Measures = Mapping[str, tuple[int, Measure]]
 """Columns of a table: digits, and value of a run."""
 Found = dict[tuple[str, ...], dict[str, Interval]]
-"""Means by the words at the head of their row."""
+"""Means by the label of their row."""
 
 
 def share(group: str, percentile: str = "p50") -> Measure:
-    """Percentile of the throughput of a group's users over their own max-min shares."""
+    """Percentile of the throughput of a group's users relative to their own max-min shares."""
 
     def of(run: Run) -> float | None:
         found = {one["name"]: one["user_summary"]["share"] for one in run["groups"]}
@@ -86,12 +86,12 @@ def page_object_ms(run: Run) -> float:
 
 
 def worst_site(run: Run) -> float:
-    """Least share of 5 % of the users of a site."""
+    """Smallest share of 5 % of the users of a site."""
     return min(float(node["share"]["p5"]) for node in run["access"]["nodes"] if node["level"] == "site")
 
 
 def gateway_busy(run: Run) -> float:
-    """Share of the time in which the gateway sends towards the subscribers."""
+    """Fraction of the time in which the gateway sends towards the subscribers."""
     return next(float(link["utilisation"]) for link in run["links"] if link["name"] == "gateway/down")
 
 
@@ -137,12 +137,12 @@ STATE_HEAD = (
     "token buckets a packet",
     "mode changes a packet",
 )
-"""Columns of the table of state: bytes, but for the last two. Ports down and up, then the edge."""
-# The order is that in which `state` gives them: ports down, the gateway's port up, the edge of either way.
+"""Columns of the state table: bytes, except for the last two. Ports down and up, then the edge."""
+# In the order of `state`: ports down, the gateway's port up, the edge in both directions.
 
 
 def cases() -> dict[str, Scenario]:
-    """The network, and what goes wrong in it."""
+    """The network, and its problem."""
     normal = Scenario.from_toml(ROOT / "examples" / "access-network.toml").changed(NETWORK)
     table = normal.to_dict()
     neighbours = fairlane.group("neighbours", fairlane.tcp(flows=2), share=0.1, direction="local", rtt="10 ms")
@@ -157,7 +157,7 @@ def cases() -> dict[str, Scenario]:
 
 
 def homes() -> dict[str, Scenario]:
-    """Twenty subscribers whom only their plans hold back; in ten homes somebody plays while others load and save."""
+    """Twenty subscribers limited only by their plans; in ten homes somebody plays while others download and upload."""
 
     def home(name: str, direction: str, bulk: str, game: str) -> dict[str, Any]:
         play = {"kind": "cbr", "application": game, "rate": "100 kbit/s", "packet_size": "200 B"}
@@ -182,7 +182,7 @@ def homes() -> dict[str, Scenario]:
 
 
 def uneven() -> Scenario:
-    """Six subscribers at one site and one at the other share a gateway that is full."""
+    """Six subscribers at one site and one at the other share a full gateway."""
     counts = {"kind": "access", "sites": 2, "access_points": 1, "subscribers": 6}
     rates = {"gateway_rate": "70 Mbit/s", "site_rate": "100 Mbit/s", "access_point_rate": "100 Mbit/s"}
     bulk = {"kind": "tcp", "application": "bulk", "flows": 2}
@@ -202,10 +202,10 @@ def uneven() -> Scenario:
 
 
 def state(scenario: Scenario, entry: str) -> list[str]:
-    """Bytes at ports of each level, of meters and plans by place; token buckets and mode changes a packet down.
+    """Bytes at ports of each level, of meters and plans; token buckets and mode changes per packet downstream.
 
-    What goes down meets the edge at the gateway, what goes up at the access points. Neither meets the other, so that
-    each can be run alone.
+    Downstream traffic passes the edge at the gateway, upstream traffic at the access points. They do not meet, so each
+    can be run alone.
     """
     groups = scenario.to_dict()["groups"]
     runs = {
@@ -230,7 +230,7 @@ def state(scenario: Scenario, entry: str) -> list[str]:
             readings = links[names["gateway"]]["readings"]
     sizes = [f"{size:,}".replace(",", " ") for size in (*ports, *edges)]
     if not has_tree:
-        # The plan's, wherever it is kept.
+        # State of the plan, wherever it is kept.
         return [*sizes, "1", "0"]
     return [*sizes, *(f"{readings[name]:.1f}" for name in ("buckets_per_packet", "mode_changes_per_packet"))]
 

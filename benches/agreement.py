@@ -1,7 +1,7 @@
-"""Whether Fairlane and another side agree on a measure.
+"""Agreement of Fairlane with another side on a measure.
 
-Criterion: the means differ by no more than the half width of the 95 % interval of their difference (Welch), or by no
-more than a part of that of the other side.
+Criterion: the means differ by at most the half width of the 95 % interval of their difference (Welch), or by at most a
+given fraction of the other side's mean.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Measure:
     """A measure on both sides.
 
     Attributes:
-        name: Of the measure.
+        name: Name of the measure.
         ours: Values of the runs of Fairlane.
         theirs: Values of the runs of the other side.
-        tolerance: Part of the other side's mean by which the means may differ.
-        counts: Whether the verdict depends on it.
+        tolerance: Fraction of the other side's mean by which the means may differ.
+        counts: The verdict depends on it.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Measure:
 
     @property
     def agrees(self) -> bool:
-        """Whether the means do, by the criterion."""
+        """True if the means agree by the criterion."""
         ours, theirs = statistics.fmean(self.ours), statistics.fmean(self.theirs)
         return abs(ours - theirs) <= max(self.tolerance * abs(theirs), joint_half_width(self.ours, self.theirs))
 
@@ -44,7 +44,7 @@ class Measure:
         return self._shown([str(interval(side)) for side in (self.ours, self.theirs)])
 
     def text(self, factor: float = 1.0) -> str:
-        """Both sides without half widths below the digits of their means."""
+        """Both sides, without half widths below the digits of their means."""
         return self._shown([_scaled(interval(side), factor) for side in (self.ours, self.theirs)])
 
     def _shown(self, sides: Sequence[str]) -> str:
@@ -59,12 +59,12 @@ def _scaled(side: Interval, factor: float) -> str:
 
 
 def agree(measures: Sequence[Measure]) -> bool:
-    """Whether all measures that count agree."""
+    """True if all measures that count agree."""
     return all(measure.agrees for measure in measures if measure.counts)
 
 
 def verdict(measures: Sequence[Measure]) -> str:
-    """`agrees`, or what differs."""
+    """`agrees`, or the differing measures."""
     differing = "; ".join(f"{m.name} {m}" for m in measures if m.counts and not m.agrees)
     return f"DIFFERS in {differing}" if differing else "agrees"
 

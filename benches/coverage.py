@@ -1,8 +1,8 @@
-"""Shows which part of each scheme its own tests run; below 90 % fails (some minutes; needs llvm-tools of rustup).
+"""Shows the coverage of each scheme by its own tests; below 90 % fails (some minutes; needs llvm-tools of rustup).
 
-A scheme's own tests are those of its module (`aqm::red::` for `aqm/red.rs`, `aqm::afc::` for `aqm/afc/`), run alone:
-what another scheme's test happens to run does not count, and neither do the lines of the tests themselves. What several
-schemes share is one more row, with the unit tests of all. Ends with 1 if a row is below the bound.
+A scheme's own tests are those of its module (`aqm::red::` for `aqm/red.rs`, `aqm::afc::` for `aqm/afc/`), run alone.
+Lines covered only by other schemes' tests do not count, nor do the lines of tests. Code shared by several schemes is
+one more row, with the unit tests of all. Exits with 1 if a row is below the bound.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from .harness import ROOT, Report, Skipped, bench
 SOURCES = ROOT / "crates/schemes/src"
 SCHEMES = {path.stem for path in (ROOT / "tests" / "vectors").glob("*.txt")}
 VARIANTS = {"drr": ["drr_lds"]}
-"""Schemes whose code is in the module of another one: their tests count there."""
+"""Schemes whose code is in another one's module: their tests count there."""
 SHARED = "what schemes share"
 NOT_COUNTED = {"lib.rs", "tests.rs"}
-"""Files without code of their own, and those of tests only."""
+"""Files without code, and files with tests only."""
 
 
 @dataclass
 class Row:
-    """The lines of one module and those that its own tests run."""
+    """Lines of one module, and lines covered by its tests."""
 
     module: str
     lines: int
@@ -39,7 +39,7 @@ class Row:
 
     @property
     def percent(self) -> float:
-        """Lines that run, of all."""
+        """Covered lines, and all lines."""
         return 100 * self.covered / self.lines
 
 
@@ -53,7 +53,7 @@ def tools() -> Path:
 
 
 def build(target: Path) -> Path:
-    """Builds the unit tests of the schemes with counters; returns the binary."""
+    """Builds the unit tests of the schemes with coverage counters; returns the binary."""
     environment = os.environ | {"RUSTFLAGS": "-C instrument-coverage", "LLVM_PROFILE_FILE": os.devnull}
     command = ["cargo", "test", "--package", "fairlane-schemes", "--lib", "--no-run", "--target-dir", str(target)]
     log = subprocess.run(command, cwd=ROOT, env=environment, check=False, stderr=subprocess.PIPE, text=True).stderr
@@ -64,20 +64,20 @@ def build(target: Path) -> Path:
 
 
 def modules() -> dict[str, list[Path]]:
-    """The files of every scheme's module, and those that schemes share."""
+    """Files of every scheme's module, and files shared by schemes."""
     files: dict[str, list[Path]] = defaultdict(list)
     for path in sorted(SOURCES.rglob("*.rs")):
         parts = path.relative_to(SOURCES).with_suffix("").parts
         if path.name in NOT_COUNTED or "testing" in parts:
             continue
-        # A scheme is a file or a folder, below the folder of its group or not.
+        # A scheme is a file or a folder, in the folder of its group or elsewhere.
         depth = next((depth for depth, part in enumerate(parts, 1) if part in SCHEMES), 0)
         files["::".join(parts[:depth]) if depth else SHARED].append(path)
     return files
 
 
 def tests_of(module: str) -> list[str]:
-    """Which tests count for a module, as filters of the test binary; none: all."""
+    """Filters of the test binary for a module's tests; none: all."""
     if module == SHARED:
         return []
     *group, name = module.split("::")
@@ -85,13 +85,13 @@ def tests_of(module: str) -> list[str]:
 
 
 def code_lines(path: Path) -> int:
-    """How many lines of a file stand above its tests."""
+    """Number of lines of a file before its tests."""
     lines = path.read_text().splitlines()
     return lines.index("#[cfg(test)]") if "#[cfg(test)]" in lines else len(lines)
 
 
 def counts(binary: Path, module: str, bin_folder: Path, folder: Path) -> dict[Path, dict[int, int]]:
-    """How often the tests of `module` run each line of each file."""
+    """Execution counts of each line of each file by the tests of `module`."""
     raw, merged = folder / "raw", folder / "merged"
     tests = subprocess.run(
         [binary, *tests_of(module), "--quiet"],
@@ -119,7 +119,7 @@ def counts(binary: Path, module: str, bin_folder: Path, folder: Path) -> dict[Pa
 
 
 def row(module: str, paths: list[Path], found: dict[Path, dict[int, int]]) -> Row:
-    """What the tests of `module` run of it."""
+    """Coverage of `module` by its tests."""
     lines = 0
     missed: dict[Path, list[int]] = {}
     for path in paths:

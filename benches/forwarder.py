@@ -1,9 +1,9 @@
-"""Measures the user-space forwarder on veth pairs, on AF_PACKET and AF_XDP: packets per second, lateness.
+"""Measures the user-space forwarder on veth pairs, with AF_PACKET and AF_XDP: packets per second, lateness.
 
-Packets per second are those of its one thread, lateness that at 100 Mbit/s with 5 ms. Needs root, clang, iproute2,
-ethtool, chrt, taskset and two processors. The forwarder has one processor; what stands for the hosts around it, the
-source of frames and the stacks that receive them, has the other. The source offers more than the forwarder can take:
-frames that the kernel makes, since a sender that makes a packet at a time is slower than the forwarder.
+Packets per second are those of its one thread; lateness is measured at 100 Mbit/s with 5 ms. Needs root, clang,
+iproute2, ethtool, chrt, taskset and two processors. The forwarder has one processor, the frame source and the receiving
+stacks have the other. The source exceeds the forwarder's capacity: the kernel generates the frames, since a sender that
+builds packets one by one is slower than the forwarder.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LATENESS = {"rate": "100 Mbit/s", "delay": "5 ms", "queue": {"scheme": "droptail
 @bench("forwarder")
 @turns(7)
 def main(report: Report, turns: int) -> None:
-    """Builds the forwarder and its source of frames, measures, and prints two tables."""
+    """Builds the forwarder and its frame source, measures, and prints two tables."""
     processors = sorted(os.sched_getaffinity(0))
     if len(processors) < 2:
         raise click.ClickException("needs two processors, one for the forwarder alone")
@@ -79,7 +79,7 @@ class _Row:
         self.client, self.at, self.server = (self.namespaces.add(role) for role in ("client", "node", "server"))
         hosts.cable(self.namespaces, (self.client, "eth0"), (self.at, "in"))
         hosts.cable(self.namespaces, (self.server, "eth0"), (self.at, "out"))
-        # Frames of XDP come in where there is NAPI only.
+        # XDP frames are only received where NAPI is on.
         self.namespaces.run(self.at, ["ethtool", "-K", "in", "gro", "on"])
         for at, name in ((self.server, "eth0"), (self.at, "in"), (self.at, "out")):
             steer = f"echo {1 << int(self.others):x} > /sys/class/net/{name}/queues/rx-0/rps_cpus"
@@ -95,7 +95,7 @@ class _Row:
         self.folder.cleanup()
 
     def send(self, command: list[str]) -> dict[str, Any]:
-        """Sends from the client for as long as the command does; what the forwarder reports of the window within."""
+        """Sends from the client while the command runs; returns the forwarder's report of the window within."""
         with (Path(self.folder.name) / "sent.json").open("wb") as out:
             real_time = ["taskset", "-c", self.others, "chrt", "-f", "10"]
             sender = self.namespaces.start(self.client, [*real_time, *command], out)
@@ -121,7 +121,7 @@ def _throughput(flood: Path, processors: list[int], io: str, size: int, egress: 
 def _lateness(processors: list[int], io: str) -> tuple[float, ...]:
     with _Row(processors, io, LATENESS) as row:
         row.namespaces.run(row.client, ["ip", "addr", "add", "10.9.0.1/24", "dev", "eth0"])
-        # An address of nobody: the server's host drops the frames at once.
+        # An unused address: the server's host drops the frames immediately.
         nobody = ["10.9.0.9", "lladdr", "02:00:00:00:00:99", "dev", "eth0"]
         row.namespaces.run(row.client, ["ip", "neigh", "add", *nobody])
         send = [node.program(), "send", "10.9.0.9:9", "--rate", "95 Mbit/s", "--payload", "1472"]

@@ -1,7 +1,7 @@
 """Measures cost, memory and fairness from 100 to a million users and on 1 to 10 bottlenecks; about 15 minutes.
 
-Every point is a process of its own, so that peak memory is that of one run. The tables of the page are what is kept of
-a measurement: laws and figures are made from them. Times are CPU times of one thread; the largest point takes minutes.
+Every point is a separate process, so that peak memory is that of one run. The tables of the page store a measurement:
+laws and figures are computed from them. Times are CPU times of one thread; the largest point takes minutes.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ BOTTLENECKS = (1, 2, 3, 5, 7, 10)
 SCHEMES = {"droptail": "drop-tail", "abc": "ABC"}
 # Rate of each user in bit/s, base RTT in seconds, and bits of a packet.
 RATE, RTT, PACKET = 1e6, 0.04, 12_000
-# By how much of the base RTT that of a user may differ where fairness is measured: with one RTT for all, the number of
-# a user decides what it gets (docs/engine.md).
+# Spread of the users' base RTT for fairness: with one RTT for all, the user's number decides its share
+# (docs/engine.md).
 SPREAD = 0.1
-# Least number of packets for a figure of cost, and simulated times of the figures of fairness.
+# Minimum number of packets for a cost, and simulated times for fairness.
 PACKETS, WARMUP, MEASURE = 2e6, 1.0, 2.0
-# From so many users on, both times are shorter, and too short to tell what is fair.
+# Number of users from which both times are shorter, and too short to measure fairness.
 MANY, SHORT = 1_000_000, 0.2
 PATH_USERS = 100
-# Laws of users are fitted from so many on: with fewer, state fits into caches, and the line would be too flat beyond.
+# Number of users from which laws are fitted: with fewer, state fits into caches, and the line would be too flat.
 FITTED = 10_000
-# Up to so many users the law is drawn, dashed beyond those that were measured.
+# Number of users up to which the law is drawn, dashed beyond the measured ones.
 BEYOND = 10_000_000
 
 USERS_COLUMNS = {"scheme": "", "users": "{}", "ns per packet": "{:.0f}", "events per packet": "{:.2f}"}
@@ -54,7 +54,7 @@ Rows = dict[str, list[tuple[float, Json]]]
 
 
 def users_scenario(scheme: str, users: int, warmup: float, measure: float, *, spread: bool = False) -> Json:
-    """Users with a flow each over one link of 1 Mbit/s for each; a buffer of one bandwidth-delay product."""
+    """Users with one flow each over one link of 1 Mbit/s per user; a buffer of one bandwidth-delay product."""
     rate = users * RATE
     group = {"users": users, "start_until": f"{500 * warmup:g} ms", "sources": [{"kind": "tcp"}]}
     if spread:
@@ -122,7 +122,7 @@ def measure_users(program: Path, scheme: str, users: int) -> Json:
 
 
 def measure_path(program: Path, scheme: str, bottlenecks: int) -> Json:
-    """Cost, and what the users over all links get of their max-min share."""
+    """Cost, and share of the users over all links relative to their max-min share."""
     click.echo(f"{scheme}, {bottlenecks} bottlenecks", err=True)
     line = run(program, json.dumps(path_scenario(scheme, bottlenecks)))
     spread = run(program, json.dumps(path_scenario(scheme, bottlenecks, spread=True)))
@@ -137,7 +137,7 @@ def measure_path(program: Path, scheme: str, bottlenecks: int) -> Json:
 
 
 def power_law(points: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
-    """Factor and exponent of `y = a x^b` by least squares of the logarithms, and the greatest ratio to it."""
+    """Factor and exponent of `y = a x^b` by least squares of the logarithms, and the maximum ratio to it."""
     x, y = ([math.log(point[side]) for point in points] for side in (0, 1))
     exponent = statistics.linear_regression(x, y).slope
     factor = mean(y) - exponent * mean(x)
@@ -146,7 +146,7 @@ def power_law(points: Sequence[tuple[float, float]]) -> tuple[float, float, floa
 
 
 def users_row(scheme: str, users: int, one: Json) -> list[object]:
-    """Values of the table of users; the largest runs are too short to show what is fair."""
+    """Values of the table of users; the largest runs are too short to measure fairness."""
     fair = [None, None] if users >= MANY else [one["jain"], one["p5"]]
     costs = [one["cost_ns"], one["events"], one["bytes"] / 1e6, one["bytes"] / users]
     return [SCHEMES[scheme], users, *costs, one["state"], one["edge"], *fair, one["utilisation"]]
@@ -158,7 +158,7 @@ def path_row(scheme: str, bottlenecks: int, one: Json) -> list[object]:
 
 
 def read_table(page: Path, mark: str) -> tuple[str, Rows]:
-    """The line above a table of the page, and the table, with the digits that it shows."""
+    """The line before a table of the page, and the table, with its displayed digits."""
     _, _, rest = page.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n")
     above, head, _, *rows = [line for line in rest.partition("<!-- end -->")[0].splitlines() if line]
     _, first, *names = cells_of(head)
@@ -173,12 +173,12 @@ def read_table(page: Path, mark: str) -> tuple[str, Rows]:
 
 
 def cells_of(row: str) -> list[str]:
-    """Of a row in Markdown."""
+    """A row in Markdown."""
     return [cell.strip() for cell in row.strip().strip("|").split("|")]
 
 
 def column(rows: Sequence[tuple[float, Json]], name: str, least: float = 0) -> list[tuple[float, float]]:
-    """Pairs of users or bottlenecks, from `least` on, and what a column has."""
+    """Pairs of the number of users or bottlenecks, from `least` on, and the value of a column."""
     return [(count, float(one[name])) for count, one in rows if count >= least]
 
 
@@ -238,12 +238,12 @@ def draw(measured: str, by_users: Rows, by_path: Rows, out: Path) -> None:
 
 
 def style(number: int, label: str) -> Json:
-    """Of measured points."""
+    """Measured points."""
     return {"marker": plots.MARKERS[number], "color": plots.COLOURS[number], "label": label, "linestyle": "none"}
 
 
 def draw_law(axes: Any, law: tuple[float, float, float], places: Sequence[float], number: int) -> None:
-    """A line between two places, over what was measured, and dashed from the second to a third if there is one."""
+    """A line between two positions, over the measured range, and dashed from the second to a third if there is one."""
     for line, ends in zip(("-", "--"), pairwise(places), strict=False):
         axes.plot(ends, [law[0] * x ** law[1] for x in ends], line, color=plots.COLOURS[number], linewidth=1.0)
 
@@ -252,7 +252,7 @@ def draw_law(axes: Any, law: tuple[float, float, float], places: Sequence[float]
 @out("docs/figures")
 @click.option("--redraw", is_flag=True, help="Measure nothing: laws and figures of the tables on the page.")
 def main(report: Report, out: Path, redraw: bool) -> None:
-    """Measures, draws, and puts tables and laws on the page."""
+    """Measures, draws, and writes tables and laws into the page."""
     page = report.page or ROOT / PAGE
     if not redraw:
         program = build("measure")

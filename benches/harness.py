@@ -1,4 +1,4 @@
-"""What the benches share: declaration, options, conditions of a measurement, interleaved turns, tables."""
+"""Common parts of benches: declaration, options, conditions of a measurement, interleaved turns, tables."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ class Report:
         above: str = "",
         below: str = "",
     ) -> None:
-        """Prints a table, puts it between the marks of the page, and keeps its values for `--json`.
+        """Prints a table, writes it between the marks of the page, and keeps its values for `--json`.
 
         Args:
-            columns: Format of the values of each column, such as `{:.0f} B`.
-            rows: A list is the values of all turns, a tuple several values of one cell.
-            mark: Of the page; without one the page stays.
+            columns: Format of each column's values, such as `{:.0f} B`.
+            rows: A list has the values of all turns, a tuple has several values of one cell.
+            mark: Mark on the page; without one the page is unchanged.
             above: Text above the table.
             below: Text below the table.
         """
@@ -108,7 +108,7 @@ class Report:
         self.page.write_text(f"{head}{begin}\n{text}\n\n{end}{tail}", encoding="utf-8")
 
     def progress(self, number: int, of: int, text: str) -> None:
-        """Reports that one of several parts has been measured."""
+        """Reports that one of several parts is finished."""
         click.echo(f"[{number}/{of}, {time.monotonic() - self._began:.0f} s] {text}", err=True)
 
 
@@ -117,7 +117,7 @@ def bench(name: str, page: str | None = None) -> Callable[[Main], click.Command]
 
     Args:
         name: In `python -m benches NAME`.
-        page: Page of its generated tables; "" if it is written only on demand.
+        page: Page of its generated tables; "" if it is written only on request.
     """
 
     def declare(function: Main) -> click.Command:
@@ -180,7 +180,7 @@ only = click.option("--only", default="", help="Only cells whose name contains t
 
 
 def chosen(report: Report, cells: Sequence[T], only: str, name: Callable[[T], str]) -> list[T]:
-    """Cells whose name contains a text; the page shows all of them or stays."""
+    """Filter of cells by a text in their names; the page is written only with all of them."""
     found = [cell for cell in cells if only in name(cell)]
     if not found:
         raise click.BadParameter(f'no cell contains "{only}"; a cell is "{name(cells[0])}"', param_hint="--only")
@@ -190,12 +190,12 @@ def chosen(report: Report, cells: Sequence[T], only: str, name: Callable[[T], st
 
 
 def interleaved(turns: int, variants: Mapping[K, Callable[[], T]], *, alternate: bool = False) -> dict[K, list[T]]:
-    """Runs every variant once a turn (A B A B), so that other work of the machine disturbs all alike.
+    """Runs every variant once per turn, interleaved (A B A B), so that other load on the machine affects all equally.
 
     Args:
-        turns: How often each variant runs.
-        variants: What to run, by name.
-        alternate: Whether every second turn goes backwards (A B B A).
+        turns: Number of runs of each variant.
+        variants: Functions to run, by name.
+        alternate: Reverse every second turn (A B B A).
     """
     found: dict[K, list[T]] = {name: [] for name in variants}
     for turn in range(turns):
@@ -252,8 +252,8 @@ def _plain(value: Any) -> Any:
 
 
 def cargo(*words: str) -> Path:
-    """Runs cargo in release mode, as the manifest has it; returns the folder of the programs that it has built."""
-    # Incremental compilation cuts the engine into other pieces, which takes 2 % more instructions.
+    """Runs cargo in release mode, as configured in the manifest; returns the folder of the built programs."""
+    # Incremental compilation splits the engine differently, which costs 2 % more instructions.
     others = ("CARGO_PROFILE_", "CARGO_INCREMENTAL")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(others)}
     subprocess.run(["cargo", words[0], "--release", "--quiet", *words[1:]], cwd=ROOT, check=True, env=environment)
@@ -262,12 +262,12 @@ def cargo(*words: str) -> Path:
 
 def build(program: str) -> Path:
     """Builds a program of `crates/bench`; returns its path."""
-    # The extension as well, of which nothing is built: with its features the engine is that of `make setup`.
+    # Includes the extension, though it is not built: its features make the engine the same as that of `make setup`.
     return cargo("build", "--package", "fairlane-bench", "--package", "fairlane-py", "--bin", program) / program
 
 
 def scenario(path: Path, *, queue: Json | None = None, tcp: Json | None = None, run: Json | None = None) -> str:
-    """A scenario file as the JSON that the programs take, with some keys of these tables changed."""
+    """A scenario file as JSON for the programs, with some keys of these tables changed."""
     content: Json = tomllib.loads(path.read_text(encoding="utf-8"))
     for table, changes in (("queue", queue), ("tcp", tcp), ("run", run)):
         content[table] = content.get(table, {}) | (changes or {})
@@ -292,7 +292,7 @@ def nanoseconds(line: Json) -> float:
 
 
 def instructions(*command: str | Path, options: Sequence[str] = ()) -> float | None:
-    """Instructions per packet that callgrind counts in a program that prints its packets; None without valgrind."""
+    """Instructions per packet, as counted by callgrind, of a program that prints its packets; None without valgrind."""
     if shutil.which("valgrind") is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
@@ -307,7 +307,7 @@ def instructions(*command: str | Path, options: Sequence[str] = ()) -> float | N
 
 
 def rustc() -> tuple[str, str]:
-    """Version and target of the compiler that cargo takes."""
+    """Version and target of cargo's compiler."""
     lines = subprocess.run(["rustc", "-Vv"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
     host = next(line.removeprefix("host: ") for line in lines if line.startswith("host: "))
     return lines[0], host

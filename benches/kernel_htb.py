@@ -1,7 +1,7 @@
 """Compares the scheme `htb` with the kernel's sch_htb on real packets: six minutes.
 
-Needs root, `make node`, iperf3 and a kernel that has sch_htb. What is expected follows from rates,
-quanta and ceilings by hand, as in `tests/python/test_lab.py`.
+Needs root, `make node`, iperf3 and a kernel with sch_htb. Expected values are computed by hand from rates, quanta and
+ceilings, as in `tests/python/test_lab.py`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .harness import Report, bench, machine, replications
 
 TIMES = {"run.warmup": "1 s", "run.measure": "5 s"}
 PLANES = ("simulator", "kernel")
-# What a packet of 1500 bytes carries: 1470 of a datagram of the lab, 1448 of a segment.
+# Payload of a packet of 1500 bytes: 1470 in a datagram of the lab, 1448 in a segment.
 UDP, TCP = 1470 / 1500, 1448 / 1500
 
 Case = tuple[Scenario, Mapping[str, object], Sequence[float]]
-"""A scenario, keys to change, and goodput that follows by hand in Mbit/s."""
+"""A scenario, changed keys, and goodput in Mbit/s computed by hand."""
 
 
 def datagrams() -> Scenario:
@@ -40,7 +40,7 @@ def flows() -> Scenario:
 
 
 def users(groups: Mapping[str, Mapping[str, Any]]) -> Scenario:
-    """A user a group, with a FIFO as leaf, as the kernel has it in the lab."""
+    """One user per group, with a FIFO as leaf, as in the lab's kernel."""
     return Scenario.from_dict(
         {
             "topology": {"bottleneck_rate": "20 Mbit/s", "access_rate": "50 Mbit/s"},
@@ -52,7 +52,7 @@ def users(groups: Mapping[str, Mapping[str, Any]]) -> Scenario:
 
 
 def cases() -> dict[str, Case]:
-    """By what they show."""
+    """Cases by what they show."""
     packet = {"queue.quantum": "1500 B"}
     return {
         "rates 1 to 4 Mbit/s, quanta by rate": (datagrams(), {}, [UDP * rate for rate in (2, 4, 6, 8)]),
@@ -67,7 +67,7 @@ def cases() -> dict[str, Case]:
 
 
 def goodputs(runs: Sequence[Mapping[str, Any]]) -> list[Interval]:
-    """Of each user, in Mbit/s."""
+    """Goodput of each user, in Mbit/s."""
     by_user = zip(*([group["goodput_bps"] / 1e6 for group in run["groups"]] for run in runs), strict=True)
     return [interval(list(values)) for values in by_user]
 
@@ -93,7 +93,7 @@ def main(report: Report, replications: int) -> None:
             off = f"{100 * (kernels.mean / ours.mean - 1):+.1f} %"
             rows.append([name, group["name"], rate, ours, kernels, off])
     columns = {"case": "", "user": "", "expected": "{:.2f}", "simulated": "{:.2f}", "kernel": "{:.2f}"}
-    # What other work took from the kernel's runs; the simulator's do not depend on it.
+    # Effect of other load on the kernel's runs; the simulator's do not depend on it.
     load = os.getloadavg()[1]
     above = (
         f"Goodput in Mbit/s, means of {replications} runs of 5 s with 95 % intervals. "

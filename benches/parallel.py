@@ -1,7 +1,7 @@
-"""Measures how well replications, and one run of an access network, use two threads.
+"""Measures how well replications, and a single run of an access network, use two threads.
 
-The run is `benches/scenarios/access-20000.toml`, shortened. Times are those on the clock: on a machine with other work
-the gain is too small.
+The run is `benches/scenarios/access-20000.toml`, shortened. Times are wall-clock times: other load on the machine
+reduces the measured gain.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RUN = {"warmup": "5 s", "measure": "1 s"}
 @click.option("--threads", default=2, show_default=True, help="Threads of the run.")
 @turns(9)
 def main(report: Report, threads: int, turns: int) -> None:
-    """Measures replications, which are printed, and one run, which has a table on the page."""
+    """Measures replications, which are printed, and a single run, whose table is on the page."""
     subprocess.run([build("parallel")], check=True)
     text = scenario(SCENARIOS / "access-20000.toml", run=RUN)
     line = run(build("one_run"), text, str(threads), str(turns))

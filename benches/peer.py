@@ -3,8 +3,8 @@
     python -m benches peer dumbbell-32 --other './their-dumbbell 32 100 ...'
 
 The other program runs the same scenario and prints one line of JSON with at least `delivered_packets` and
-`cpu_seconds`, counted as ours are: packets over the bottleneck, CPU time from building the network to the last event.
-Without `--other`, Fairlane's variants are compared among themselves.
+`cpu_seconds`, counted like ours: packets over the bottleneck, CPU time from building the network to the last event.
+Without `--other`, Fairlane's variants are compared with each other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import click
 from .harness import SCENARIOS, Report, bench, build, conditions, interleaved, rate, run, scenario, turns
 
 SCENARIOS_OF_TCP = ("dumbbell-32", "dumbbell-1000")
-# Label, scheme, whether TCP acknowledges as the scenario says or every second segment.
+# Label, scheme, and whether TCP acknowledges as in the scenario or every second segment.
 VARIANTS = [
     ("drop-tail", "droptail", {}),
     ("drop-tail, an ACK for 2 segments", "droptail", {"delayed_ack": 2}),
@@ -31,7 +31,7 @@ VARIANTS = [
 @turns(9)
 @click.option("--other", default="", help="Command of the other simulator.")
 def main(report: Report, scenarios: tuple[str, ...], turns: int, other: str) -> None:
-    """Measures and prints a table of each scenario; both without any."""
+    """Measures and prints a table of each scenario; of both without any."""
     for name in scenarios or SCENARIOS_OF_TCP:
         compare(report, name, turns, other)
 

@@ -1,6 +1,6 @@
-"""Cells in which orders of schemes are compared: users on one link, whoever simulates or forwards it.
+"""Cells in which orders of schemes are compared: users on one link, in a simulator or forwarder.
 
-Every user asks for more than an equal part of the link, so that this part is its max-min share.
+Every user demands more than an equal part of the link, so that this part is its max-min share.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ Table = dict[str, Any]
 ACCESS_DELAY_MS = 0.1
 WIRE_BITS = 12_000
 ABC_SHARES = {"q_min": 12 / 24, "q_base": 20 / 24, "gamma": 16 / 24}
-"""Thresholds of ABC over the limit of the queue, abc2018 Table 1."""
+"""Thresholds of ABC relative to the limit of the queue, abc2018 Table 1."""
 POISSON_SHARE = 0.75
-"""Of the link, for a user who does not respond: three times the max-min share of four."""
+"""Fraction of the link for an unresponsive user: three times the max-min share of four."""
 
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    """Users who behave alike.
+    """Users with the same behaviour.
 
     Attributes:
-        users: How many.
+        users: Number of users.
         control: Congestion control, or `poisson`.
-        flows: Of each.
-        far: Whether their round-trip time is twice that of the cell.
+        flows: Flows of each user.
+        far: Their round-trip time is twice that of the cell.
     """
 
     users: int
@@ -42,7 +42,7 @@ Mixes = Mapping[str, Sequence[Users]]
 
 
 def queue(scheme: str, packets: int) -> Table:
-    """A queue that holds so many packets, ABC with the thresholds of its paper."""
+    """A queue with this limit in packets, and for ABC the thresholds of its paper."""
     shares = ABC_SHARES if scheme == "abc" else {}
     thresholds = {key: f"{share * packets:.6g} packets" for key, share in shares.items()}
     return {"scheme": scheme, "limit": f"{packets} packets", **thresholds}
@@ -55,11 +55,11 @@ class OneLink:
     rtt_ms: int
 
     def packets_of(self, bdp: float) -> int:
-        """Packets in so many bandwidth-delay products."""
+        """Packets in a number of bandwidth-delay products."""
         return math.ceil(bdp * self.rate_mbps * 1e3 * self.rtt_ms / WIRE_BITS)
 
     def topology(self) -> Table:
-        """As Fairlane reads it."""
+        """Scenario for Fairlane."""
         return {
             "bottleneck_rate": f"{self.rate_mbps} Mbit/s",
             "bottleneck_delay": f"{self.rtt_ms / 2 - ACCESS_DELAY_MS:g} ms",
@@ -74,9 +74,9 @@ class Cell(OneLink):
     """Users on one link.
 
     Attributes:
-        mix: Who shares the link.
-        rate_mbps: Of the link.
-        rtt_ms: Without queues.
+        mix: Users of the link.
+        rate_mbps: Rate of the link.
+        rtt_ms: Round-trip time without queues.
         buffer_bdp: Limit of the queue in bandwidth-delay products.
     """
 
@@ -92,20 +92,20 @@ class Cell(OneLink):
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Description."""
         return f"{self.mix}, {self.rate_mbps} Mbit/s, {self.rtt_ms} ms, {self.packets} packets"
 
     def worst_share(self, rates_bps: Sequence[float]) -> float:
-        """Rate of the user with the least over its max-min share."""
+        """Rate of the user with the least relative to its max-min share."""
         return min(rates_bps) * len(rates_bps) / (self.rate_mbps * 1e6)
 
     def groups(self, mix: Sequence[Users], start_until: str, settings: Callable[[str], Table]) -> list[Table]:
         """The groups of a mix.
 
         Args:
-            mix: The users.
+            mix: Users.
             start_until: Latest start of a flow.
-            settings: Of a congestion control: keys of its source.
+            settings: Keys of a congestion control's source.
         """
         return [
             {"name": f"group{number}", "users": users.users, "start_until": start_until}
@@ -124,7 +124,7 @@ class Cell(OneLink):
 def crossed(
     mixes: Mixes, rates_mbps: Sequence[int], rtts_ms: Sequence[int], buffers_bdp: Sequence[float], pace: int
 ) -> list[Cell]:
-    """Each mix meets each round-trip time; the rate moves on with every cell, the buffer once every `pace` mixes."""
+    """Combines mixes with round-trip times; the rate rotates with every cell, the buffer once every `pace` mixes."""
     return [
         Cell(mix, rates_mbps[(m + r) % len(rates_mbps)], rtt, buffers_bdp[(m // pace + r) % len(buffers_bdp)])
         for (m, mix), (r, rtt) in itertools.product(enumerate(mixes), enumerate(rtts_ms))

@@ -1,15 +1,15 @@
-"""Order of schemes in the same cells on two sides: which pairs both put in the same order, within intervals.
+"""Order of schemes in the same cells on two sides: which pairs have the same order on both, within intervals.
 
-The rule was written before the first comparison:
+The rule was fixed before the first comparison:
 
 - A side separates two schemes by a measure if their 95 % intervals are apart: `fairlane.evaluate.ranks.order`, by which
   places of the league are given.
 - A pair agrees if both sides order it the same way, or if at least one does not separate it: its intervals leave room
   for either order. So a pair disagrees only if both separate it, and the other way round.
 
-That is lenient: who measures little separates nothing. Therefore the strict number stands beside it, the pairs that
-both separate and how many of them are in the same order, and those that one side alone separates, with the means of
-the other in the same order or not.
+That is lenient: wide intervals separate nothing. Therefore strict counts are reported too. Of the pairs that both sides
+separate, they count those in the same order. Of the pairs that only one side separates, they count those for which the
+means of the other have the same order.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from .rank_cells import Cell
 Sides = tuple[Interval, Interval]
 """Fairlane, and the other side."""
 Values = Mapping[str, Mapping[str, Sides]]
-"""By scheme and measure: what a cell gave."""
+"""Results of a cell, by scheme and measure."""
 Found = Mapping[str, Values]
-"""By cell."""
+"""Results by cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class Pair:
     """Two schemes by a measure of a cell.
 
     Attributes:
-        cell: Where.
-        measure: By what.
-        first: A scheme,
-        second: and another.
-        ours: 1 if the first has more in Fairlane, -1 if less, 0 if the intervals do not tell.
-        theirs: The same of the other side.
-        same_means: Whether the means are in the same order, intervals or not; who has equal ones has no order.
+        cell: Cell.
+        measure: Measure.
+        first: One scheme.
+        second: The other scheme.
+        ours: 1 if the first has more in Fairlane, -1 if less, 0 if the intervals overlap.
+        theirs: The same for the other side.
+        same_means: The means are in the same order, whatever the intervals; equal means have no order.
     """
 
     cell: str
@@ -62,31 +62,31 @@ class Pair:
 
     @property
     def agrees(self) -> bool:
-        """Whether the order is the same within intervals."""
+        """True if the order is the same within intervals."""
         return self.ours * self.theirs >= 0
 
     @property
     def by_both(self) -> bool:
-        """Whether both sides separate it."""
+        """True if both sides separate it."""
         return self.ours * self.theirs != 0
 
     @property
     def by_one(self) -> bool:
-        """Whether one side separates it and the other does not."""
+        """True if only one side separates it."""
         return (self.ours == 0) != (self.theirs == 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Of some pairs.
+    """Counts of some pairs.
 
     Attributes:
-        pairs: All of them.
-        agree: Those in the same order within intervals.
-        both: Those that both sides separate,
-        both_same: and of these those in the same order.
-        one: Those that one side separates,
-        one_same: and of these those whose means are in the same order.
+        pairs: All pairs.
+        agree: Pairs in the same order within intervals.
+        both: Pairs that both sides separate.
+        both_same: Those of `both` in the same order.
+        one: Pairs that only one side separates.
+        one_same: Those of `one` whose means are in the same order.
     """
 
     pairs: int
@@ -98,7 +98,7 @@ class Count:
 
 
 def pairs(found: Found) -> list[Pair]:
-    """All pairs of schemes of each cell by each measure."""
+    """All pairs of schemes of each cell for each measure."""
     return [
         Pair(
             cell,
@@ -138,7 +138,7 @@ def table(found: Found, other: str) -> str:
 
     Args:
         found: The measured cells.
-        other: What the other side is called.
+        other: Name of the other side.
     """
     every = pairs(found)
     total = count(every)
@@ -197,7 +197,7 @@ def rank(
     other: str,
     head: str,
 ) -> None:
-    """Runs the schemes in the cells, and writes the table into the page and its values beside the page's figures."""
+    """Runs the schemes in the cells, and writes the table into the page and its values next to the page's figures."""
     found: dict[str, Values] = {}
     for number, (cell, by_scheme) in enumerate(work.items(), 1):
         found[cell.name] = {scheme: measure() for scheme, measure in by_scheme.items()}
@@ -212,7 +212,7 @@ def rank(
 
 
 def save(out: Path, found: Found, other: str, head: str) -> dict[str, Any]:
-    """Writes ranks.json, ranks.csv and ranks.md; after each cell, so that a kill loses one."""
+    """Writes ranks.json, ranks.csv and ranks.md; after each cell, so that a kill loses at most one."""
     every = pairs(found)
     document: dict[str, Any] = {
         "measured": head,

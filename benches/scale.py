@@ -1,6 +1,6 @@
-"""Draws cost per packet and memory against flows, 32 to 100 000, and memory against simulated time.
+"""Measures cost per packet and memory against flows, 32 to 100 000, and memory against simulated time.
 
-Every point is a process of its own, so that peak memory is that of one run. Figures get medians with the range of all
+Every point is a separate process, so that peak memory is that of one run. Figures get medians with the range of all
 turns.
 """
 
@@ -19,7 +19,7 @@ from .harness import SCENARIOS, Json, Report, bench, build, interleaved, run, sc
 
 FLOWS = (32, 100, 1_000, 10_000, 30_000, 100_000)
 SCHEMES = {"droptail": "drop-tail", "abc": "ABC"}
-# The aims: cost at most this multiple of that of 32 flows, memory at most this much and this much per flow.
+# Goals: maximum cost as a multiple of that of 32 flows, maximum memory in total and per flow.
 COST_RATIO = 3
 MEMORY_BYTES, MEMORY_BYTES_PER_FLOW = 30_000_000, 1000
 COLUMNS = {"scheme": "", "flows": "{}", "bottleneck": "", "ns per packet": "{:.0f}", "over 32 flows": "{:.2f}"}
@@ -104,7 +104,7 @@ def rows(points: Points) -> list[list[object]]:
 @turns(5)
 @harness.out("docs/figures")
 def main(report: Report, turns: int, out: Path) -> None:
-    """Measures, draws, and puts the table on the page."""
+    """Measures, draws, and writes the table into the page."""
     program = build("scale")
     keys = [(scheme, flows) for scheme in SCHEMES for flows in FLOWS]
     points = interleaved(turns, {(scheme, n): partial(run, program, scheme, str(n)) for scheme, n in keys})

@@ -1,4 +1,4 @@
-"""Compares drop-tail of a library, in C and in Rust, with the built-in one (needs a C compiler)."""
+"""Compares drop-tail from a library, in C and in Rust, with the built-in one (needs a C compiler)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Measures time, instructions and state of every scheme against flows; all take about 15 minutes.
 
 For 10, 1 000 and 100 000 active flows: nanoseconds and instructions per packet at the edge (marker) and at the port (an
-arrival, and the departure or drop that it leads to), bytes of state at the port with all flows active, and at the edge
-per user. Times are the least of several processes; instructions are counted by callgrind, which does not see cache
-misses. `crates/bench/src/bin/cost.rs` says what is sent.
+arrival and the resulting departure or drop), bytes of state at the port with all flows active, and at the edge per
+user. Times are the minimum of several processes; instructions are counted by callgrind, which does not count cache
+misses. `crates/bench/src/bin/cost.rs` defines the traffic.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ COUNTED_PACKETS = 100_000
 EVALUATED = ROOT / "python" / "fairlane" / "evaluate" / "costs.csv"
 
 Cost = dict[str, float | None]
-"""Of a scheme with so many active flows, by column of the table; instructions are not known without valgrind."""
+"""Values of a scheme for a number of active flows, by column of the table; instructions are unknown without valgrind.
+"""
 ONCE = {"bytes at the port, idle", "bytes at the edge per user"}
 """Columns that do not depend on the number of flows."""
 
 
 def measure(program: Path, scheme: str, flows: int) -> Cost:
-    """Run a scheme several times."""
+    """Runs a scheme several times."""
     turns: list[dict[str, Any]] = [run(program, scheme, str(flows)) for _ in range(TURNS)]
     state = turns[0]
     has_edge = state["edge_bytes"] > 0
@@ -50,13 +51,13 @@ def measure(program: Path, scheme: str, flows: int) -> Cost:
 
 
 def cells(of_flows: list[Cost]) -> list[object]:
-    """One line of the table: each cell with the values of all numbers of flows."""
+    """One row of the table: each cell with the values for all numbers of flows."""
     found = {name: tuple(cost[name] for cost in (of_flows[:1] if name in ONCE else of_flows)) for name in of_flows[0]}
     return [values if any(values) else "-" for values in found.values()]
 
 
 def write_instructions(costs: dict[str, list[Cost]]) -> None:
-    """Writes instructions with 1 000 flows, criteria of `fairlane evaluate`, of schemes that have them."""
+    """Writes instructions with 1 000 flows: criteria of `fairlane evaluate`, for schemes that have them."""
     lines = ["scheme,cost_core,cost_edge"]
     for scheme, (_, of_many, _) in costs.items():
         core, edge = of_many["instructions, port"], of_many["instructions, edge"]
@@ -68,7 +69,7 @@ def write_instructions(costs: dict[str, list[Cost]]) -> None:
 @bench("schemes", page="site/data/costs.json")
 @click.argument("schemes", nargs=-1, metavar="[SCHEME]...")
 def main(report: Report, schemes: tuple[str, ...]) -> None:
-    """Measures; the page and the criteria of `fairlane evaluate` have all schemes or stay."""
+    """Measures; the page and the criteria of `fairlane evaluate` are written only with all schemes."""
     names = schemes or [scheme["name"] for scheme in catalogue()]
     program = build("cost")
     costs: dict[str, list[Cost]] = {}

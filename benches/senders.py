@@ -1,6 +1,6 @@
 """Measures the cost of congestion controls, paced and unpaced: 32 flows over 100 Mbit/s.
 
-With valgrind the table also has the instructions per packet, which depend on nothing else that the machine does.
+With valgrind the table also has the instructions per packet, which do not depend on other load.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VARIANTS: dict[str, Json] = {
     "bbr1": {"congestion_control": "bbr1"},
     "bbr3": {"congestion_control": "bbr3"},
 }
-# Under valgrind a shorter run tells as much.
+# Under valgrind a shorter run is sufficient.
 SHORT = {"warmup": "2 s", "measure": "8 s"}
 COLUMNS = {"sender": "", "M packets per CPU s": "{:.2f}", "events per packet": "{:.2f}"}
 COLUMNS |= {"instructions per packet": "{:.0f}", "use": "{:.3f}", "dropped share": "{:.3f}"}

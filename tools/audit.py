@@ -1,8 +1,8 @@
-"""Looks up what is locked, for Python and Rust, in the advisories of OSV: `make audit`.
+"""Looks up locked Python and Rust packages in the advisories of OSV: `make audit`.
 
-One request asks for all packages. OSV (https://osv.dev) has the advisories of PyPA and RustSec among others, so that
-neither pip-audit nor cargo-audit has to be installed, or built for minutes. Exit code 1 if a version is known to be
-vulnerable; where OSV cannot be reached, the step says so and passes.
+One request covers all packages. OSV (https://osv.dev) includes the advisories of PyPA and RustSec, so that neither
+pip-audit nor cargo-audit needs to be installed, or built for minutes. Exit code 1 if a version has a known
+vulnerability; if OSV cannot be reached, the step says so and passes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RUST_LOCKS = ("Cargo.lock", "fuzz/Cargo.lock", "examples/quic-stacks/Cargo.lock"
 OSV = os.environ.get("OSV_API", "https://api.osv.dev/v1")
 TIMEOUT_S = 20
 ACCEPTED: dict[str, str] = {}
-"""Advisories that do not concern us, by id, with the reason."""
+"""Ignored advisories, by id, with the reason."""
 
 
 @dataclass(frozen=True, order=True)
@@ -38,7 +38,7 @@ class Package:
 
 
 def main() -> int:
-    """Prints what is known; 1 if something is."""
+    """Prints known advisories; returns 1 if there are vulnerabilities."""
     packages = sorted({*python_packages(), *rust_packages()})
     try:
         found = list(advisories(packages))
@@ -54,14 +54,14 @@ def main() -> int:
 
 
 def python_packages() -> Iterator[Package]:
-    """The packages of Python's locks."""
+    """Packages in Python's lock files."""
     for lock in PYTHON_LOCKS:
         for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^\s;]+)", (ROOT / lock).read_text(), re.MULTILINE):
             yield Package("PyPI", name, version)
 
 
 def rust_packages() -> Iterator[Package]:
-    """The packages of Rust's locks that come from elsewhere."""
+    """Third-party packages in Rust's lock files."""
     for lock in RUST_LOCKS:
         for package in tomllib.loads((ROOT / lock).read_text())["package"]:
             if "source" in package:
@@ -69,7 +69,7 @@ def rust_packages() -> Iterator[Package]:
 
 
 def advisories(packages: list[Package]) -> Iterator[tuple[Package, str, bool]]:
-    """Every advisory on one of them: what it says, and whether it counts as a vulnerability."""
+    """Every advisory on one of them: its text, and whether it counts as a vulnerability."""
     queries = [
         {"package": {"name": package.name, "ecosystem": package.ecosystem}, "version": package.version}
         for package in packages
@@ -86,13 +86,13 @@ def advisories(packages: list[Package]) -> Iterator[tuple[Package, str, bool]]:
 
 
 def informational(advisory: Any) -> str:
-    """What an advisory of RustSec is if no vulnerability, such as `unmaintained`."""
+    """Kind of a RustSec advisory that is not a vulnerability, such as `unmaintained`."""
     kinds = {entry.get("database_specific", {}).get("informational") for entry in advisory.get("affected", ())}
     return ", ".join(sorted(kind for kind in kinds if kind))
 
 
 def ask(what: str, question: Any = None) -> Any:
-    """The answer of OSV."""
+    """Response of OSV."""
     data = None if question is None else json.dumps(question).encode()
     request = urllib.request.Request(f"{OSV}/{what}", data, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:

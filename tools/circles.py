@@ -1,7 +1,7 @@
 """Finds files of the Rust crates that import each other: `python tools/circles.py`. Exit code 1 if there is a circle.
 
-An import counts for the file in which the name is defined: a re-export (`pub use`) is a door that arrows pass through.
-Rust is read as text, without its tests. The Python package is checked by import-linter, see pyproject.toml.
+An import counts for the file that defines the name: re-exports (`pub use`) are followed. Rust is parsed as text,
+without its tests. The Python package is checked by import-linter, see pyproject.toml.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _DEFINED = re.compile(r"\b(?:fn|struct|enum|trait|type|const|static|union|mod|ma
 
 @dataclass
 class File:
-    """A file: its place among the modules, what it uses, and the doors in it."""
+    """A file: its module path, the names it uses, and its re-exports."""
 
     path: Path
     module: Name
     uses: list[Name] = field(default_factory=list)
     doors: dict[str, Name] = field(default_factory=dict)
     every: list[Name] = field(default_factory=list)
-    """Modules of which everything is passed on."""
+    """Modules that are re-exported as a whole."""
     defined: set[str] = field(default_factory=set)
 
 
 def main(folders: Iterable[str]) -> int:
-    """Prints a circle of each folder that has one."""
+    """Prints a circle for each folder that has one."""
     found = [circle for folder in folders if (circle := a_circle(ROOT / folder))]
     for circle in found:
         print(" -> ".join(str(path.relative_to(ROOT)) for path in circle))
@@ -65,20 +65,20 @@ def a_circle(folder: Path) -> list[Path] | None:
 
 
 def arrows(folder: Path) -> dict[Path, set[Path]]:
-    """The other files of a crate that each of its files takes something from."""
+    """Files of a crate that each of its files depends on."""
     files = {file.module: file for file in _rust(folder)}
     return {file.path: set(_arrows(file, files)) - {file.path} for file in files.values()}
 
 
 def _arrows(file: File, files: dict[Name, File]) -> Iterator[Path]:
     for name in file.uses:
-        # A whole module, such as a prelude, also stands for what its doors lead to.
+        # A whole module, such as a prelude, also stands for its re-exports.
         behind = (*files[name].doors.values(), *files[name].every) if name in files else ()
         yield from filter(None, (_home(one, files) for one in (name, *behind)))
 
 
 def _home(name: Name, files: dict[Name, File], depth: int = 0) -> Path | None:
-    """The file in which a name is defined; None for one of another package."""
+    """The file that defines a name; None for one of another package."""
     if name in files:
         return files[name].path
     owner = next((files[name[:end]] for end in range(len(name) - 1, 0, -1) if name[:end] in files), None)
@@ -142,7 +142,7 @@ def _read_rust(file: File, text: str) -> None:
 
 
 def _branches(tree: str) -> Iterator[tuple[Name, str]]:
-    """Names that the tree of a `use` brings in, with what they are called here."""
+    """Names imported by the tree of a `use`, with their local names."""
     head, brace, inside = tree.partition("{")
     if not brace:
         name, _, alias = tree.partition(" as ")

@@ -29,7 +29,7 @@ TITLES = {
 
 @dataclass
 class Clause:
-    """A clause of an RFC, and the files that follow it, depart from it, or do so by a parameter."""
+    """A clause of an RFC, with the files that follow it, depart from it, or do so by a parameter."""
 
     level: str
     text: str
@@ -41,7 +41,7 @@ class Clause:
 
 @dataclass
 class Rfc:
-    """The list of an RFC: what was read of it, and its clauses by section and number."""
+    """The list of an RFC: the sections covered, and its clauses by section and number."""
 
     title: str
     read: str
@@ -49,14 +49,14 @@ class Rfc:
 
 
 def heads(path: Path) -> str:
-    """The heads of the modules in a folder and of those around it, each in one line."""
+    """Heads of the modules in a folder and in its parents, each in one line."""
     files = [*path.parent.glob("*.rs"), *(folder / "mod.rs" for folder in path.parents if (folder / "mod.rs").exists())]
     lines = re.findall(r"^//!(.*)", "\n".join(file.read_text(encoding="utf-8") for file in files), re.MULTILINE)
     return " ".join(line.strip() for line in lines)
 
 
 def compare(root: Path) -> tuple[dict[str, Rfc], list[str]]:
-    """The lists with the code that speaks of each clause, and what is wrong with the two."""
+    """The lists with the code for each clause, and inconsistencies between them."""
     rfcs, problems = {}, []
     for file in sorted((root / "site" / "data" / "clauses").glob("rfc*.toml")):
         table = tomllib.loads(file.read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
-"""Writes all that is generated from declarations, tables of the documentation and modules of types: `make docs`.
+"""Writes everything that is generated from declarations, tables of the documentation and typed modules: `make docs`.
 
-`--check` changes nothing and exits with 1 if something is stale.
+`--check` changes nothing and exits with 1 if a file is stale.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Writes the locks of Python and of the workspaces beside this one after a change of dependencies; UPGRADE=1 takes the newest.
+# Updates the lock files of Python and of the separate workspaces after a change of dependencies; UPGRADE=1 upgrades
+# all.
 set -eu
 cd "$(dirname "$0")/.."
 command -v uv >/dev/null || { echo "error: make lock needs uv, such as from pip install uv" >&2; exit 1; }

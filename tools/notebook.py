@@ -1,6 +1,6 @@
 """Writes docs/tutorial.ipynb from docs/tutorial.md: `python tools/notebook.py [--check]`.
 
-Blocks of Python become cells of code, all else stays Markdown. `--check` changes nothing and exits with 1 if the
+Python blocks become code cells, everything else stays Markdown. `--check` changes nothing and exits with 1 if the
 notebook is stale.
 """
 

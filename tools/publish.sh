@@ -1,5 +1,5 @@
 #!/bin/sh
-# publish.sh verdicts|figures|league: makes results the committed ones, and writes them into the documentation.
+# publish.sh verdicts|figures|league: overwrites the committed results, and writes them into the documentation.
 set -eu
 cd "$(dirname "$0")/.."
 set -x

@@ -1,5 +1,5 @@
 #!/bin/sh
-# record.sh TARGET: writes what Rust computes for tests and planes again, after a change that is meant.
+# record.sh TARGET: regenerates what Rust computes for tests and planes, after an intended change.
 #   screen        table of who gets what under each scheme
 #   vectors       golden vectors of all schemes
 #   bpf-headers   tables and records of the kernel programs

@@ -1,8 +1,8 @@
-"""Runs what `make test` and `make test-live` consist of, goes on after a failure, and ends with one line of counts.
+"""Runs the steps of `make test` and `make test-live`, continues after a failure, and ends with one line of counts.
 
-Usage: run_tests.py LANE... A lane is a list of targets of the Makefile, run one after the other; lanes run at the same
-time. What a step prints is shown when it ends. Its tests are counted from the closing lines of cargo test and pytest; a
-step without any is one test.
+Usage: run_tests.py LANE... A lane is a list of Makefile targets that run one after another; lanes run concurrently. The
+output of a step is shown when it ends. Its tests are counted from the closing lines of cargo test and pytest; a step
+without any counts as one test.
 """
 
 import os
@@ -19,7 +19,7 @@ WORDS = {"passed": 0, "xfailed": 0, "failed": 1, "error": 1, "errors": 1, "skipp
 
 
 def counts(output: str) -> list[int]:
-    """Passed, failed and skipped tests by the closing lines of cargo test and pytest."""
+    """Passed, failed and skipped tests, from the closing lines of cargo test and pytest."""
     sums = [0, 0, 0]
     for match in CARGO.finditer(output):
         for place, number in enumerate(match.groups()):
@@ -32,10 +32,10 @@ def counts(output: str) -> list[int]:
 
 
 def run(step: str) -> list[int]:
-    """Runs a target, shows what it prints, and counts its tests."""
+    """Runs a target, shows its output, and counts its tests."""
     print(f"{step} ...", flush=True)
     begin = time.monotonic()
-    # Compilers would look for a job server that only make can reach.
+    # Otherwise compilers look for a job server that only make can reach.
     environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     done = subprocess.run(
         ["make", "--no-print-directory", step],
@@ -58,12 +58,12 @@ def run(step: str) -> list[int]:
 
 
 def run_lane(steps: list[str], interrupted: threading.Event) -> list[tuple[str, list[int]]]:
-    """Runs the steps of a lane, none after an interruption."""
+    """Runs the steps of a lane; none after an interruption."""
     return [(step, run(step)) for step in steps if not interrupted.is_set()]
 
 
 def main() -> None:
-    """Runs the lanes, and ends with their sum."""
+    """Runs the lanes, and prints their sum."""
     lanes = [lane.split() for lane in sys.argv[1:]]
     interrupted = threading.Event()
     with ThreadPoolExecutor(len(lanes)) as executor:

@@ -1,9 +1,9 @@
 #!/bin/sh
-# tests.sh TARGET: runs what a target of tests in the Makefile consists of; $EBPF: features of the kernel programs.
+# tests.sh TARGET: runs the tests of a Makefile target; $EBPF: features of the kernel programs.
 set -eu
 cd "$(dirname "$0")/.."
 set -x
-# Benchmarks, examples and the extension, which has no tests of its own, are compiled by the lints and not here again.
+# Benchmarks, examples and the extension, which has no tests, are compiled by the lints and not here again.
 tested="--workspace --exclude fairlane-bench --exclude fairlane-py ${EBPF:=}"
 node="cargo test --package fairlane-node $EBPF"
 case $1 in

@@ -1,8 +1,9 @@
-"""Counts of what the engine does often, from which the compiler builds it anew: profile-guided optimisation.
+"""Profile-guided optimisation: profiles of the engine, with which the compiler builds it.
 
-Builds a program of `crates/bench` that counts, runs it on scenarios, and prints where the counts are. Every scheme and
-every congestion control is in them, senders of the papers and of today, one bottleneck and a tree of them; no scenario
-of `benches/scenarios` is, so that nothing is measured on what it was trained with. Run by `make training`.
+Builds an instrumented program of `crates/bench`, runs it on scenarios, and prints the path of the profiles. The
+scenarios cover every scheme and every congestion control, senders of the papers and of today, one bottleneck and a tree
+of them. They do not include those of `benches/scenarios`, so that no benchmark uses its training data. Run by `make
+training`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MIXED: list[Document] = [
     {"name": "web", "users": 20, "sources": [{"kind": "web", "interval": "2 s", "size": "30 kB"}]},
     {"name": "flood", "sources": [{"kind": "cbr", "rate": "4 Mbit/s"}]},
 ]
-"""Users of different weight with different senders, who ask for more than the link carries."""
+"""Users with different weights and senders, who demand more than the link's capacity."""
 
 SUBSCRIBERS: list[Document] = [
     {"name": "surfers", "share": 0.5, "rtt": "30 ms", "sources": [{"kind": "web", "interval": "5 s"}]},
@@ -55,7 +56,7 @@ ACCESS = {
 
 
 def documents() -> Iterator[Document]:
-    """Scenarios, as TOML files have them."""
+    """Scenarios as TOML."""
     for scheme in (entry["name"] for entry in fairlane.schemes()):
         yield _document(BOTTLENECK, scheme, "linux", MIXED)
         yield _document(BOTTLENECK, scheme, "ns3.26", [{"users": 20, "sources": [{"kind": "tcp"}]}])
@@ -77,7 +78,7 @@ def _document(topology: Document, scheme: str, profile: str, groups: list[Docume
 
 
 def main() -> int:
-    """Builds, counts, and prints the path of the counts."""
+    """Builds, runs, and prints the path of the profiles."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "target/training", help="folder [default: target/training]")
     parser.add_argument("--target", help="for a build with `cargo --target`, in which things have other names")
@@ -87,7 +88,7 @@ def main() -> int:
 
 
 def counts(out: Path, target: str | None = None) -> Path:
-    """The counts for a build, for `target` if that is given to cargo."""
+    """The profiles for a build, for `target` if that is passed to cargo."""
     merge, raw, merged = llvm_profdata(), out / "raw", out / "engine.profdata"
     program = counting_program(out, raw, target)
     shutil.rmtree(raw, ignore_errors=True)
@@ -98,8 +99,8 @@ def counts(out: Path, target: str | None = None) -> Path:
 
 
 def counting_program(out: Path, raw: Path, target: str | None) -> Path:
-    """A program that runs a scenario and leaves its counts in `raw`."""
-    # The extension as well, of which nothing is built: with its features the engine is that of the package.
+    """A program that runs a scenario and writes its profile into `raw`."""
+    # Includes the extension, though it is not built: its features make the engine the same as that of the package.
     packages = ["--package", "fairlane-bench", "--package", "fairlane-py", "--bin", "measure"]
     command = ["cargo", "build", "--release", "--quiet", *packages, *(["--target", target] if target else [])]
     # Encoded, since a path may have spaces.
@@ -110,7 +111,7 @@ def counting_program(out: Path, raw: Path, target: str | None) -> Path:
 
 
 def llvm_profdata() -> Path:
-    """The tool of the compiler that merges counts."""
+    """The compiler's tool that merges profiles."""
     name = "llvm-profdata"
     found = Path(output("rustc", "--print", "sysroot"), "lib/rustlib", host(), "bin", name)
     if not found.is_file():
@@ -124,7 +125,7 @@ def host() -> str:
 
 
 def output(*command: str) -> str:
-    """The line that a program prints."""
+    """The line printed by a program."""
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
 
 

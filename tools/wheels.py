@@ -1,7 +1,8 @@
-"""What a release publishes, in dist/: wheel, sdist, SBOMs, checksums. Run by `make wheels`.
+"""Release artifacts in dist/: wheel, sdist, SBOMs, checksums. Run by `make wheels`.
 
 The wheel is linked by zig against an old glibc, so that no container of an old distribution is needed; auditwheel
-judges what it needs. It is optimised for what `training.py` counted. It has the playground, if that is built.
+checks its requirements. It is optimised with the profiles of `training.py`. It contains the playground, if that is
+built.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "site" / "playground" / "dist" / "playground.html"
 PACKED_PAGE = ROOT / "python" / "fairlane" / "playground.html"
 PLATFORM = "manylinux2014"
-"""glibc 2.17, the oldest that Rust's standard library runs with."""
+"""glibc 2.17, the oldest version supported by Rust's standard library."""
 MOST_BYTES = 15_000_000
 IN_WHEEL = (r"fairlane/_fairlane\.abi3\.so", r"fairlane/py\.typed", r"fairlane/suites/.+\.toml", r".*/LICENSE-MIT")
 IN_SDIST = ("pyproject.toml", "README.md", "LICENSE-MIT")
 
 
 def main() -> int:
-    """Builds and checks; 1 with a line if something is not as a release needs it."""
+    """Builds and checks; 1 with a line if a requirement of a release fails."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where to [default: dist]")
     parser.add_argument("--counts", type=Path, required=True, help="what training.py wrote")
@@ -56,10 +57,10 @@ def main() -> int:
 
 
 def run(*command: str | Path, **settings: str) -> str:
-    """Runs a program of the environment of this one, with these variables; what it prints."""
+    """Runs a program of this environment, with these variables; returns its output."""
     program, *arguments = command
     tools = Path(sys.executable).parent
-    # maturin looks for zig through the interpreter that it finds first.
+    # maturin looks for zig through the first interpreter in PATH.
     own = {"VIRTUAL_ENV": str(tools.parent), "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
     environment = {**os.environ, **own, **settings}
     command_line = [tools / str(program), *arguments]
@@ -68,14 +69,14 @@ def run(*command: str | Path, **settings: str) -> str:
 
 
 def trained(counts: Path) -> dict[str, str]:
-    """Settings of cargo for a build that is optimised for what these counts say."""
-    # What is private has another name in an incremental build, and no counts.
+    """Cargo settings for a build optimised with these profiles."""
+    # Private symbols have other names in an incremental build, and so no profile.
     return {"CARGO_ENCODED_RUSTFLAGS": f"-Cprofile-use={counts}", "CARGO_INCREMENTAL": "0"}
 
 
 @contextmanager
 def page_in_package() -> Iterator[None]:
-    """The playground beside the package, where `fairlane play` looks for it."""
+    """The playground in the package, where `fairlane play` looks for it."""
     if not PAGE.is_file():
         print("the playground is not built: the wheel is without it (make playground)")
         yield
@@ -88,7 +89,7 @@ def page_in_package() -> Iterator[None]:
 
 
 def problems_of_wheel(wheel: Path) -> Iterator[str]:
-    """What a wheel of a release must not be."""
+    """Defects of a release wheel."""
     size = wheel.stat().st_size
     if size > MOST_BYTES:
         yield f"{wheel.name}: {size} bytes, it must be at most {MOST_BYTES}"
@@ -104,7 +105,7 @@ def problems_of_wheel(wheel: Path) -> Iterator[str]:
 
 
 def problems_of_sdist(sdist: Path) -> Iterator[str]:
-    """What an sdist of a release must not lack: without the lock it would be another engine."""
+    """Required content of a release sdist: without the lock file it would build another engine."""
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
         lock = archive.extractfile(f"{sdist.name.removesuffix('.tar.gz')}/Cargo.lock")
@@ -115,7 +116,7 @@ def problems_of_sdist(sdist: Path) -> Iterator[str]:
 
 
 def write_sboms(wheel: Path, out: Path) -> None:
-    """CycloneDX: the crates that are linked in, which the wheel has too, and the packages of a fresh installation."""
+    """CycloneDX: the linked crates, which the wheel also lists, and the packages of a fresh installation."""
     stem = "-".join(wheel.name.split("-")[:2])
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
@@ -128,7 +129,7 @@ def write_sboms(wheel: Path, out: Path) -> None:
 
 
 def installed(wheel: Path, folder: Path) -> Path:
-    """The interpreter of an environment that has nothing but the wheel and what it needs; the command works there."""
+    """Interpreter of an environment with only the wheel and its requirements; the command works there."""
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     python, started = folder / "bin" / "python", time.monotonic()
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel], check=True)
@@ -139,7 +140,7 @@ def installed(wheel: Path, folder: Path) -> Path:
 
 
 def write_checksums(out: Path) -> None:
-    """As `sha256sum --check` reads them."""
+    """In the format of `sha256sum --check`."""
     files = sorted(file for file in out.iterdir() if file.is_file())
     lines = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
     (out / "SHA256SUMS").write_text("".join(lines))

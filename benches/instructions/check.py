@@ -1,12 +1,13 @@
 """Compares instructions per delivered packet with the baseline: more than 5 % above it fails.
 
-Counts, unlike times, do not depend on what else the machine does: valgrind executes the program instruction by
-instruction. Same program, same scenario, same count, within a hundred-thousandth: the addresses and the environment
-that the system gives the program matter a little. Counts depend on the compiler, so the baseline names it; with another
-one, or without valgrind, nothing is compared and the exit code is 77.
+Counts, unlike times, do not depend on other load: valgrind executes the program instruction by instruction. The same
+program and scenario give the same count within a hundred-thousandth; addresses and environment matter slightly. Counts
+depend on the compiler, so the baseline names it; with another one, or without valgrind, nothing is compared and the
+exit code is 77.
 
-A count is all that the program executes, from its start to its end, over the packets delivered. It does not see cache
-misses: an engine can execute fewer instructions and be slower. `make bench` and `make bench-scale` have times.
+A count includes all instructions of the program, from start to end, divided by the packets delivered. It does not
+include cache misses: an engine can execute fewer instructions and be slower. `make bench` and `make bench-scale`
+measure times.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ SKIPPED = 77
 
 
 def check(report: Report, baseline: dict[str, Any], counts: dict[str, float]) -> int:
-    """Prints the table; 1 if a scenario is above the baseline by more than the tolerance, or not in it."""
+    """Prints the table; 1 if a scenario exceeds the baseline by more than the tolerance, or is not in it."""
     limits: dict[str, float] = baseline.get("instructions_per_packet", {})
     rows = []
     for name, value in counts.items():

@@ -32,7 +32,7 @@ TOLERANCE = 0.05
 RUNS = {SIMULATOR: 10, LINUX: 5}
 PACKET_BYTES = 1500
 RECORDED = Path(__file__).with_name("recorded.json")
-"""What the kernel did: by cell and measure, a value for each run."""
+"""Results of the kernel: by cell and measure, a value for each run."""
 
 
 Found = dict[Cell, list[Measure]]
@@ -43,7 +43,7 @@ COUNTED = ("share of the smaller user", "mean queue, packets", "use of the link"
 
 
 def measures(record: Mapping[str, Any]) -> dict[str, float]:
-    """What is compared of a run."""
+    """Compared measures of a run."""
     goodputs = [group["goodput_bps"] for group in record["groups"]]
     link, total = record["links"][0], sum(goodputs)
     sent = link["throughput_bps"] * (record["window_s"][1] - record["window_s"][0]) / (8 * PACKET_BYTES)
@@ -68,7 +68,7 @@ def quantile(distribution: Sequence[float], level: float) -> float:
 
 
 def judged(cell: Cell, store: Path, recorded: Mapping[str, Sequence[float]] | None = None) -> list[Measure]:
-    """Runs a cell on both planes, or in the simulator alone, and takes the kernel's values from a recording."""
+    """Runs a cell on both planes, or in the simulator alone with the kernel's values from a recording."""
     scenario = Scenario.from_dict(cell.scenario())
     if recorded is not None:
         runs = [measures(run) for run in fairlane.run(scenario, replications=RUNS[SIMULATOR]).runs]
@@ -107,7 +107,7 @@ def text(found: Found, linux: str) -> str:
 
 
 def save(out: Path, found: Found, linux: str) -> list[dict[str, Any]]:
-    """Writes the results after each cell, so that a kill loses one."""
+    """Writes the results after each cell, so that a kill loses at most one."""
     document = [
         {
             "cell": asdict(cell),
@@ -125,7 +125,7 @@ def save(out: Path, found: Found, linux: str) -> list[dict[str, Any]]:
 @only
 @click.option("--recorded", is_flag=True, help=f"Take the kernel's side from {RECORDED.name}: only the simulator runs.")
 def main(report: Report, out: Path, only: str, recorded: bool) -> None:
-    """Runs the cells, and writes what agrees."""
+    """Runs the cells, and writes which of them agree."""
     of = chosen(report, cells(), only, lambda cell: cell.name)
     kept: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8")) if recorded else {}
     linux: str = kept.get("linux") or kernel.find().release

@@ -73,9 +73,9 @@ class Cell(OneLink):
 
     Attributes:
         mix: Congestion control of each user.
-        flows: Of each user.
-        rate_mbps: Of the link.
-        rtt_ms: Without queues.
+        flows: Flows of each user.
+        rate_mbps: Rate of the link.
+        rtt_ms: Round-trip time without queues.
         buffer_bdp: Limit of the queue in bandwidth-delay products.
         scheme: The queue.
         ecn: Whether senders ask for ECN and the queue marks.
@@ -96,7 +96,7 @@ class Cell(OneLink):
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Description."""
         users = " and ".join(f"{flows} {control}" for control, flows in zip(self.mix, self.flows, strict=True))
         queue = f"{self.packets} packets, {self.scheme}{' with ECN' if self.ecn else ''}"
         return f"{users}, {self.rate_mbps} Mbit/s, {self.rtt_ms} ms, {queue}"

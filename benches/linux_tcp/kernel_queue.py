@@ -19,7 +19,7 @@ from .compare import on_both
 
 RUNS = {SIMULATOR: 20, KERNEL: 5}
 CASES = (("bbr1", 1), ("cubic", 8))
-"""Congestion control and flows of the user who faces one flow of CUBIC."""
+"""Congestion control and number of flows of the user who competes with one flow of CUBIC."""
 QUEUES = ("droptail", "abc")
 
 
@@ -49,7 +49,7 @@ def scenario(control: str, flows: int, scheme: str) -> dict[str, Any]:
 
 
 def measures(record: Mapping[str, Any]) -> dict[str, float]:
-    """What is compared of a run."""
+    """Compared measures of a run."""
     first, second = (group["goodput_bps"] for group in record["groups"])
     link = record["links"][0]
     return {

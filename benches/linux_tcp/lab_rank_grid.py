@@ -1,7 +1,7 @@
 """The cells in which the order of schemes is compared with that on real packets.
 
-The cells, the schemes and the rule of ranking.py were fixed before the first comparison. Each mix of users meets both
-round-trip times; rate and buffer rotate with them, so that each mix has both rates and both buffers.
+The cells, the schemes and the rule of ranking.py were fixed before the first comparison. Each mix of users is combined
+with both round-trip times; rate and buffer rotate with them, so that each mix has both rates and both buffers.
 
 Mixes: equal users of CUBIC; and who is told apart from others: one with eight flows, BBR, those with twice the
 round-trip time, Poisson datagrams.

@@ -1,8 +1,8 @@
-"""Asks ns-3 for the numbers of claims of abc2018 that differ in Fairlane, at the points where they do.
+"""Runs ns-3 for claims of abc2018 that differ in Fairlane, at the points where they differ.
 
-It writes python/fairlane/papers/abc2018/ns3.toml, in which the rows of claims that are not asked for stay. `fairlane
-reproduce` compares with them (python/fairlane/judge/ns3.py). Where a window can fill the socket buffer that ns-3 has
-by itself, ns-3 is asked with that as well: its rows say `shipped = true`.
+Writes python/fairlane/papers/abc2018/ns3.toml; rows of other claims stay. `fairlane reproduce` compares with them
+(python/fairlane/judge/ns3.py). Where a window can fill ns-3's default socket buffer, ns-3 also runs with that: these
+rows have `shipped = true`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .scenarios import Table
 from .units import BYTES, PACKETS, RATE, TIME, quantity
 
 SHIPPED = {"tcp.socket_buffer": "131072 B"}
-"""What ns-3 has by itself and the scenarios have not: tcp-socket.cc SndBufSize, RcvBufSize."""
+"""Defaults of ns-3 that the scenarios replace: tcp-socket.cc SndBufSize, RcvBufSize."""
 PACKET_B = 1500
 
 HEAD = "# What ns-3 gives at points of claims. Written by `python -m benches ns3-claims`.\n\n"
@@ -68,7 +68,7 @@ def wanted(paper: Paper, selection: Mapping[str, Any], replications: int) -> Ite
 
 
 def fills(canonical: str) -> bool:
-    """Whether the path and the queue of the bottleneck hold more than the socket buffer of ns-3."""
+    """True if the path and the bottleneck's queue hold more than the socket buffer of ns-3."""
     scenario = json.loads(canonical)
     topology = scenario["topology"]
     round_trip_s = 2 * (quantity(topology["bottleneck_delay"], TIME) + quantity(topology["access_delay"], TIME))
@@ -79,7 +79,7 @@ def fills(canonical: str) -> bool:
 
 
 def record(result: Table) -> Table:
-    """What `dumbbell` prints, in the form of a record of Fairlane as far as the metrics of abc2018 read it."""
+    """Output of `dumbbell` in the form of a Fairlane record, as far as the metrics of abc2018 need it."""
     link = {
         "name": "bottleneck",
         "utilisation": result["utilisation"],
@@ -134,7 +134,7 @@ def _rows(file: Path) -> list[Table]:
 
 
 def _place(row: Table) -> tuple[Any, ...]:
-    """What a row is about."""
+    """Identity of a row."""
     return row["claim"], row["experiment"], row["at"], row.get("shipped", False)
 
 

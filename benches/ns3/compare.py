@@ -1,6 +1,6 @@
 """Compares Fairlane with ns-3 on the same scenarios: agreement and speed (about 20 minutes; needs libns3-dev).
 
-Per scenario and measure the tolerance of the criterion (agreement.py) is 5 %. A scenario agrees if its throughput
+The tolerance of the criterion (agreement.py) is 5 % per scenario and measure. A scenario agrees if its throughput
 ratio, utilisation and mean queue do. The drop rate and the throughput of each group are judged by the same rule and
 shown, but do not count.
 """
@@ -35,7 +35,7 @@ SPEED_RUNS = 7
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What either simulator measured in one replication."""
+    """Measures of either simulator in one replication."""
 
     throughput_bps: list[float]
     utilisation: float
@@ -48,7 +48,7 @@ class Run:
 
     @property
     def ratio(self) -> float:
-        """Throughput per user of the first group over that of the second; NaN for one group."""
+        """Throughput per user of the first group relative to the second; NaN for one group."""
         if len(self.throughput_bps) < 2:
             return math.nan
         return self.throughput_bps[0] / self.throughput_bps[1] if self.throughput_bps[1] else math.inf
@@ -117,7 +117,7 @@ def run_ns3(program: Path, scenario: Table, options: Table, replication: int) ->
 
 
 def compare(program: Path, case: Case, replications: int | None = None) -> Outcome:
-    """Both simulators turn by turn."""
+    """Runs both simulators, interleaved."""
     scenario = json.loads(case.canonical)
     count = replications or scenario["run"]["replications"]
     pairs = [(run_fairlane(case.canonical, k), run_ns3(program, scenario, case.ns3_options, k)) for k in range(count)]
@@ -184,7 +184,7 @@ def _row(outcome: Outcome) -> list[str]:
 
 
 def document(measure: Measure) -> Table:
-    """A measure as agreement.json has it."""
+    """A measure in the form of agreement.json."""
     sides = {"fairlane": asdict(interval(measure.ours)), "ns3": asdict(interval(measure.theirs))}
     return {"name": measure.name, "counts": measure.counts, **sides, "agrees": measure.agrees}
 
@@ -220,7 +220,7 @@ def _document(outcomes: Sequence[Outcome], speed: Sequence[Outcome], skipped: Se
 @replications(None)
 @click.option("--speed-runs", type=click.IntRange(0), default=SPEED_RUNS, help="Runs that compare the speed.")
 def main(report: Report, out: Path, only: str, replications: int | None, speed_runs: int) -> None:
-    """Runs both simulators, and writes what agrees."""
+    """Runs both simulators, and writes which scenarios agree."""
     program = ns3.build()
     every = cases(ns3.HERE / "scenarios.toml", replications)
     of = chosen(report, every, only, lambda case: f"{case.family}: {case.name}")
@@ -234,7 +234,7 @@ def main(report: Report, out: Path, only: str, replications: int | None, speed_r
     runnable = [case for case in of if not case.missing]
     for case in runnable:
         outcomes.append(compare(program, case))
-        # After each scenario, so that a kill loses one.
+        # After each scenario, so that a kill loses at most one.
         report.document |= _document(outcomes, speed, skipped)
         write_aside(out / "agreement.json", (json.dumps(_document(outcomes, speed, skipped), indent=1) + "\n").encode())
         write_aside(out / "agreement.md", (text(outcomes, speed, skipped) + "\n").encode())

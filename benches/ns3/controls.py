@@ -1,7 +1,7 @@
-"""Congestion controls that both simulators have: the class of ns-3, and what makes Fairlane's do the same.
+"""Congestion controls of both simulators: the class of ns-3, and equivalent settings of Fairlane.
 
-A setting stands for what ns-3 3.37 does in its source, `src/internet/model/`; none is fitted. Where ns-3 departs from
-the sources of an algorithm in a way that no key of Fairlane expresses, nothing is set; mended.h tells of such faults.
+Each setting reproduces ns-3 3.37 by its source, `src/internet/model/`; none is fitted. Where ns-3 departs from an
+algorithm's source in a way that no key of Fairlane expresses, nothing is set; mended.h describes such faults.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 Table = dict[str, Any]
 
 WITHOUT_TIMESTAMPS: Table = {"segment_payload": 1458, "header_bytes": 42, "syn_bytes": 50}
-"""Sizes without the 12 bytes of time stamps, in packets of 1500 bytes. ns-3's time stamps count in milliseconds, and
-with them RTTs are known to a millisecond only (TcpOptionTS::NowToTsValue); without, exactly."""
+"""Sizes without the 12 bytes of timestamps, in packets of 1500 bytes. ns-3's timestamps count in milliseconds, and with
+them RTTs have a resolution of a millisecond (TcpOptionTS::NowToTsValue); without them RTTs are exact."""
 
 RECORDS: Table = {
     "loss_detection": "scoreboard",
@@ -23,26 +23,28 @@ RECORDS: Table = {
     "pacing_catches_up": False,  # SendDataPacket
     "rtt_of_first": True,  # EstimateRtt
 }
-"""Only a sender with a record per segment gives controls samples. As that of ns-3 (tcp-tx-buffer.cc UpdateLostCount),
-it takes a segment for lost once three are SACKed above it, and a copy not before the timeout, which in recovery only
-the first partial ACK restarts (tcp-socket-base.cc ProcessAck). Nothing else of today's senders is on."""
+"""Controls get samples only from a sender with a record per segment. Like that of ns-3 (tcp-tx-buffer.cc
+UpdateLostCount), it considers a segment lost once three are SACKed above it, and a retransmission only at the timeout,
+which in recovery only the first partial ACK restarts (tcp-socket-base.cc ProcessAck). All other modern features are
+off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A congestion control in both."""
+    """A congestion control in both simulators."""
 
     name: str
-    """Of the class in ns-3, after `ns3::Tcp`."""
+    """Class in ns-3, without `ns3::Tcp`."""
     settings: Table = field(default_factory=dict)
-    """Of its `tcp` source in Fairlane, beyond the profile `ns3` and what all sources share."""
+    """Keys of its `tcp` source in Fairlane, beyond the profile `ns3` and the keys shared by all sources."""
     needs_timestamps: bool = False
 
 
 CONTROLS = {
     "reno": Control(
         "NewReno",
-        # tcp-congestion-ops.cc: per ACK a segment in slow start, MSS^2 / cwnd after it; half of what is in flight.
+        # tcp-congestion-ops.cc: per ACK a segment in slow start, then MSS^2 / cwnd; half of the data in flight after a
+        # loss.
         {"byte_counting": False, "flight_size": "pipe"},
     ),
     # tcp-cubic.cc Update: no Reno-friendly region before 3.41.
@@ -53,7 +55,7 @@ CONTROLS = {
             "bbr1_high_gain": 2.89,  # tcp-bbr.cc HighGain
             "bbr1_pacing_margin_percent": 0.0,  # SetPacingRate: gain * bandwidth
             "bbr1_policer_detection": False,  # there is none
-            # UpdateAckAggregation: an epoch ends after AckEpochAckedResetThresh, 4096 bytes, that is with the next ACK.
+            # UpdateAckAggregation: an epoch ends after AckEpochAckedResetThresh, 4096 bytes, i.e. with the next ACK.
             "bbr1_ack_aggregation": False,
             "bbr1_whole_segments": False,  # InFlight
             "bbr1_counts_next_quantum": False,  # IsNextCyclePhase
@@ -66,8 +68,8 @@ CONTROLS = {
     "dctcp": Control("Dctcp", {"ecn": True} | RECORDS),
     "vegas": Control(
         "Vegas",
-        # PktsAcked is given the RTT of the first segment that an ACK covers; Fairlane takes that of the last, as Linux
-        # does. Between them lies a packet, where Vegas holds two to four. With an ACK each they are one.
+        # PktsAcked gets the RTT of the first segment that an ACK covers; Fairlane uses that of the last, like Linux.
+        # They differ by a packet, and Vegas keeps two to four. With an ACK per segment they are the same.
         {
             "delayed_ack": 1,
             "byte_counting": False,  # tcp-congestion-ops.cc SlowStart

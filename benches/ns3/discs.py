@@ -1,4 +1,4 @@
-"""Fairlane's schemes as queue discs of ns-3: which class, which attribute for which key."""
+"""Fairlane's schemes as queue discs of ns-3: class, and attribute for each key."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Disc:
 
     name: str
     attributes: dict[str, Translation]
-    """Key of Fairlane: attribute, and how its value is written; that of an absent key is None."""
+    """By key of Fairlane: attribute, and format of its value; None for an absent key."""
     fixed: dict[str, Any] = field(default_factory=dict)
-    """Keys with the only value that ns-3 has."""
+    """Keys with the only value that ns-3 supports."""
     link_rate: str = ""
-    """The attribute that has to be told the rate of the link."""
+    """Attribute that needs the rate of the link."""
 
     def factory(self, queue: dict[str, Any], link_rate: str) -> str:
-        """The text from which ns-3 makes the disc.
+        """The text from which ns-3 creates the disc.
 
         Raises:
-            UntranslatableError: A key has a value that ns-3 cannot have.
+            UntranslatableError: A key has a value that ns-3 does not support.
         """
         for key, only in self.fixed.items():
             if queue[key] != only:
@@ -81,7 +81,7 @@ DISCS = {
     "ared": Disc(
         "RedQueueDisc",
         {
-            # ARED stands for automatic thresholds and weight, and for max_p that adapts.
+            # ARED stands for automatic thresholds and weight, and an adaptive max_p.
             "adaptation": ("ARED", lambda _: "true"),
             "max_p": ("LInterm", lambda value: f"{1 / value:.12g}"),
             "interval": ("Interval", _time),

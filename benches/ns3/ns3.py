@@ -19,15 +19,15 @@ from .units import BYTES, PACKETS, RATE, TIME, UntranslatableError, quantity
 HERE = Path(__file__).parent
 NOT_INSTALLED = 3
 STRICT_S = 1e9
-"""An offset that no packet waits for."""
+"""An offset for which no packet waits."""
 
-# Keys of Fairlane's tcp table that ns-3 is told for all groups, and for each.
+# Keys of Fairlane's tcp table that are passed to ns-3 for all groups, and for each.
 _OF_ALL = (
     "sack", "recovery", "limited_transmit", "segment_payload", "header_bytes", "initial_window", "delayed_ack_timeout",
     "min_rto", "syn_timeout", "socket_buffer", "ecn",
 )  # fmt: skip
 _OF_GROUP = ("congestion_control", "delayed_ack")
-# Keys that make our sender do what ns-3 does. Any other must be as in controls.py, or at its default.
+# Keys that make our sender behave like ns-3's. Any other must be as in controls.py, or at its default.
 _IMITATING = {
     "profile", "flight_size", "byte_counting", "cubic_c", "cubic_beta", "fast_convergence", "tcp_friendliness",
     "loss_detection", "impatient_timer", "recovery_sends_at_once", "sack_duplicates", "rtt_of_first",
@@ -37,7 +37,7 @@ _RECOVERY = {"newreno": "Classic", "prr": "Prr"}
 
 
 def build() -> Path:
-    """Builds the program if need be."""
+    """Builds the program if necessary."""
     done = subprocess.run([str(HERE / "build.sh")], capture_output=True, text=True, check=False)
     if done.returncode == NOT_INSTALLED:
         raise Skipped(done.stderr.strip())
@@ -59,7 +59,7 @@ def conditions() -> str:
 
 
 def run(program: Path, scenario: Table, options: Table, replication: int) -> Table:
-    """One replication; what `dumbbell` prints. `options` of its own go last, and win."""
+    """Runs one replication; returns the output of `dumbbell`. `options` come last and take precedence."""
     extra = [f"--{key}={value}" for key, value in options.items()]
     command = [str(program), *arguments(scenario), f"--run={replication + 1}", *extra]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -70,7 +70,7 @@ def run(program: Path, scenario: Table, options: Table, replication: int) -> Tab
 
 
 def arguments(scenario: Table) -> list[str]:
-    """The arguments that make `dumbbell` simulate a scenario, given in canonical form."""
+    """Arguments with which `dumbbell` simulates a scenario, given in canonical form."""
     topology, queue, run = scenario["topology"], scenario["queue"], scenario["run"]
     if topology["kind"] != "one_sided_dumbbell" or topology["bottleneck_schedule"]:
         raise UntranslatableError("topology: only the one-sided dumbbell with a constant rate")
@@ -110,7 +110,7 @@ def arguments(scenario: Table) -> list[str]:
 
 
 def _be_offset(queue: Table, rate: float) -> float:
-    """How many seconds later than EF a BE packet counts as come: for MEDF in units of the time of a full queue."""
+    """Seconds by which a BE packet counts as arrived later than EF: for MEDF in units of the time to send a full queue."""
     match queue["scheduler"]:
         case "fifo":
             return 0.0

@@ -1,17 +1,17 @@
 """The cells in which the order of schemes is compared with that in ns-3.
 
-The cells, the schemes and the rule of ranking.py were fixed before the first comparison. Each mix of users meets each
-round-trip time; rate and buffer rotate with them, so that each mix has all three buffers and both rates, and each of
-the six combinations of rate and buffer is in three cells or more.
+The cells, the schemes and the rule of ranking.py were fixed before the first comparison. Each mix of users is combined
+with each round-trip time. Rate and buffer rotate with them, so that each mix has all three buffers and both rates, and
+each of the six combinations of rate and buffer is in at least three cells.
 
-Mixes: what schemes are told apart by. Equal users of New Reno and of CUBIC, and both together, show what queues do
-alone; many users, short windows; one user with eight flows, two round-trip times, Poisson datagrams and BBR, whom a
-scheme protects.
+Mixes, chosen to distinguish schemes. Equal users of New Reno, of CUBIC, and of both show the effect of queues alone;
+many users, short windows. In others a scheme protects users: one user with eight flows, two round-trip times, Poisson
+datagrams, and BBR.
 
-Schemes: all that ns-3 3.37 and Fairlane both have, with the same parameters (discs.py), and ABC as abc.cc has it. ns-3
-has no SFQ; its FqCobalt is not in Fairlane, whose CAKE has more around its COBALT.
+Schemes: all of ns-3 3.37 that Fairlane also has, with the same parameters (discs.py), and ABC as in abc.cc. ns-3 has no
+SFQ; its FqCobalt is not in Fairlane, whose CAKE has more than COBALT.
 
-ns-3 is the mended one of sender_grid.py, with exact round-trip times.
+ns-3 is the repaired one of sender_grid.py, with exact round-trip times.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MIXES: Mixes = {
 
 
 def scenario(cell: Cell, scheme: str) -> Table:
-    """A cell under a scheme, as Fairlane reads it."""
+    """A cell under a scheme, as a scenario of Fairlane."""
     return {
         "name": f"{cell.name}, {scheme}",
         "run": RUN,
@@ -52,5 +52,5 @@ def scenario(cell: Cell, scheme: str) -> Table:
 
 
 def cells() -> list[Cell]:
-    """All 24."""
+    """All 24 cells."""
     return crossed(MIXES, RATES_MBPS, RTTS_MS, BUFFERS_BDP, pace=1)

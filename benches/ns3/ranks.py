@@ -1,6 +1,6 @@
 """Compares the order of 9 schemes with that in ns-3, 24 cells: a quarter of an hour; a repeat continues.
 
-What counts as the same order says benches/ranking.py. What ns-3 has run is kept in `--out`.
+benches/ranking.py defines the same order. Finished runs of ns-3 are kept in `--out`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ RUNS_OF_NS3 = 5
 RUNS_OF_FAIRLANE = 20
 WITH_CODEL = {"codel", "fq_codel"}
 SHORT_QUEUE: Table = {"ns3::CoDelQueueDisc::MinBytes": 1501}
-"""CoDel lets pass what leaves an MTU or less behind (RFC 8289 4.4), ns-3's what leaves less than MinBytes, 1500 unless
-set: it drops where one full packet waits. In FQ-CoDel, whose queues are short, that is often: see
-docs/agreement-ranks.md."""
+"""CoDel does not drop if an MTU or less remains (RFC 8289 4.4); ns-3's if less than MinBytes remains, 1500 by default:
+it drops where one full packet waits. In FQ-CoDel, whose queues are short, that is often: see docs/agreement-ranks.md.
+"""
 
 
 MEASURES: Mapping[str, Callable[[Run, Cell], float]] = {

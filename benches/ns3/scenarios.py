@@ -1,4 +1,4 @@
-"""The scenarios of `scenarios.toml`, as Fairlane reads them."""
+"""The scenarios of `scenarios.toml` for Fairlane."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ Table: TypeAlias = dict[str, Any]
 
 RATE_BPS = 10e6
 ACCESS_DELAY_S = 0.1e-3
-# Where a scheme can follow ns-3 or another source, ns-3.
+# Where a scheme can follow ns-3 or another source, it follows ns-3.
 NS3_BEHAVIOUR: dict[str, Table] = {
     "red": {"forced_restarts": False},
-    # ns-3's own choice of the least max_p departs from its source (docs/schemes/ared.md); both take that of ared2001.
+    # ns-3's choice of the minimum max_p departs from its source (docs/schemes/ared.md); both sides use that of
+    # ared2001.
     "ared": {"forced_restarts": False, "bottom": 0.01},
     "pie": {"derandomize": False},
     "cobalt": {"ecn": False, "blue_threshold": "400 ms", "spared_packets": 0, "keep_last": False},
@@ -40,9 +41,9 @@ class Case:
     canonical: str
     """Canonical JSON; empty if Fairlane cannot run it."""
     missing: str
-    """Why Fairlane cannot run it; empty if it can."""
+    """Reason why Fairlane cannot run it; empty if it can."""
     ns3_options: Table
-    """Options of `dumbbell` beyond those that the scenario stands for."""
+    """Additional options of `dumbbell`."""
 
 
 def cases(path: Path, replications: int | None = None) -> list[Case]:

@@ -1,15 +1,16 @@
 """The grid of cells in which BBR, DCTCP, Vegas and LEDBAT of Fairlane and of ns-3 are compared.
 
-It was fixed before the first comparison. Each control meets each mix of users at each round-trip time; rate and buffer
-rotate with them, so that each control has all six combinations of the two, and each round-trip time both rates.
+The grid was fixed before the first comparison. Each control is combined with each mix of users at each round-trip time.
+Rate and buffer rotate with them, so that each control has all six combinations of the two, and each round-trip time
+both rates.
 
-Mixes: a flow alone shows what a control makes of a path; four users how its flows share; New Reno what it leaves to
-others; two round-trip times whom it prefers. Buffers, in bandwidth-delay products of the (shorter) round-trip time: too
-small, as the rule says, and deep. DCTCP has a step mark (RFC 8257 3.1: here RED that marks all or nothing), low and
-high, and CoDel with ECN in the place of the buffers; then everyone uses ECN.
+Mixes: a single flow shows a control's use of a path; four users, the sharing among its flows; New Reno, what it leaves
+to others; two round-trip times, its bias. Buffers, in bandwidth-delay products of the (shorter) round-trip time, are
+too small, by the rule, and deep. For DCTCP, a step mark replaces the buffers (RFC 8257 3.1: here RED that marks all or
+nothing), low and high, and CoDel with ECN; then all users use ECN.
 
-All is compared twice. `AS_IS`: ns-3 3.37 as it is installed. `MENDED`: without the faults that its source shows and
-that can be mended from outside (mended.h), with exact round-trip times.
+Everything is compared twice. `AS_IS`: ns-3 3.37 as installed. `MENDED`: without the faults that are visible in its
+source and can be repaired from outside (mended.h), with exact round-trip times.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ BUFFERS_BDP = (0.5, 1.0, 4.0)
 MARKS_BDP = (0.25, 1.0, None)
 """Thresholds of the step mark in bandwidth-delay products; none is CoDel."""
 MARKED_LIMIT_BDP = 8
-"""Limit of a queue that marks: it never drops in the long run."""
+"""Limit of a queue that marks: long enough that it rarely drops."""
 
 AS_IS: Table = {}
 MENDED: Table = {"mended": 1, "rttGain": 1}
-"""Options of `dumbbell`. With a gain of 1 ns-3's smoothed RTT is the last one: it gives controls the smoothed one where
-they want samples (tcp-socket-base.cc EstimateRtt; so until 3.40, mended by 3.44)."""
+"""Options of `dumbbell`. With a gain of 1, ns-3's smoothed RTT is the last sample: it passes the smoothed RTT to
+controls that need samples (tcp-socket-base.cc EstimateRtt; until 3.40, fixed by 3.44)."""
 
 RUN: Table = {"warmup": "5 s", "measure": "15 s"}
-"""One ProbeRTT of BBR or two, 75 round trips and more; short, for ns-3 is slow."""
+"""One or two ProbeRTTs of BBR, at least 75 round trips; short, since ns-3 is slow."""
 SHARED: Table = {"profile": "ns3", "socket_buffer": "8 MiB"}
-"""ns-3's defaults (10 segments at first, SACK, PRR, an ACK for two, RTO of 1 s at least), and a window that limits
-nobody."""
+"""ns-3's defaults (initial window of 10 segments, SACK, PRR, an ACK for two segments, minimum RTO of 1 s), and a
+receive window that limits nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,9 @@ class Cell(OneLink):
 
     Attributes:
         control: Congestion control.
-        mix: Who shares the link.
-        rate_mbps: Of the link.
-        rtt_ms: Without queues; the second user of "two RTTs" has twice as much.
+        mix: Users of the link.
+        rate_mbps: Rate of the link.
+        rtt_ms: Round-trip time without queues; the second user of "two RTTs" has twice as much.
         buffer_bdp: Limit of a queue that drops, threshold of one that marks, in bandwidth-delay products; or CoDel.
     """
 
@@ -62,11 +63,11 @@ class Cell(OneLink):
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Description."""
         return f"{self.control}, {self.mix}, {self.rate_mbps} Mbit/s, {self.rtt_ms} ms, {self._queue_name()}"
 
     def scenario(self, *, mended: bool) -> Table:
-        """As Fairlane reads it; the exact round-trip times of a mended ns-3 need packets without time stamps."""
+        """Scenario for Fairlane; the exact round-trip times of a repaired ns-3 need packets without timestamps."""
         exact = mended and not CONTROLS[self.control].needs_timestamps
         tcp = SHARED | ({"ecn": True} if self._marks else {}) | (WITHOUT_TIMESTAMPS if exact else {})
         return {
@@ -113,14 +114,14 @@ class Cell(OneLink):
     def _group(self, name: str, control: str) -> Table:
         settings = CONTROLS[control].settings
         if control == "reno":
-            # The same sender for all, that of ns-3: with PRR upon marks as well (EnterCwr).
+            # The same sender for all, that of ns-3: PRR also upon marks (EnterCwr).
             settings = settings | RECORDS
         source = {"kind": "tcp", "congestion_control": control} | settings
         return {"name": name, "start_until": "1 s", "sources": [source]}
 
 
 def cells() -> list[Cell]:
-    """All 48."""
+    """All 48 cells."""
     found = []
     for (c, control), (m, mix), (r, rtt) in itertools.product(
         enumerate(GRID_CONTROLS), enumerate(MIXES), enumerate(RTTS_MS)

@@ -1,1 +1,1 @@
-"""What writes tables of the documentation, and modules of types: see tools/generate.py."""
+"""Generators of documentation tables and typed modules: see tools/generate.py."""

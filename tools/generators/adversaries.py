@@ -1,4 +1,4 @@
-"""The table of the documentation: how each scheme is beaten, from the scenario files of a checkout."""
+"""The documentation's table of adversaries: the worst case of each scheme, from the scenario files of a checkout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEAD = ("scheme", "shares by", "share of the light user", "under WFQ", "light", 
 
 
 def files() -> Iterator[tuple[Path, dict[str, Any], tuple[str, str]]]:
-    """Each file, its table, and the shares that its head tells: under the scheme, and under the ideal scheduler."""
+    """Each file, its parsed content, and the shares in its heading: under the scheme, and under the ideal scheduler."""
     for path in sorted(FOLDER.glob("*.toml")):
         found = SHARES.search(path.read_text(encoding="utf-8"))
         if found is None:
@@ -24,7 +24,7 @@ def files() -> Iterator[tuple[Path, dict[str, Any], tuple[str, str]]]:
 
 
 def rows() -> list[Sequence[str]]:
-    """A row for each file, the least share first."""
+    """A row for each file, the smallest share first."""
     every = sorted(files(), key=lambda one: float(one[2][0].split()[0]))
     return [
         [

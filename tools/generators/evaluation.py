@@ -1,4 +1,4 @@
-"""What the documentation says of the evaluation: criteria, suite, the league, and where each entry wins and fails."""
+"""Documentation of the evaluation: criteria, suite, the league, and the strengths and weaknesses of each entry."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fairlane.evaluate.standing import Standing
 from fairlane.results.metrics import CRITERIA
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
-"""Heads of the columns, and rows."""
+"""Headings of the columns, and rows."""
 FIGURES = Path(__file__).parents[2] / "docs" / "figures"
-"""In a checkout: what `make league` draws."""
+"""In a checkout: figures drawn by `make league`."""
 _NONE = "\nNothing yet: `make league` evaluates all schemes on the whole suite and writes what it finds here.\n"
 
 
@@ -41,13 +41,13 @@ def suite() -> Table:
 
 
 def standing() -> Standing:
-    """All entries of the league, and nothing that is measured now."""
+    """All entries of the league, without new measurements."""
     read = suites.read()
     return Standing(read, list(read.scenarios.values()), False, [], {}, leagues.read(read), [])
 
 
 def league() -> Table | str:
-    """A row for each entry: value and place by every criterion, and what it asks for."""
+    """A row for each entry: value and rank for every criterion, and requirements."""
     found = standing()
     if not found.values:
         return _NONE
@@ -64,7 +64,7 @@ def league() -> Table | str:
 
 
 def pictures() -> str:
-    """The Pareto pictures with their words."""
+    """The Pareto figures with their text alternatives."""
     found = standing()
     drawn = [pair for pair in PAIRS if {pair.across, pair.up} <= found.places.keys()]
     if not drawn:
@@ -77,7 +77,7 @@ def pictures() -> str:
 
 
 def entries() -> str:
-    """A section for each entry: where it wins and where it fails."""
+    """A section for each entry: strengths and weaknesses."""
     found = standing()
     return "\n".join(_section(found, label) for label in sorted(found.values)) or _NONE
 

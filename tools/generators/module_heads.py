@@ -1,4 +1,4 @@
-"""What Rust modules say of themselves: their heads (`//!`), in the form that CONTRIBUTING.md gives them, and enums."""
+"""Documentation taken from Rust modules: their heads (`//!`), in the form required by CONTRIBUTING.md, and enums."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ _LINK = re.compile(r"\[`(?:\w+::)*?((?:[A-Z]\w*::)?\w+)`\](?!\()")
 
 
 class HeadError(Exception):
-    """A module that is not there, or whose head has another form; the message names it."""
+    """A missing module, or one whose head has another form; the message names it."""
 
 
 class Head(NamedTuple):
@@ -33,7 +33,7 @@ class Head(NamedTuple):
 
 
 def module(name: str, crates: Path) -> Path:
-    """The file of the module that ends in `name`; of several the one that is a scheme."""
+    """The file of the module whose path ends in `name`; of several, the one that is a scheme."""
     found = [file for ending in (f"{name}.rs", f"{name}/mod.rs") for file in crates.glob(f"*/src/**/{ending}")]
     if len(found) > 1:
         found = [file for file in found if "impl SchemeSpec for" in file.read_text(encoding="utf-8")]
@@ -43,7 +43,7 @@ def module(name: str, crates: Path) -> Path:
 
 
 def filled(text: str) -> str:
-    """Markdown with each paragraph and item of a list wrapped at the same width, however its lines were broken."""
+    """Rewraps each paragraph and list item of Markdown at the same width."""
     lines: list[str] = []
     is_code = is_open = False
     for line in text.split("\n"):
@@ -59,17 +59,17 @@ def filled(text: str) -> str:
 
 
 def _wrapped(line: str) -> str:
-    """Wraps a paragraph or an item, whose further lines hang. No line begins with what Markdown takes for a marker."""
+    """Wraps a paragraph or an item with hanging indent. No line begins with a Markdown marker."""
     marker = _MARKER.match(line)
     indent = " " * len(marker[0] if marker else "")
-    # A break before such a word would begin a list, a heading or a quotation.
+    # A break before such a word would start a list, a heading or a quotation.
     glued = re.sub(r" (?=(?:[-*+>]|#+|\d+[.)])(?: |$))", "\0", line[len(indent) :])
     rows = wrap(glued, WIDTH - len(indent), break_long_words=False, break_on_hyphens=False)
     return (line[: len(indent)] + f"\n{indent}".join(rows)).replace("\0", " ")
 
 
 def text(file: Path, chapters: Path) -> str:
-    """The head of a module; links to schemes lead to their chapters, others have become code."""
+    """The head of a module; links to schemes point to their chapters, others become code."""
     lines = file.read_text(encoding="utf-8").splitlines()
     head = "\n".join(line[4:] for line in lines if line.startswith("//!"))
     linked = _LINK.sub(
@@ -82,7 +82,7 @@ def head(file: Path, chapters: Path) -> Head:
     """The head of a scheme's module.
 
     Raises:
-        HeadError: It has another form.
+        HeadError: The head has another form.
     """
     parts = _FORM.fullmatch(text(file, chapters))
     numbers = re.findall(r"^(\d+)\. ", (parts and parts["deviations"]) or "", re.MULTILINE)
@@ -92,7 +92,7 @@ def head(file: Path, chapters: Path) -> Head:
 
 
 def variants(name: str, crates: Path) -> list[tuple[str, str]]:
-    """Name and sentence of every variant of the enum `name`; the name is the one after `=`, or in snake case."""
+    """Name and sentence of every variant of the enum `name`; the variant's name is the one after `=`, or in snake case."""
     declaration = re.compile(rf"^ *pub enum {name} \{{\n(.*?)^ *\}}$", re.MULTILINE | re.DOTALL)
     for file in sorted(crates.glob("*/src/**/*.rs")):
         if body := declaration.search(file.read_text(encoding="utf-8")):

@@ -1,12 +1,12 @@
 """Generated tables of the documentation and of the README.
 
-A Markdown file marks the place of a table:
+A Markdown file marks the position of a table:
 
     <!-- generated:scheme abc -->
     <!-- end -->
 
-What stands between the two lines is written anew from the declarations that the simulator itself parses with, and from
-the heads of Rust modules in the folder `crates` beside `docs`. So is the number in `**34 schemes**`. The marks:
+The content between the two lines is generated from the declarations that the simulator parses with, and from the heads
+of Rust modules in the folder `crates` next to `docs`. The number in `**34 schemes**` is generated too. The marks:
 
     schemes               the catalogue of schemes, with links to their chapters
     papers                the papers that are reproduced
@@ -77,15 +77,15 @@ WIDTH = 120
 """Of paragraphs."""
 DATA = Path(__file__).parents[2] / "site" / "data"
 PAIRS = Path(__file__).parents[2] / "docs" / "figures" / "pairs.csv"
-"""In a checkout: what `make figures` writes."""
+"""In a checkout: output of `make figures`."""
 
 
 class MarkError(Exception):
-    """A mark that stands for no table; the message names file and mark."""
+    """An unknown mark; the message names file and mark."""
 
 
 def write(docs: Path, *, check: bool = False) -> int:
-    """Writes every stale file below `docs`, or names it if only to check; returns the exit code."""
+    """Writes every stale file below `docs`, or with `check` only names it; returns the exit code."""
     if not docs.is_dir():
         sys.stderr.write(f"error: {docs}: no such folder\n")
         return 2
@@ -103,10 +103,10 @@ def write(docs: Path, *, check: bool = False) -> int:
 
 
 def rewritten(docs: Path) -> Iterator[tuple[Path, str]]:
-    """Every Markdown file below `docs`, and the README beside it, with the text that it should have.
+    """Every Markdown file below `docs`, and the README next to it, with its expected text.
 
     Raises:
-        MarkError: A mark that stands for no table, or has no end.
+        MarkError: An unknown mark, or one without an end.
     """
     for file in [*docs.parent.glob("README.md"), *sorted(docs.rglob("*.md"))]:
         try:
@@ -116,10 +116,10 @@ def rewritten(docs: Path) -> Iterator[tuple[Path, str]]:
 
 
 def rewrite(text: str, crates: Path = Path("crates")) -> str:
-    """The text with every generated block written anew.
+    """The text with every generated block regenerated.
 
     Raises:
-        MarkError: A mark that stands for no table, or has no end.
+        MarkError: An unknown mark, or one without an end.
     """
     blocks = _BLOCK.findall(text)
     marks = sum(line.startswith(_MARK) for line in text.splitlines())
@@ -137,7 +137,7 @@ def expanded(text: str, crates: Path = Path("crates")) -> str:
 
 
 def generate(mark: str, crates: Path = Path("crates")) -> str:
-    """The Markdown that a mark such as `scheme abc` stands for.
+    """Markdown for a mark such as `scheme abc`.
 
     Raises:
         MarkError: There is no such table.
@@ -170,7 +170,7 @@ def generate(mark: str, crates: Path = Path("crates")) -> str:
 
 
 def _file(path: Path) -> str:
-    """A file of the repository, as it is."""
+    """A file of the repository, unchanged."""
     if not path.is_file():
         raise MarkError(f"generated:file {path}: there is no such file")
     kind = {".rs": "rust"}.get(path.suffix, path.suffix[1:])
@@ -198,7 +198,7 @@ def _block(block: Any) -> str:
 
 
 def _pairs() -> str:
-    """A row for each pair; bold is what an even share is no part of."""
+    """A row for each pair; bold if the interval excludes equal shares."""
     shares: dict[tuple[str, str], dict[str, str]] = {}
     with PAIRS.open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):
@@ -384,7 +384,7 @@ def _row(key: str, symbol: str, default: str, allowed: str, doc: str, source: st
 
 
 def _allowed(kind: str, choices: Sequence[str] | None, low: Any, high: Any) -> str:
-    """The values that a key takes."""
+    """Allowed values of a key."""
     if choices is not None:
         return ", ".join(_code(choice) for choice in choices)
     if kind in {"flag", "boolean"}:
@@ -413,7 +413,7 @@ _FIRST = {"name", "scheme", "kind", "model", "profile"}
 
 
 def _step(table: Mapping[str, Any], part: str, key: str) -> dict[str, Any]:
-    """From a table, or an array of tables, to that at a key, or to the alternative of a scheme, kind or model."""
+    """Resolves the table or array of tables at a key, or the alternative for a scheme, kind or model."""
     table = table.get("items", table)
     inner: dict[str, Any] | None = table.get("properties", {}).get(part)
     if inner is not None:
@@ -531,7 +531,7 @@ _CATALOGUES: Mapping[str, Callable[[], str]] = {
 
 
 def _reproduction(paper: Paper) -> str:
-    """The claims of a paper, which of its experiments run less often here, and the readings that its numbers chose."""
+    """Claims of a paper, experiments with fewer replications here, and readings chosen by the paper's numbers."""
     fewer = report.fewer_runs(paper)
     runs = (
         _table(report.RUNS_HEAD, fewer) if fewer else "\nEvery experiment runs as often and as long as in the paper.\n"
@@ -544,7 +544,7 @@ def _reproduction(paper: Paper) -> str:
 
 
 def _records(whole: Mapping[str, Any]) -> str:
-    """Every record of a document, a heading and a table each."""
+    """Every record of a document, with a heading and a table each."""
     result = schema("result")
     # The records of the result document have their own tables.
     elsewhere = set() if whole["title"] == result["title"] else {result["title"], *result["$defs"]}
@@ -562,7 +562,7 @@ def _record(record: Mapping[str, Any]) -> str:
 
 
 def _type(value: Mapping[str, Any]) -> str:
-    """The type of a field in words, records as links."""
+    """The type of a field in words, with links to records."""
     if "$ref" in value:
         name = value["$ref"].rsplit("/", 1)[-1]
         return f"[{name}](#{name.lower()})"
@@ -581,7 +581,7 @@ def _type(value: Mapping[str, Any]) -> str:
 
 
 def _code(value: Any) -> str:
-    """A value as a person writes it in TOML, without the quotes of a text; nothing for an empty text."""
+    """A value in TOML notation, without the quotes of a text; nothing for an empty text."""
     text = value if isinstance(value, str) else json.dumps(value)
     return f"`{text}`" if text else ""
 

@@ -1,4 +1,4 @@
-"""Tables of docs/reproduction.md: what became of every claim, from the expected verdicts and their explanations."""
+"""Tables of docs/reproduction.md: the outcome of every claim, from the expected verdicts and their explanations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OUTCOMES = {
     "differs": "**differs**",
     "not applicable": "could not be judged",
 }
-"""Words of the page for a verdict."""
+"""Text for a verdict."""
 
 KINDS: Mapping[Standing, str] = {
     "independent": "**the paper's own**",
@@ -52,7 +52,7 @@ RUNS_HEAD = ["experiments", "replications here", "at most, where a claim is inco
 
 
 def counts(papers: Sequence[Paper]) -> Rows:
-    """How many claims hold, by paper and kind of claim, and of all papers; claims that are no test apart."""
+    """Number of claims that hold, by paper and kind of claim, and in total; claims that test nothing are separate."""
     rows: Rows = []
     total: dict[Standing, Counter[str]] = {}
     for paper in papers:
@@ -70,12 +70,12 @@ def counts(papers: Sequence[Paper]) -> Rows:
 
 
 def _by_standing(paper: str, counted: Mapping[Standing, Counter[str]]) -> Rows:
-    """What holds of a paper's own claims and of those that are counted apart."""
+    """Number of a paper's claims that hold, and of those counted separately."""
     return [_count(paper, KINDS[standing], counted[standing]) for standing in KINDS if standing in counted]
 
 
 def summary(papers: Sequence[Paper]) -> str:
-    """How many claims of all papers hold, in a paragraph."""
+    """Number of claims of all papers that hold, in a paragraph."""
     of = {standing: Counter[str]() for standing in KINDS}
     not_hard: Counter[str] = Counter()
     for paper in papers:
@@ -112,7 +112,7 @@ def summary(papers: Sequence[Paper]) -> str:
 
 
 def claims(paper: Paper) -> Rows:
-    """Every claim of a paper: what the paper says, what was measured, and why if they differ."""
+    """Every claim of a paper: the paper's value, the measured one, and the reason of a difference."""
     expected, explanations = paper.expected().claims, paper.explanations
     rows: Rows = []
     for claim, outcome in _outcomes(paper):
@@ -134,14 +134,14 @@ def claims(paper: Paper) -> Rows:
 
 
 def _measured(paper: Paper, claim: Claim, found: Mapping[str, Any]) -> list[str]:
-    """What was measured, with how many runs if they are more than the experiment's, and the farthest point."""
+    """Measured value, the number of runs if it exceeds the experiment's, and the farthest point."""
     runs = found.get("runs", 0)
     more = f" (n = {runs})" if runs > paper.experiments[claim["experiment"]].replications else ""
     return [found["measured"] + more, found["worst"]]
 
 
 def readings(paper: Paper) -> Rows:
-    """The readings that the paper's own numbers chose."""
+    """Readings chosen by the paper's own numbers."""
     rows = []
     for one in paper.readings:
         names = ", ".join(f"`{name.split('.', 1)[1]}`" for name in one.claims)
@@ -150,7 +150,7 @@ def readings(paper: Paper) -> Rows:
 
 
 def fewer_runs(paper: Paper) -> Rows:
-    """The experiments whose replications, or whose limit for inconclusive claims, are not the usual; and why."""
+    """Experiments with unusual replications, or an unusual limit for inconclusive claims, with the reason."""
     return [
         [
             ", ".join(f"`{name}`" for name in rule.experiments or ["all"]),
