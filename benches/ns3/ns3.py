@@ -110,7 +110,7 @@ def arguments(scenario: Table) -> list[str]:
 
 
 def _be_offset(queue: Table, rate: float) -> float:
-    """Seconds by which a BE packet counts as arrived later than EF: for MEDF in units of the time to send a full queue."""
+    """Seconds by which BE counts as arrived later than EF: for MEDF in units of the time to send a full queue."""
     match queue["scheduler"]:
         case "fifo":
             return 0.0

@@ -92,7 +92,7 @@ def head(file: Path, chapters: Path) -> Head:
 
 
 def variants(name: str, crates: Path) -> list[tuple[str, str]]:
-    """Name and sentence of every variant of the enum `name`; the variant's name is the one after `=`, or in snake case."""
+    """Name and sentence of every variant of the enum `name`; its name is the one after `=`, or in snake case."""
     declaration = re.compile(rf"^ *pub enum {name} \{{\n(.*?)^ *\}}$", re.MULTILINE | re.DOTALL)
     for file in sorted(crates.glob("*/src/**/*.rs")):
         if body := declaration.search(file.read_text(encoding="utf-8")):
