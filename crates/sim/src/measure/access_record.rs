@@ -1,4 +1,4 @@
-//! What a run of an access network tells beyond groups and links: its applications, and the users below each node.
+//! Record of an access network beyond groups and links: its applications, and the users below each node.
 
 use crate::measure::times_record::TimesRecord;
 use crate::measure::users_record::Percentiles;

@@ -1,4 +1,4 @@
-//! The receiving ends of calls: delay, jitter, losses, and what a buffer of fixed delay has in time.
+//! The receiving ends of calls: delay, jitter, losses, and packets in time for a playout buffer of fixed delay.
 //!
 //! Source: RFC 3550 6.4.1 (jitter); ITU-T G.1020 clause 7.2 (de-jitter buffer of fixed size).
 //!
@@ -13,8 +13,8 @@
 //! Deviations:
 //! 1. A report of RFC 3550 has the jitter at its time; here it is the mean over all packets received in the
 //!    measurement.
-//! 2. A phone may choose its delay anew in each pause of the speech. Here speech has no pauses: the first packet of the
-//!    measurement that arrives chooses it for the rest.
+//! 2. A phone may choose a new playout delay in each pause of the speech. Here speech has no pauses: the first packet
+//!    that arrives during the measurement sets the delay.
 //! 3. A packet counts once its time to be played is over, so that those on their way at the end are neither played nor
 //!    lost.
 
@@ -44,14 +44,14 @@ pub struct Call {
     late: u64,
 }
 
-/// What became of a call.
+/// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CallFigures {
     /// Packets that were to be played during the measurement.
     pub due: u64,
-    /// Those of them that never came.
+    /// Packets that never arrived.
     pub lost: u64,
-    /// Those that came too late.
+    /// Packets that arrived too late.
     pub late: u64,
     /// Mean jitter; `None` if nothing came, as the next.
     pub jitter_s: Option<f64>,
@@ -100,7 +100,7 @@ impl Call {
         true
     }
 
-    /// What became of it; `None` if nothing was to be played during the measurement.
+    /// Outcome of the call; `None` if nothing was to be played during the measurement.
     #[must_use]
     pub fn figures(&self) -> Option<CallFigures> {
         let (from, end) = self.window;
@@ -200,7 +200,7 @@ mod tests {
         Call::new(VoipParams::default(), Time::from_millis(500), (Time::from_secs(1), Time::from_secs(3)))
     }
 
-    /// Lets the packets that are sent from 0.5 s to 3 s arrive after the delay that is told for each, in ms, if any.
+    /// Sends packets from 0.5 s to 3 s, each of which arrives after the given delay in ms, if any.
     fn receive(call: &mut Call, delay_ms: impl Fn(u64) -> Option<u64>) {
         for number in 0..125 {
             let sent = Time::from_millis(500 + 20 * number);
@@ -225,8 +225,8 @@ mod tests {
 
     #[test]
     fn what_comes_after_its_time_is_late_and_what_does_not_come_is_lost() {
-        // Numbers 25 to 120 are to be played during the measurement, 80 ms after they were sent, as 25 tells, which
-        // comes after 30 ms. 30, 40 ... 120 are lost; 35, 45 ... 115 come 1 ms too late.
+        // Packets 25 to 120 are to be played during the measurement, 80 ms after they were sent: packet 25, which
+        // arrives after 30 ms, sets this. 30, 40 ... 120 are lost; 35, 45 ... 115 arrive 1 ms too late.
         let mut call = call();
         receive(&mut call, |number| match number % 10 {
             0 => None,

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 pub struct Field {
     /// Name in the record.
     pub name: &'static str,
-    /// Its comment, not trimmed.
+    /// Doc comment, not trimmed.
     pub doc: &'static str,
     /// Kind of its value.
     pub kind: Kind,
@@ -39,9 +39,9 @@ pub enum Kind {
         symbol: &'static str,
         /// Source.
         source: &'static str,
-        /// Scope, if it is another than that of the record.
+        /// Scope, if different from that of the record.
         of: &'static str,
-        /// Name, if it is another than that of the field.
+        /// Name, if different from that of the field.
         named: &'static str,
         /// Words of [`PLACES`](super::metric::PLACES).
         shown: &'static str,
@@ -50,13 +50,13 @@ pub enum Kind {
     Part {
         /// Name of its type.
         record: &'static str,
-        /// Its fields.
+        /// Fields.
         fields: &'static [Field],
         /// Prefix of the names of its metrics, after the prefix of the enclosing record.
         prefix: &'static str,
         /// Prefix of their headings.
         heading: &'static str,
-        /// Scope, if it is another than that of the record around it.
+        /// Scope, if different from that of the enclosing record.
         of: &'static str,
         /// Field that distinguishes its values.
         by: &'static str,
@@ -200,7 +200,7 @@ pub fn record_schema() -> Json {
     schemars::schema_for!(RunRecord).to_value()
 }
 
-/// Where a record is in that of a run.
+/// Location of a record within that of a run.
 #[derive(Default)]
 struct Place {
     scope: &'static str,

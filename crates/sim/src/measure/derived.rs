@@ -56,7 +56,7 @@ derived! {
     dropped_share of "link" at dropped_share,
         unit "1" as "%", better "low", heading "dropped", source "RFC 5166, 2.1.3",
         shown "summary links overview report drawn lab";
-    /// Goodput per user of the first group over that of the second.
+    /// Goodput per user of the first group relative to the second.
     goodput_ratio of "run" at goodput_ratio, unit "1", heading "ratio", shown "lab";
     /// Goodput of the judged user who fares worst, over what payload its weighted max-min share of the link carries; 1
     /// at most. Of users, whatever their flows: who shares among flows by default loses where users have many, and

@@ -15,7 +15,7 @@
 //! Sorts the demands once: O(n log n) time, O(n) memory. Not for the path of a packet.
 
 /// Shares of `capacity` for users with `demands` and positive `weights`, all in one unit. A demand may be infinite. If
-/// the demands fit, everybody gets what he asks for.
+/// the demands fit, every user gets its demand.
 ///
 /// # Panics
 /// `demands` and `weights` differ in length.
@@ -25,7 +25,7 @@ pub fn max_min_share(capacity: f64, demands: &[f64], weights: &[f64]) -> Vec<f64
     demands.iter().zip(weights).map(|(&demand, &weight)| demand.min(level * weight)).collect()
 }
 
-/// The level of eq. (1): the share per unit of weight of those who do not get what they ask for; infinite if all do.
+/// The level of eq. (1): the share per unit of weight of users whose demand is not met; infinite if all are met.
 ///
 /// # Panics
 /// `demands` and `weights` differ in length.

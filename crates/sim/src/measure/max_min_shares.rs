@@ -1,7 +1,7 @@
-//! What max-min fairness would give each user: the yardstick for throughput, over any number of links.
+//! Max-min fair shares of users over any number of links: the yardstick for throughput.
 //!
 //! Progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2): the link with the lowest level fixes the shares
-//! of its users, what they take is subtracted everywhere, and the rest goes on. On one link that is
+//! of its users, which are subtracted on all links; repeated for the rest. On one link that is
 //! [`crate::measure::max_min_level`].
 
 use crate::measure::max_min_level::max_min_level;
@@ -9,11 +9,11 @@ use crate::measure::max_min_level::max_min_level;
 /// Users that are alike.
 #[derive(Clone, Debug)]
 pub struct Demand<'a> {
-    /// How many.
+    /// Number of users.
     pub users: f64,
     /// Weight of each.
     pub weight: f64,
-    /// What each asks for in bit/s; may be infinite.
+    /// Demand in bit/s; may be infinite.
     pub rate_bps: f64,
     /// Links that they cross.
     pub route: &'a [u32],
@@ -55,7 +55,7 @@ pub fn max_min_shares(capacities: &[f64], groups: &[Demand<'_>]) -> Vec<f64> {
             levels[link] = level_of(link, &left, &shares);
         }
     }
-    // Whom no link limits gets what he asks for.
+    // Users that no link limits get their demand.
     shares.iter().zip(groups).map(|(share, group)| share.unwrap_or(group.rate_bps)).collect()
 }
 
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn what_one_link_denies_others_take_elsewhere() {
-        // Bertsekas and Gallager, the idea of Fig. 6.12: three on link 0 of 1, so 1/3 each; link 1 of 1 has one of them
-        // and one more, who gets 2/3.
+        // Bertsekas and Gallager, the idea of Fig. 6.12: three users on link 0 of capacity 1 get 1/3 each; link 1 of
+        // capacity 1 has one of them and another one, who gets 2/3.
         let groups = [group(2.0, f64::INFINITY, &[0]), group(1.0, f64::INFINITY, &[0, 1]), group(1.0, 9.0, &[1])];
         let shares = max_min_shares(&[1.0, 1.0], &groups);
         let expected = [1.0 / 3.0, 1.0 / 3.0, 2.0 / 3.0];

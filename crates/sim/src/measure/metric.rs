@@ -9,7 +9,7 @@ pub struct Metric {
     pub name: String,
     /// Scope: `run`, `group`, `user`, `flow`, `link`, `application`, and so on.
     pub scope: &'static str,
-    /// Where the number is in the record of its scope, field by field.
+    /// Path of the number in the record of its scope, field by field.
     pub path: Vec<&'static str>,
     /// Unit; `1` for a ratio, empty for a count.
     pub unit: &'static str,
@@ -19,7 +19,7 @@ pub struct Metric {
     pub better: &'static str,
     /// Heading of a column, without the unit.
     pub heading: String,
-    /// In words, with what it is a share of.
+    /// Unit in words, with the reference of a share.
     pub title: String,
     /// Symbol of the field or the paper, or an empty string.
     pub symbol: &'static str,

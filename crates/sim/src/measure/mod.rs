@@ -1,4 +1,4 @@
-//! Measuring: probes while a run goes on, its record, and the catalogue of what it holds.
+//! Measurement: probes during a run, its record, and the catalogue of metrics.
 
 pub mod access_record;
 pub mod call_probe;

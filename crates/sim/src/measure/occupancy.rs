@@ -6,7 +6,7 @@ use fairlane_schemes::contract::discipline::Backlog;
 /// Queue lengths above this share one entry of the distribution, so that memory stays bounded.
 pub const LONGEST_COUNTED: usize = 65_535;
 
-/// How long the queue had which length.
+/// Distribution of the queue length over time.
 #[derive(Clone, Debug)]
 pub struct Occupancy {
     since: Time,

@@ -1,5 +1,5 @@
-//! What packets meet on their way from host to receiver: by group, and by user and by flow if that is asked for.
-//! Probes stream: their memory does not grow with simulated time.
+//! Delays, drops and marks of packets from host to receiver: by group, and by user and flow on request. Probes stream:
+//! their memory does not grow with simulated time.
 
 use super::path_series::PathSeries;
 use crate::network::sim_packet::SimPacket;
@@ -26,9 +26,9 @@ pub struct PathProbe {
     pub one_way_delay: DelayHistogram,
     /// Round-trip times as senders sample them.
     pub rtt: DelayHistogram,
-    /// Those that reached the receiver with a congestion mark.
+    /// Packets that reached the receiver with a congestion mark.
     pub marked: u64,
-    /// Those dropped at access links and links, or lost on their way between them.
+    /// Packets dropped at access links and links, or lost between them.
     pub dropped: u64,
 }
 
@@ -41,7 +41,7 @@ impl PathProbe {
         }
     }
 
-    /// Adds what a probe of another part of the same network saw.
+    /// Adds the counts of a probe in another part of the same network.
     fn add(&mut self, other: &Self) {
         self.one_way_delay.add(&other.one_way_delay);
         self.rtt.add(&other.rtt);
@@ -59,15 +59,15 @@ pub struct PathProbes {
     receivers: Vec<WayBack>,
     /// Empty unless users are observed.
     users: Vec<PathProbe>,
-    /// Of the flows that last as long as the run, by number; empty unless flows are observed.
+    /// Probes of flows that last for the whole run, by number; empty unless flows are observed.
     flows: Vec<PathProbe>,
-    /// Of each application, the delay of its packets; empty unless applications are observed.
+    /// Delay of the packets of each application; empty unless applications are observed.
     applications: Vec<PathProbe>,
     /// The application of each end of a route, by the number of its hop.
     application_of_hop: Vec<u16>,
     /// Over the whole run, not only the measurement.
     series: Option<Box<PathSeries>>,
-    /// Whether there is anything but groups whose routes end at their receivers.
+    /// Returns true if there is anything besides groups whose routes end at their receivers.
     is_detailed: bool,
 }
 
@@ -104,7 +104,7 @@ impl PathProbes {
         self.is_detailed |= count > 0;
     }
 
-    /// What the packets of an application met, drops and round-trip times left out.
+    /// Path of an application's packets, without drops and round-trip times.
     #[must_use]
     pub fn applications(&self) -> &[PathProbe] {
         &self.applications
@@ -179,7 +179,7 @@ impl PathProbes {
         }
     }
 
-    /// Adds what the probes of another part of the same network saw.
+    /// Adds the counts of the probes in another part of the same network.
     pub fn add(&mut self, other: &Self) {
         let own = self.groups.iter_mut().chain(&mut self.applications).chain(&mut self.users).chain(&mut self.flows);
         let others = other.groups.iter().chain(&other.applications).chain(&other.users).chain(&other.flows);
@@ -189,19 +189,19 @@ impl PathProbes {
         }
     }
 
-    /// What the packets of a group met.
+    /// Path of a group's packets.
     #[must_use]
     pub fn group(&self, group: usize) -> &PathProbe {
         &self.groups[group]
     }
 
-    /// What the packets of each user met; empty unless users are observed.
+    /// Path of each user's packets; empty unless users are observed.
     #[must_use]
     pub fn users(&self) -> &[PathProbe] {
         &self.users
     }
 
-    /// What the packets of each flow met that lasts, TCP first; empty unless flows are observed.
+    /// Path of each long-lived flow's packets, TCP first; empty unless flows are observed.
     #[must_use]
     pub fn flows(&self) -> &[PathProbe] {
         &self.flows

@@ -10,7 +10,7 @@ pub struct PathSeries {
     groups: Vec<Vec<Bin>>,
 }
 
-/// What happened to the packets of a group during a bin.
+/// Counts of a group's packets during a bin.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bin {
     delay_s: f64,
@@ -80,7 +80,8 @@ impl PathSeries {
         self.bin(group, now).dropped += 1;
     }
 
-    /// Adds what was seen elsewhere. In one of both nothing of a group arrived, so that its sums stay what they are.
+    /// Adds counts of another part. One of both has no arrivals of the group, so that floating-point sums are
+    /// unchanged.
     pub fn add(&mut self, other: &Self) {
         for (own, other) in self.groups.iter_mut().flatten().zip(other.groups.iter().flatten()) {
             own.delay_s += other.delay_s;

@@ -1,4 +1,4 @@
-//! What is measured at a port. Probes stream: their memory does not grow with simulated time.
+//! Measurements at a port. Probes stream: their memory does not grow with simulated time.
 
 use super::occupancy::{LONGEST_COUNTED, Occupancy};
 use super::path_probe::Loss;
@@ -20,7 +20,7 @@ pub struct DropCount {
     pub packets: u64,
     /// Bytes dropped.
     pub bytes: u64,
-    /// How many of them found 0, 1, 2 ... packets waiting.
+    /// Number of dropped packets that found 0, 1, 2 ... packets waiting.
     pub by_queue_length: Vec<u64>,
 }
 
@@ -104,7 +104,7 @@ impl PortProbe {
         self.busy = busy_until.saturating_sub(now);
     }
 
-    /// Asks for the cache lines that each packet touches.
+    /// Prefetches the cache lines that each packet touches.
     #[inline]
     pub fn fetch(&self) {
         fetch(&self.queue);
@@ -118,7 +118,7 @@ impl PortProbe {
     #[inline]
     pub fn fetch_counts(&self, packet: &SimPacket, wait: Time) {
         self.delay[packet.class.index()].fetch(wait);
-        // One that does not cross the port asks for nothing.
+        // A user that does not cross the port needs none.
         prefetch_index(&self.user_bytes, packet.user.wrapping_sub(self.first_user) as usize);
     }
 
@@ -179,7 +179,7 @@ impl PortProbe {
         }
     }
 
-    /// Where a user is counted.
+    /// Index of a user's counters.
     #[inline]
     fn place(&self, user: u32) -> usize {
         (user - self.first_user) as usize

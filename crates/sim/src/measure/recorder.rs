@@ -1,4 +1,4 @@
-//! Turns what the probes saw into the record of a run.
+//! Converts the counts of the probes into the record of a run.
 
 use crate::measure::access_record::{AccessRecord, ApplicationRecord, node_records};
 use crate::measure::call_probe::{Call, CallFigures};
@@ -125,7 +125,7 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
     }
 }
 
-/// Throughput of each user: what has left the last link of its route.
+/// Throughput of each user, measured at the last link of its route.
 fn throughputs(places: &[Placement<'_>], probes: &[&PortProbe], seconds: f64) -> Vec<f64> {
     let mut throughput = Vec::new();
     for place in places {
@@ -157,7 +157,7 @@ fn node_of_user<'a>(scenario: &'a Scenario, places: &[Placement<'_>]) -> Vec<&'a
     places.iter().flat_map(name).collect()
 }
 
-/// Leaves out what has a row for each user or flow.
+/// Removes rows of users and flows.
 fn without_rows(group: &mut GroupRecord) {
     (group.user_throughput_bps, group.user_goodput_bps) = (Vec::new(), Vec::new());
     group.transfers = Vec::new();
@@ -290,7 +290,7 @@ fn video_record(scenario: &Scenario, network: &Network, group: usize) -> Option<
     })
 }
 
-/// What the access links of a group lost.
+/// Losses on the access links of a group.
 fn access_loss(network: &Network, index: usize) -> Option<AccessLossRecord> {
     let is_own = |impairment: &&Impairment| match impairment.place() {
         Place::Access { group, .. } => usize::from(group) == index,
@@ -301,7 +301,7 @@ fn access_loss(network: &Network, index: usize) -> Option<AccessLossRecord> {
     Some(AccessLossRecord { packets: entered, lost_packets: lost, lost_share })
 }
 
-/// What max-min fairness would give, in bit/s.
+/// Max-min fair shares, in bit/s.
 struct Fair {
     /// To each user.
     of_user: Vec<f64>,
@@ -309,7 +309,8 @@ struct Fair {
     of_link: Vec<f64>,
 }
 
-/// The max-min shares. Users of a place are alike but on an access network, where each asks for what it drew itself.
+/// The max-min shares. Users at one location are equal except on an access network, where each has its own random
+/// demand.
 fn fair_shares(
     scenario: &Scenario,
     network: &Network,
@@ -368,7 +369,7 @@ fn on_the_wire_bps(params: &TcpParams, payload_bps: f64) -> f64 {
     payload_bps * (payload + f64::from(params.header_bytes)) / payload
 }
 
-/// What each user has started during the measurement, on the wire.
+/// Started transfers of each user during the measurement, in bytes on the wire.
 fn started_by_user(network: &Network) -> Vec<u64> {
     let mut bytes = vec![0; network.users.len()];
     for web in &network.webs {
@@ -377,7 +378,8 @@ fn started_by_user(network: &Network) -> Vec<u64> {
     bytes
 }
 
-/// What the web sources of each source table have started during the measurement, on the wire, by TCP parameters.
+/// Started transfers of each source table's web sources during the measurement, in bytes on the wire, by TCP
+/// parameters.
 fn started_bytes(network: &Network) -> Vec<u64> {
     let mut bytes = vec![0; network.tcp_params.len()];
     for web in &network.webs {
@@ -396,7 +398,7 @@ fn state_record(state: StateSize) -> StateRecord {
     StateRecord { records: state.records as u64, bytes: state.bytes as u64 }
 }
 
-/// What the scheme of a link tells of itself; JSON has no infinity, and a reading without a value is left out.
+/// Readings of a link's scheme; JSON has no infinity, and readings without a value are omitted.
 fn readings(link: &Link) -> BTreeMap<String, f64> {
     let mut readings = BTreeMap::new();
     link.discipline().report(&mut |name, value| {
@@ -592,7 +594,7 @@ fn delay_record(probe: &PortProbe, class: TrafficClass) -> Option<DelayRecord> {
     })
 }
 
-/// Drops by reason, and what was lost on a link that loses packets.
+/// Drops by reason, and losses on a link that loses packets.
 fn drops(config: &LinkConfig, probe: &PortProbe) -> Vec<DropRecord> {
     let of_queue = DropReason::ALL.iter().map(|reason| (reason.name(), &probe.drops[reason.index()]));
     let of_wire = config.impairments.loss.is_some().then_some((LOST, &probe.lost));

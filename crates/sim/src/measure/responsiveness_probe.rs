@@ -1,4 +1,4 @@
-//! Responsiveness under working conditions: round trips per minute of probes beside load.
+//! Responsiveness under working conditions: round trips per minute of probes under load.
 //!
 //! Source: draft-ietf-ippm-responsiveness-09, "Measuring Responsiveness" and "Aggregating the Measurements", the
 //! TCP-only case.
@@ -18,10 +18,10 @@
 //! 1. There is no TLS, nor its handshake `tls_f`: the draft has rules 4 to 6 for that case.
 //! 2. `http_l` is the smoothed round-trip time of one of the user's load-generating connections, drawn at random at the
 //!    time of each foreign probe: the draft's substitute where requests cannot be multiplexed into the load.
-//! 3. The number of load-generating connections is given and does not grow until goodput and responsiveness are stable:
-//!    the warm-up of the run takes that place, its measurement that of the last intervals.
-//! 4. Data go up, from the user: `tcp_f` is the round trip of SYN and SYN-ACK, `http_f` that of a segment with one byte
-//!    and its ACK. If that segment is sent again, the time before counts for `tcp_f`.
+//! 3. The number of load-generating connections is fixed and does not grow until goodput and responsiveness are stable:
+//!    the warm-up of the run replaces that phase, its measurement the last intervals.
+//! 4. Data go upstream: `tcp_f` is the round trip of SYN and SYN-ACK, `http_f` that of a segment with one byte and its
+//!    ACK. If that segment is retransmitted, the time before counts for `tcp_f`.
 //! 5. Probes come at the times of a Poisson process, so that they do not march in step with anything.
 //! 6. Samples are in a histogram of 16 steps an octave: trimmed means are within 3.2 %.
 //!
@@ -56,7 +56,7 @@ impl ResponsivenessProbe {
         }
     }
 
-    /// Adds what the probe of another part of the same network has counted.
+    /// Adds the counts of the probe in another part of the same network.
     pub fn add(&mut self, other: &Self) {
         self.handshakes.add(&other.handshakes);
         self.requests.add(&other.requests);

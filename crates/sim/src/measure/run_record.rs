@@ -1,4 +1,4 @@
-//! What a run gives: the records that are stored, printed and drawn.
+//! Results of a run: the records that are stored, printed and drawn.
 
 use crate::measure::access_record::AccessRecord;
 use crate::measure::times_record::TimesRecord;

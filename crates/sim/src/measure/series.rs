@@ -34,7 +34,7 @@ impl GroupSeries {
     }
 }
 
-/// What [`Series::finish`] gives for one group: throughput per bin and metered rate at the end of each, in bit/s.
+/// Result of [`Series::finish`] for one group: throughput per bin and metered rate at the end of each, in bit/s.
 pub type GroupRates = (Vec<f64>, Vec<f64>);
 
 impl Series {

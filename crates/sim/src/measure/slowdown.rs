@@ -22,7 +22,7 @@
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::port::DelayHistogram;
 
-/// What the transfers of a group would take alone.
+/// Times of a group's transfers in an empty network.
 #[derive(Clone, Debug)]
 pub struct Ideal {
     /// The first user of the group.
@@ -51,7 +51,7 @@ impl Ideal {
 /// The slowdowns of many transfers, in bounded memory.
 #[derive(Clone, Debug, Default)]
 pub struct Slowdowns {
-    /// Each as a span of so many seconds: the steps of the histogram are relative, so that the unit does not matter.
+    /// Each as a time of that many seconds: the steps of the histogram are relative, so that the unit does not matter.
     ratios: DelayHistogram,
 }
 
@@ -66,7 +66,7 @@ impl Slowdowns {
         self.ratios.add(&other.ratios);
     }
 
-    /// How many were counted.
+    /// Number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.ratios.count()
@@ -78,7 +78,7 @@ impl Slowdowns {
         self.ratios.mean_s()
     }
 
-    /// What the fraction `q` of all does not exceed, within 3.2 %.
+    /// The quantile `q`, within 3.2 %.
     #[must_use]
     pub fn quantile(&self, q: f64) -> f64 {
         self.ratios.quantile_s(q)
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(ideal.time((7, Time::ZERO), 12_500), Time::from_millis(40));
         assert_eq!(ideal.time((8, Time::ZERO), 12_500), Time::from_millis(130));
         assert_eq!(ideal.slowdown((8, Time::ZERO), 12_500, Time::from_millis(260)), 2.0);
-        // A way of 15 ms in place of 10: 3 * 15 + 10.
+        // A path of 15 ms instead of 10: 3 * 15 + 10.
         assert_eq!(ideal.time((7, Time::from_millis(5)), 12_500), Time::from_millis(55));
         let alike = Ideal { one_way: vec![Time::from_millis(10)], ..ideal };
         assert_eq!(alike.time((11, Time::ZERO), 12_500), Time::from_millis(40));

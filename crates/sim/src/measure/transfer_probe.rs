@@ -1,4 +1,4 @@
-//! Finite transfers of a group: how many, how large, how long. What it keeps does not grow with their number.
+//! Finite transfers of a group: number, sizes, times. The memory does not grow with their number.
 
 use super::slowdown::{Ideal, Slowdowns};
 use fairlane_schemes::base::units::{Bytes, Time};
@@ -7,7 +7,7 @@ use fairlane_schemes::port::DelayHistogram;
 /// Transfers that ended within one class.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TransferClass {
-    /// How many.
+    /// Number of transfers.
     pub completed: u64,
     /// Their times together, in picoseconds.
     sum_ps: u128,
@@ -30,9 +30,9 @@ impl TransferClass {
 #[derive(Clone, Debug)]
 pub struct TransferProbe {
     measured_from: Time,
-    /// Where the classes by time begin, but the first.
+    /// Lower bounds of the classes by time, without the first.
     time_begins: Vec<Time>,
-    /// Where the classes by size begin, but the first.
+    /// Lower bounds of the classes by size, without the first.
     size_begins: Vec<Bytes>,
     /// Transfers that started.
     pub started: u64,
@@ -44,9 +44,9 @@ pub struct TransferProbe {
     pub completed_bytes: u64,
     /// Times of those that ended.
     pub times: DelayHistogram,
-    /// Those that ended, by time.
+    /// Completed transfers by time.
     pub by_time: Vec<TransferClass>,
-    /// Those that ended, by payload.
+    /// Completed transfers by payload.
     pub by_size: Vec<TransferClass>,
     ideal: Ideal,
     /// Slowdowns of those that ended.
@@ -76,7 +76,7 @@ impl TransferProbe {
         }
     }
 
-    /// Adds what the probe of another part of the same network has counted.
+    /// Adds the counts of the probe in another part of the same network.
     pub fn add(&mut self, other: &Self) {
         self.started += other.started;
         self.refused += other.refused;

@@ -1,10 +1,10 @@
-//! Many users in few numbers: percentiles and the worst, in place of a row for each.
+//! Summaries of many users: percentiles and the worst users, instead of a row for each.
 
 use crate::metrics;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How many of the worst are named.
+/// Number of worst users.
 const WORST: usize = 20;
 
 metrics! {
@@ -65,7 +65,7 @@ metrics! {
 }
 
 impl Percentiles {
-    /// Of these values; `None` without any.
+    /// Distribution of these values; `None` without any.
     #[must_use]
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         if values.is_empty() {
@@ -90,7 +90,7 @@ impl Percentiles {
 }
 
 impl UsersRecord {
-    /// Of users with their throughput, max-min share and node.
+    /// Distributions over users with their throughput, max-min share and node.
     #[must_use]
     pub fn of(users: &[(f64, f64, Option<&str>)]) -> Self {
         let mut with_share: Vec<(f64, usize)> = (0..users.len())

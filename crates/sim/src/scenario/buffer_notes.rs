@@ -1,8 +1,8 @@
 //! Notes on default buffers that hold less than a bandwidth-delay product.
 //!
-//! A window sender that halves its window keeps a link busy only if the buffer holds what is in flight (Appenzeller et
-//! al., "Sizing Router Buffers", SIGCOMM 2004, 2). Defaults are those of one paper's link of 10 Mbit/s; elsewhere they
-//! may decide the result without a word.
+//! A window-based sender that halves its window keeps a link busy only if the buffer holds the data in flight
+//! (Appenzeller et al., "Sizing Router Buffers", SIGCOMM 2004, 2). Defaults are those of one paper's link of 10 Mbit/s;
+//! elsewhere they may silently determine the result.
 
 use super::topology::Direction;
 use super::{Note, Placement, Scenario, SourceConfig};
@@ -32,7 +32,7 @@ impl Buffer {
     }
 }
 
-/// Whether a source keeps a window in flight.
+/// Returns true if a source is window-based.
 fn has_window(source: &SourceConfig) -> bool {
     source.tcp().is_some()
 }
@@ -98,7 +98,7 @@ impl Scenario {
         if queue.buffer.limit != BufferParams::default().limit {
             return None;
         }
-        // The limit of a tree of shapers is that of each leaf.
+        // The limit of a tree of shapers applies to each leaf.
         let is_leaf = queue.scheme().is_some_and(Scheme::shapes);
         let rate = if is_leaf { link.params.rate.min(self.fastest(place)) } else { link.params.rate };
         let bytes = queue.buffer.full_bytes();
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(dumbbell("50 Mbit/s", default(), tcp.clone()), [text]);
         assert_eq!(dumbbell("50 Mbit/s", json!({"scheme": "codel", "limit": "25 packets"}), tcp.clone()), [""; 0]);
         assert_eq!(dumbbell("50 Mbit/s", default(), json!({"kind": "cbr", "rate": "60 Mbit/s"})), [""; 0]);
-        // Nobody can fill the link.
+        // No sender can fill the link.
         assert_eq!(dumbbell("2 Gbit/s", default(), tcp), [""; 0]);
     }
 

@@ -16,7 +16,7 @@ choices! {
 }
 
 impl Codepoint {
-    /// As packets have it.
+    /// Conversion to the field in packets.
     #[must_use]
     pub const fn of_packets(self) -> Ecn {
         match self {

@@ -20,14 +20,14 @@ const MOST_GROUPS: usize = 65_536;
 const MOST_METERS: u64 = 10_000_000;
 /// Most hops of all different routes, their ends included: packets carry the number of a hop in 16 bits.
 const MOST_HOPS: usize = 65_535;
-/// Longest list of round-trip times: each of them may need lines of hosts of its own.
+/// Maximum length of a list of round-trip times: each may need separate host lines.
 const MOST_USER_RTTS: usize = 1000;
 /// Most kinds of access links: a host has the number of its kind in 16 bits.
 pub(super) const MOST_ACCESS_LINKS: usize = 65_536;
 /// Spread of round-trip times on an access network, unless a group has another: lines have different lengths, and
-/// servers are at different places. With one time for all, who gets how much would follow from the order of events at
-/// equal times (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", Internetworking: Research
-/// and Experience 3, 1992).
+/// servers are at different locations. With equal times, shares would depend on the order of events at equal times
+/// (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", Internetworking: Research and
+/// Experience 3, 1992).
 const ACCESS_NETWORK_SPREAD: f64 = 0.1;
 /// Longest round-trip time.
 const MOST_RTT: Time = Time::from_secs(3600);
@@ -82,7 +82,7 @@ params! {
 pub(super) const ACCESS_KEYS: ImpairmentKeys = ["access_loss", "access_jitter", "access_detour"];
 
 impl GroupParams {
-    /// The reference rate times the weight: what a user may claim relative to others.
+    /// The reference rate times the weight: the user's relative entitlement.
     #[must_use]
     pub fn weighted_reference_rate(&self) -> BitRate {
         BitRate((self.reference_rate.as_f64() * self.weight).round() as u64)
@@ -102,13 +102,13 @@ pub struct GroupConfig {
     pub access_delays: Vec<Time>,
     /// By how much an access link may be longer than that: each user draws.
     pub access_spread: Time,
-    /// What the access links do to packets on their way up.
+    /// Impairment of the access links upstream.
     pub access: Impairments,
     /// Sources of each user.
     pub sources: Vec<SourceConfig>,
-    /// Which subscribers of an access network they are, with the index of the node that these are under.
+    /// Subscribers of an access network in the group, with the index of their node.
     pub subscribers: Option<(SubscriberParams, Option<u32>)>,
-    /// What each source is called among the applications of an access network; empty elsewhere.
+    /// Application name of each source on an access network; empty elsewhere.
     pub applications: Vec<String>,
 }
 
@@ -135,7 +135,7 @@ pub(super) fn read_groups(
     Ok(groups)
 }
 
-/// Checks what the groups are together; on an access network their numbers of users are filled in.
+/// Checks the groups together; on an access network, fills in their numbers of users.
 pub(super) fn check_groups(groups: &[GroupConfig], topology: &TopologyConfig) -> Result<(), ConfigError> {
     let users = check_counts(groups)?;
     if topology.tree.is_none() {
@@ -148,7 +148,7 @@ pub(super) fn check_groups(groups: &[GroupConfig], topology: &TopologyConfig) ->
     Ok(())
 }
 
-/// Checks the number of users and flows; gives that of users.
+/// Checks the number of users and flows; returns that of users.
 fn check_counts(groups: &[GroupConfig]) -> Result<u64, ConfigError> {
     let (mut users, mut flows) = (0, 0);
     for (i, group) in groups.iter().enumerate() {
@@ -166,7 +166,7 @@ fn check_counts(groups: &[GroupConfig]) -> Result<u64, ConfigError> {
     Ok(users)
 }
 
-/// Checks what the groups' routes and access links need.
+/// Checks requirements of the groups' routes and access links.
 fn check_routes(groups: &[GroupConfig], topology: &TopologyConfig) -> Result<(), ConfigError> {
     let (mut users, mut access_links) = (0, 0);
     let mut routes = BTreeSet::new();
@@ -253,7 +253,7 @@ impl GroupConfig {
         }
         let subscribers = read_subscribers(&params, topology, table)?;
         let route = match (&subscribers, &topology.tree) {
-            // That of the first of them, for what is told of the whole group.
+            // Value of the first user, for reports about the whole group.
             (Some((of_tree, node)), Some(tree)) => {
                 let first = tree.subscribers.iter().find(|some| node.is_none_or(|node| tree.is_under(some.node, node)));
                 tree.route(first.map_or(0, |some| some.node), of_tree.direction)
@@ -321,7 +321,7 @@ fn check_start(params: &GroupParams, table: &mut Table<'_>, end: Time) -> Result
     let (key, allowed) = if until < from {
         ("start_until", format!("it must be from start_from, {from}, up"))
     } else if until > end {
-        // The default follows `start_from`, which is what was written then.
+        // The default follows `start_from`, which was written then.
         let written = if table.get("start_until").is_some() { "start_until" } else { "start_from" };
         (written, format!("it must be at most the end of the run, {end}: later flows never start"))
     } else {
@@ -330,7 +330,7 @@ fn check_start(params: &GroupParams, table: &mut Table<'_>, end: Time) -> Result
     Err(ConfigError::new(table.key(key), format!("\"{until}\" is out of range, {allowed}")))
 }
 
-/// Which subscribers of an access network a group is; `None` on other topologies.
+/// Selection of a group's subscribers on an access network; `None` on other topologies.
 fn read_subscribers(
     params: &GroupParams,
     topology: &TopologyConfig,

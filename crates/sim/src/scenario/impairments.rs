@@ -1,4 +1,4 @@
-//! What a path may do to packets: loss, jitter, and a detour for a time.
+//! Impairments of a path: loss, jitter, and temporary detours.
 
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, ParamSpec, Table};
 use fairlane_schemes::base::units::{Probability, Time};
@@ -170,12 +170,12 @@ impl DetourParams {
     }
 }
 
-/// What a path does to packets besides delaying them.
+/// Impairments of a path besides its delay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Impairments {
-    /// Which packets it loses, if any.
+    /// Losses, if any.
     pub loss: Option<LossConfig>,
-    /// How its delay varies, if it does.
+    /// Jitter, if any.
     pub jitter: Option<JitterParams>,
     /// The detour that they take, if any.
     pub detour: Option<DetourParams>,
@@ -185,7 +185,7 @@ pub struct Impairments {
 pub(super) type ImpairmentKeys = [&'static str; 3];
 
 impl Impairments {
-    /// Whether it does anything.
+    /// Returns true if there is any impairment.
     #[must_use]
     pub fn any(&self) -> bool {
         self.loss.is_some() || self.jitter.is_some() || self.detour.is_some()

@@ -98,14 +98,14 @@ const MOST_BINS: u64 = 100_000;
 /// the simulator, 192 MB in the record, and 240 MB as text.
 const MOST_SERIES_NUMBERS: u64 = 12_000_000;
 
-/// Most users and flows with delays of their own: typically 1.5 kB each, at most 16 kB, and 400 bytes of text in the
-/// record.
+/// Maximum number of users and flows with separate delays: typically 1.5 kB each, at most 16 kB, and 400 bytes of text
+/// in the record.
 const MOST_DETAILED: u64 = 100_000;
 
 /// Most numbers in the classes of transfers of all groups, and with them about 100 MB of text in the record.
 const MOST_CLASS_NUMBERS: usize = 4_000_000;
 
-/// What a scenario may name besides what Fairlane has.
+/// External schemes and controls that a scenario may name.
 #[derive(Clone, Copy)]
 pub struct Externals<'a> {
     /// Schemes.
@@ -115,7 +115,7 @@ pub struct Externals<'a> {
 }
 
 impl Externals<'static> {
-    /// Nothing.
+    /// None.
     pub const NONE: Self = Self { schemes: &no_external, controls: &no_control };
 }
 
@@ -128,7 +128,7 @@ pub struct Scenario {
     pub run: RunParams,
     /// Links and their arrangement.
     pub topology: TopologyConfig,
-    /// Discipline of every link that has none of its own.
+    /// Discipline of every link without its own.
     pub queue: QueueConfig,
     /// Marker of the edge.
     pub marker: MarkerConfig,
@@ -138,9 +138,8 @@ pub struct Scenario {
     pub probes: ProbeParams,
     /// User groups.
     pub groups: Vec<GroupConfig>,
-    /// Whether users have random streams and flow numbers of their own, so that they have to do with one another only
-    /// through links: see [`crate::network`]. Otherwise transfers and markers draw from one stream each, in the order
-    /// of all events.
+    /// True if users have separate random streams and flow numbers, so that they interact only through links: see
+    /// [`crate::network`]. Otherwise transfers and markers share one stream each, in the order of all events.
     pub own_streams: bool,
 }
 
@@ -151,7 +150,7 @@ impl Scenario {
         placements::placements(&self.groups, &self.topology, self.keeps_plans_in_tree())
     }
 
-    /// Whether the queue of an access network's gateway keeps the plans, so that the edge does not.
+    /// True if the queue of an access network's gateway enforces the plans instead of the edge.
     #[must_use]
     pub fn keeps_plans_in_tree(&self) -> bool {
         let queue = self.topology.links[0].queue.as_ref().unwrap_or(&self.queue);
@@ -161,12 +160,12 @@ impl Scenario {
     /// Reads and checks a scenario.
     ///
     /// # Errors
-    /// The first mistake: key, value, what is allowed.
+    /// The first error: key, value, allowed values.
     pub fn read(value: &Json) -> Result<Self, ConfigError> {
         Self::read_with(value, Externals::NONE)
     }
 
-    /// As [`Scenario::read`]; queues and senders may also have what `externals` finds.
+    /// As [`Scenario::read`]; queues and senders may also be found in `externals`.
     ///
     /// # Errors
     /// As [`Scenario::read`].
@@ -262,7 +261,7 @@ impl Scenario {
         Self { queue: QueueConfig::external(scheme, self.queue.buffer.clone()), marker, ..self.clone() }
     }
 
-    /// Whether a queue has a scheme, or a sender a congestion control, from outside.
+    /// Returns true if a queue has an external scheme, or a sender an external congestion control.
     #[must_use]
     pub fn is_external(&self) -> bool {
         let queues = self.topology.links.iter().filter_map(|link| link.queue.as_ref()).chain([&self.queue]);
@@ -271,14 +270,14 @@ impl Scenario {
             || senders.into_iter().any(|tcp| tcp.params.congestion.external.control.is_some())
     }
 
-    /// Whether a queue may hold packets back while its link is idle.
+    /// Returns true if a queue may hold packets back while its link is idle.
     #[must_use]
     pub fn has_shaper(&self) -> bool {
         let mut queues = self.topology.links.iter().filter_map(|link| link.queue.as_ref()).chain([&self.queue]);
         queues.any(|queue| queue.scheme().is_some_and(Scheme::shapes))
     }
 
-    /// Whether the record has rows of users and flows.
+    /// Returns true if the record has rows of users and flows.
     #[must_use]
     pub fn has_user_rows(&self) -> bool {
         self.probes.user_rows.unwrap_or(self.topology.tree.is_none() || self.probes.detail != Detail::Group)
@@ -326,7 +325,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Users, and flows that last, that have delays of their own.
+    /// Number of users and long-lived flows with separate delays.
     fn check_detail(&self) -> Result<(), ConfigError> {
         let users = self.users() as u64;
         let flows = |group: &GroupConfig| u64::from(group.params.users) * group.flows_per_user();

@@ -1,4 +1,4 @@
-//! Notes: what a reader of results ought to know about a scenario that is valid. They follow from the scenario alone.
+//! Notes: caveats for readers of a valid scenario's results. They depend on the scenario alone.
 
 use super::groups::least_rtt;
 use super::{AccessNetwork, Direction, GroupConfig, Scenario, SourceConfig, TcpConfig};
@@ -17,7 +17,7 @@ const PACKETS_PER_SECOND: f64 = 1e6;
 pub struct Note {
     /// Path of the key that it is about, such as `groups[0].start_until`.
     pub key: String,
-    /// What to know: the value, what follows from it, and what would avoid that.
+    /// A note: the value, its consequence, and how to avoid it.
     pub text: String,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Note {
 }
 
 impl Scenario {
-    /// What a reader of the results ought to know.
+    /// Caveats for readers of the results.
     #[must_use]
     pub fn notes(&self) -> Vec<Note> {
         let of_marks = [self.sources_deaf_to_marks(), self.sources_never_marked()].into_iter().flatten();
@@ -39,7 +39,7 @@ impl Scenario {
         of_times.chain(of_network).chain(of_marks).chain(of_buffers).chain(self.long_runs()).collect()
     }
 
-    /// A note if a run takes hours: a valid scenario may ask for years of computing.
+    /// A note if a run takes hours: a valid scenario may require years of computing.
     #[must_use]
     pub fn long_runs(&self) -> Option<Note> {
         let (mut total, mut largest, mut key) = (0.0, 0.0, String::new());
@@ -71,7 +71,7 @@ impl Scenario {
     fn expected_packets(&self, group: &GroupConfig, source: &SourceConfig) -> f64 {
         let users = f64::from(group.params.users);
         let seconds = self.run.end().saturating_sub(group.params.start_from).as_secs_f64();
-        // What the slowest link carries.
+        // Capacity of the slowest link.
         let most = |tcp: &TcpConfig| {
             let links = group.route.iter().map(|&link| self.topology.links[link as usize].params.rate.as_f64());
             let access = group.params.access_rate.unwrap_or(self.topology.access.access_rate).as_f64();
@@ -128,11 +128,11 @@ impl Scenario {
         Some(Note { key: format!("groups[{group}].sources[{source}].congestion_control"), text })
     }
 
-    /// Senders that ask for marks where no queue gives any.
+    /// Senders with ECN where no queue marks.
     fn sources_never_marked(&self) -> Option<Note> {
         let links = &self.topology.links;
         let marks: Vec<bool> = links.iter().map(|link| link.queue.as_ref().unwrap_or(&self.queue).marks()).collect();
-        // On an access network the route is that of the group's first user only.
+        // On an access network the route is only that of the group's first user.
         let marks_on = |group: &GroupConfig| match &self.topology.tree {
             Some(_) => marks.contains(&true),
             None => group.route.iter().any(|&link| marks[link as usize]),
@@ -144,9 +144,9 @@ impl Scenario {
         Some(Note { key: format!("groups[{group}].sources[{source}].ecn"), text })
     }
 
-    /// Senders that their socket buffer may limit: what they get follows from it, not from their congestion control.
+    /// Senders limited by their socket buffer: their throughput depends on it, not on their congestion control.
     fn small_socket_buffers(&self) -> Option<Note> {
-        // On an access network each user has a path of its own.
+        // On an access network each user has a separate path.
         if self.topology.tree.is_some() {
             return None;
         }
@@ -267,7 +267,7 @@ impl Scenario {
         })
     }
 
-    /// What of an access network is not as its keys and files look.
+    /// Peculiarities of an access network that its keys and files do not show.
     fn access_notes(&self) -> Vec<Note> {
         let Some(tree) = &self.topology.tree else { return Vec::new() };
         let late = tree.late_failover(self.run.end()).map(|(index, at)| Note {
@@ -320,7 +320,7 @@ impl Scenario {
         notes
     }
 
-    /// Sources that stop before the end make means smaller than what they got while they sent.
+    /// Sources that stop before the end: means are lower than their rates while they sent.
     fn early_stops(&self) -> Option<Note> {
         let sources = self.groups.iter().enumerate().flat_map(|(index, group)| {
             group.sources.iter().enumerate().map(move |(number, source)| (index, number, source.stop()))
@@ -340,7 +340,7 @@ impl Scenario {
         Some(Note { key: format!("groups[{group}].sources[{source}].stop"), text })
     }
 
-    /// Flows that start while it is measured make means smaller than what they get once all of them send.
+    /// Flows that start during the measurement: means are lower than their rates once all of them send.
     fn late_starts(&self) -> Option<Note> {
         let warmup = self.run.warmup;
         let is_late = |group: &GroupConfig| {
@@ -362,7 +362,7 @@ impl Scenario {
     }
 }
 
-/// Of further sources that a note is about, how many there are.
+/// Number of further sources that a note is about.
 fn and_others(count: usize, how: &str) -> String {
     match count {
         0 => String::new(),

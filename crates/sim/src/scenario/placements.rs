@@ -1,5 +1,5 @@
-//! Where the users of the groups are: on an access network each group has users at many nodes, elsewhere all are in one
-//! place.
+//! Locations of the groups' users: on an access network each group has users at many nodes, elsewhere all are at one
+//! location.
 
 use super::groups::{GroupConfig, MOST_ACCESS_LINKS, access_delays, check_hops, default_spread};
 use super::sources::SourceConfig;
@@ -14,15 +14,15 @@ use std::collections::BTreeSet;
 pub struct Placement<'a> {
     /// Index of the group.
     pub group: usize,
-    /// Node of the access network that they are at, with the rate of their plan and the one that is kept in its place;
+    /// Node of the access network where they are, with the rate of their plan and the enforced rate, if different;
     /// `None` on other topologies.
     pub at: Option<Dealt>,
     /// The group as it is here: number of users, route, access links.
     pub config: Cow<'a, GroupConfig>,
 }
 
-/// The places of the users of these groups, in the order in which users are numbered; the edge keeps plans, unless a
-/// tree of classes does.
+/// Locations of the users of these groups, in the order of user numbers. The edge enforces plans, unless a tree of
+/// classes does.
 pub(super) fn placements<'a>(
     groups: &'a [GroupConfig],
     topology: &TopologyConfig,
@@ -36,7 +36,7 @@ pub(super) fn placements<'a>(
         let group = &groups[dealt.group];
         let mut config = placed(group, &dealt, tree, topology);
         config.params.access_rate = Some(match in_tree {
-            // Local packets pass no tree: nobody keeps their plan.
+            // Local packets pass no tree: their plan is not enforced.
             true => group.params.access_rate.unwrap_or(topology.access.access_rate).max(dealt.configured),
             false => dealt.configured,
         });
@@ -61,8 +61,8 @@ fn placed(group: &GroupConfig, dealt: &Dealt, tree: &AccessNetwork, topology: &T
     placed
 }
 
-/// Fills in the number of users that the shares give and the spread of their round-trip times, and checks what the
-/// places need.
+/// Fills in the number of users given by the shares and the spread of their round-trip times, and checks requirements
+/// of the locations.
 pub(super) fn check_placements(
     groups: &mut [GroupConfig],
     tree: &AccessNetwork,
@@ -133,7 +133,7 @@ fn check_shares(groups: &[GroupConfig]) -> Result<(), ConfigError> {
 }
 
 impl Placement<'_> {
-    /// What a user of the place may have at most: the plan if there is one, and the access link.
+    /// Maximum rate of a user at the location: the plan if there is one, and the access link.
     #[must_use]
     pub fn most(&self, topology: &TopologyConfig) -> BitRate {
         let access = self.config.params.access_rate.unwrap_or(topology.access.access_rate);

@@ -1,4 +1,4 @@
-//! How long and how often a scenario runs.
+//! Duration, replications and seed of a scenario.
 
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::params;

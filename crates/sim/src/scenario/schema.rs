@@ -92,7 +92,7 @@ fn topology() -> Json {
     object(with(access_network(properties), "links", links), &[])
 }
 
-/// With what an access network has beyond plain parameters.
+/// Includes keys of an access network beyond plain parameters.
 fn access_network(mut properties: Map<String, Json>) -> Map<String, Json> {
     for (key, level) in [("gateway_queue", "gateway"), ("site_queue", "sites"), ("access_point_queue", "access points")]
     {
@@ -178,8 +178,7 @@ fn marker(scheme: MarkerScheme) -> Json {
     )
 }
 
-/// The keys of `[tcp]`: the default is that of the default profile, and `x-profiles` has what the other profiles say
-/// instead.
+/// The keys of `[tcp]`: the default is that of the default profile, and `x-profiles` has the other profiles' values.
 fn tcp_properties() -> Map<String, Json> {
     let standard = TcpConfig::default().write();
     let mut properties = with(
@@ -187,7 +186,7 @@ fn tcp_properties() -> Map<String, Json> {
         "profile",
         json!({"enum": TcpProfile::CHOICES, "description": "Named set of parameters; single ones may differ."}),
     );
-    // Where it is the declared one, it stays as it is declared: "64 KiB", not "65536 B".
+    // An unchanged default keeps its declared notation: "64 KiB", not "65536 B".
     let declared = written(&TcpParams::default());
     for (key, default) in standard.iter().filter(|(key, value)| declared.get(*key) != Some(*value)) {
         properties[key]["default"] = default.clone();

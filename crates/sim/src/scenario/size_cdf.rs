@@ -1,7 +1,7 @@
 //! Sizes of transfers by their cumulative distribution, linear between its points.
 //!
-//! The format of files is that of the generators of data-centre papers (HKUST-SING/TrafficGenerator `src/common/cdf.c`,
-//! HPCC `traffic_gen/custom_rand.py`): a line for each point, with a size in bytes and the share of transfers up to it.
+//! The file format is that of traffic generators of data-centre papers (HKUST-SING/TrafficGenerator `src/common/cdf.c`,
+//! HPCC `traffic_gen/custom_rand.py`): one line per point, with a size in bytes and the share of transfers up to it.
 //!
 //! Deviations:
 //! 1. Shares are percentages if the last of them is 100, numbers from 0 to 1 if it is 1: HKUST-SING reads the one, HPCC
@@ -36,7 +36,7 @@ choices! {
 }
 
 impl SizeTable {
-    /// Its points.
+    /// Points.
     #[must_use]
     pub fn cdf(self) -> SizeCdf {
         let points = match self {
@@ -122,7 +122,7 @@ impl SizeCdf {
     /// Reads the content of a file.
     ///
     /// # Errors
-    /// Says what is wrong with which line.
+    /// Error with its line.
     pub fn of_file(content: &str) -> Result<Self, String> {
         let (mut points, mut lines) = (Vec::new(), Vec::new());
         for (number, line) in (1..).zip(content.lines()) {
@@ -146,7 +146,7 @@ impl SizeCdf {
         })
     }
 
-    /// The points as a scenario has them: `SIZE:SHARE` one after another.
+    /// The points in the notation of a scenario: a sequence of `SIZE:SHARE`.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -202,12 +202,12 @@ impl SizeCdf {
     }
 }
 
-/// A distribution that a scenario takes from a file. Whoever reads the scenario hands over the content.
+/// A distribution from a file; the reader of the scenario provides the content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CdfFile {
     /// File that it was read from; does not influence results.
     pub file: String,
-    /// Its content.
+    /// Content of the file.
     pub cdf: SizeCdf,
 }
 

@@ -1,4 +1,4 @@
-//! What a user sends: TCP flows, web sessions, and UDP flows that do not react.
+//! Sources of a user: TCP flows, web sessions, and unresponsive UDP flows.
 
 use super::codepoint::CodepointParams;
 use super::rpm::RpmParams;
@@ -38,17 +38,17 @@ choices! {
 }
 
 impl SourceKind {
-    /// Whether it takes the keys of TCP too.
+    /// True if it also takes the keys of TCP.
     pub(super) fn is_tcp(self) -> bool {
         matches!(self, Self::Tcp | Self::Web | Self::Transfers | Self::Video | Self::Rpm)
     }
 
-    /// Whether it must be told a rate.
+    /// True if its rate is required.
     pub(super) fn has_rate(self) -> bool {
         matches!(self, Self::Poisson | Self::Cbr | Self::OnOff)
     }
 
-    /// Documentation of its own parameters.
+    /// Documentation of its parameters.
     pub(super) fn specs(self) -> Vec<ParamSpec> {
         match self {
             Self::Tcp => TcpSourceParams::specs(),
@@ -253,7 +253,7 @@ impl OnOffParams {
         match self.distribution {
             // 1 + sum over k >= 1 of P(X > k + 1/2), a geometric series.
             BurstDistribution::Exponential => 1.0 + libm::exp(-1.5 / mean) / (1.0 - libm::exp(-1.0 / mean)),
-            // Rounding evens out but for bursts of less than half a packet, which count as one.
+            // Rounding errors average out, except for bursts of less than half a packet, which count as one.
             BurstDistribution::Pareto => mean.max(1.0),
         }
     }
@@ -287,7 +287,7 @@ pub enum SourceConfig {
     Video {
         /// Bitrates, chunks and buffer.
         video: VideoParams,
-        /// Its TCP.
+        /// TCP parameters.
         tcp: TcpConfig,
     },
     /// A test of responsiveness.
@@ -424,7 +424,7 @@ impl SourceConfig {
         Err(ConfigError::new(key, format!("\"{stop}\" {problem}")))
     }
 
-    /// Whether it has TCP flows that always have data.
+    /// Returns true if it has greedy TCP flows.
     #[must_use]
     pub fn has_endless_flows(&self) -> bool {
         match self {
@@ -434,7 +434,7 @@ impl SourceConfig {
         }
     }
 
-    /// Whether it is a telephone call.
+    /// Returns true if it is a telephone call.
     #[must_use]
     pub fn is_call(&self) -> bool {
         matches!(self, Self::Udp(UdpConfig::Voip(_)))
@@ -451,8 +451,8 @@ impl SourceConfig {
         }
     }
 
-    /// Whether it sends from its start to the end of the run, so that its throughput depends on when it started; finite
-    /// transfers are measured one by one.
+    /// Returns true if it sends from its start to the end of the run, so that its throughput depends on its start time;
+    /// finite transfers are measured individually.
     #[must_use]
     pub fn sends_to_the_end(&self) -> bool {
         match self {
@@ -476,7 +476,7 @@ impl SourceConfig {
     }
 }
 
-/// The rate of a UDP source has no default: it is what the scenario is about.
+/// The rate of a UDP source has no default: scenarios depend on it.
 fn read_udp<T: ParamSet>(table: &mut Table<'_>) -> Result<T, ConfigError> {
     if table.get("rate").is_none() {
         table.required::<BitRate>("rate")?;

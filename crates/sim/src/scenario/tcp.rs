@@ -60,7 +60,7 @@ impl TcpConfig {
                 return Ok(());
             }
         }
-        // What each source has for itself is a default that nobody needed.
+        // A value that every source sets itself is a default without use.
         let unread = idle.into_iter().find_map(|(key, value, reason)| Some((key, value, reason?)));
         unread.map_or(Ok(()), |(key, value, reason)| {
             Err(ConfigError::new(format!("tcp.{key}"), format!("{value} has no effect with {reason}")))
@@ -87,7 +87,7 @@ impl TcpConfig {
     }
 }
 
-/// What the TCP keys of a source are read over.
+/// Defaults for the TCP keys of a source.
 #[derive(Clone, Copy)]
 pub(super) struct TcpDefaults<'a> {
     /// The `[tcp]` table.
@@ -161,7 +161,7 @@ impl TcpDefaults<'_> {
     /// Reads the TCP keys of a source, and refuses those that are its own and have no effect.
     ///
     /// # Errors
-    /// As [`TcpDefaults::read`]; or a key of its own has no effect.
+    /// As [`TcpDefaults::read`]; or one of its keys has no effect.
     pub(super) fn read_source(self, table: &mut Table<'_>) -> Result<TcpConfig, ConfigError> {
         let config = self.read(table)?;
         if config.params == self.config.params {
@@ -169,7 +169,7 @@ impl TcpDefaults<'_> {
         }
         let shared = written(&self.config.params);
         for (key, value) in config.changed() {
-            // What it shares with [tcp] is judged there.
+            // Keys shared with [tcp] are checked there.
             if shared.get(&key) != Some(&value)
                 && let Some(reason) = config.params.why_without_effect(&key)
             {
@@ -274,7 +274,7 @@ mod tests {
             "tcp.accurate_ecn: true has no effect with ecn = false"
         );
         for name in TcpProfile::ALL.iter().map(|profile| profile.name()) {
-            // As written, with every default filled in.
+            // Notation with every default filled in.
             let written = Json::Object(read(&json!({"profile": name})).unwrap().write());
             assert_eq!(read(&written), read(&json!({"profile": name})));
         }
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(read(&written), read(&dupack));
     }
 
-    /// A scenario with `[tcp]` and a group of one source for each of `sources`, as the profile linux has them.
+    /// A scenario with `[tcp]` and a one-source group for each of `sources`, in the form of the profile linux.
     fn scenario(tcp: &Json, sources: &[Json]) -> Result<Scenario, ConfigError> {
         let with = |base: Json, own: &Json| {
             let mut map = base.as_object().expect("a table").clone();
@@ -320,7 +320,7 @@ mod tests {
             "tcp.flight_size: \"pipe\" has no effect with congestion_control = \"cubic\": only reno, dctcp, vegas, \
              ledbat read it"
         );
-        // HyStart in its classic form is part of CUBIC; the profile linux has it, and there it holds for nobody else.
+        // Classic HyStart is part of CUBIC; the profile linux has it, where it has no effect on other controls.
         assert_eq!(
             refusal(&json!({"profile": "quic", "congestion_control": "reno", "hystart": "classic"}), &none),
             "tcp.hystart: \"classic\" has no effect with congestion_control = \"reno\""
@@ -396,7 +396,7 @@ mod tests {
             let scenario = scenario(&tcp, &sources).unwrap_or_else(|error| panic!("{tcp}: {error}"));
             assert_eq!(Scenario::read(&scenario.write()), Ok(scenario), "{tcp}");
         }
-        // Not if the one that reads it has a value of its own.
+        // Not if the source that reads it sets its own value.
         let own = [json!({}), json!({"congestion_control": "reno"}), json!({"cubic_c": 0.6})];
         assert!(scenario(&json!({"cubic_c": 0.5}), &own[..2]).is_ok());
         assert!(scenario(&json!({"cubic_c": 0.5}), &own[1..]).is_err());

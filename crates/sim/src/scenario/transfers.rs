@@ -16,7 +16,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// As a factor of the rate.
+    /// Overhead as a factor of the rate.
     #[must_use]
     pub fn share(self) -> f64 {
         self.percent / 100.0

@@ -6,7 +6,7 @@ use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
 use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::{choices, params};
 
-/// What a packet holds is a multiple of this: the frame of G.729 (RFC 3551 4.5.6), and 80 samples of G.711.
+/// Speech in a packet is a multiple of this: the frame of G.729 (RFC 3551 4.5.6), and 80 samples of G.711.
 const FRAME: Time = Time::from_millis(10);
 
 choices! {

@@ -1,4 +1,4 @@
-//! What hosts send: TCP flows, web sessions and datagrams.
+//! Traffic of hosts: TCP flows, web sessions and datagrams.
 
 pub mod tcp;
 pub mod udp_source;

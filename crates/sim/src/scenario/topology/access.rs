@@ -1,9 +1,8 @@
 //! Access networks: a gateway, sites, access points and subscribers as a tree, in both directions.
 //!
 //! The tree is given by counts and rates for each level, or by LibreQoS's `network.json` and `ShapedDevices.csv`
-//! ([`super::access_files`]). Each node but the gateway's own subscribers has a link to it and a link from it; the
-//! gateway has one from and one to the Internet. A group of users stands for a share of the subscribers, in one
-//! direction.
+//! ([`super::access_files`]). Each node has a link to its parent and one from it; the gateway has links to and from the
+//! Internet. A group of users stands for a share of the subscribers, in one direction.
 
 use super::access_files::FilesConfig;
 use super::access_tree::{AccessNetworkParams, AccessNode, Subscribers, by_counts};
@@ -15,7 +14,7 @@ use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json, json};
 
-/// What the catalogue says.
+/// Catalogue entry.
 pub(super) const ABOUT: About = About {
     summary: "Gateway, sites, access points and subscribers as a tree, with links in both directions. A group is a \
               share of the subscribers in one direction: down, up, or to a neighbour without passing the gateway.",
@@ -209,21 +208,21 @@ impl AccessNetwork {
         self.failovers.iter().map(|one| one.at).enumerate().find(|(_, at)| *at >= end)
     }
 
-    /// Subscribers of files who have no node, and so are at the gateway of a tree that has nodes.
+    /// Subscribers in files without a node, who are therefore at the gateway of a tree with nodes.
     #[must_use]
     pub fn without_parent(&self) -> u32 {
         let at_gateway = self.subscribers.iter().filter(|some| some.node == 0);
         if self.nodes.len() > 1 { at_gateway.map(|some| some.count).sum() } else { 0 }
     }
 
-    /// What a reader of results ought to know about the files, with the key of each.
+    /// Caveats about the files, with the key of each.
     #[must_use]
     pub fn notes_of_files(&self) -> Vec<(String, String)> {
         self.files.as_ref().map(FilesConfig::notes).unwrap_or_default()
     }
 
-    /// The first node whose class in a tree of shapers is assured less than the subscribers of files below it are
-    /// together, with both rates in bit/s; `rate` assures those who have none.
+    /// The first node whose shaper class has a lower assured rate than the subscribers below it in the files together,
+    /// with both rates in bit/s; `rate` applies to subscribers without their own.
     #[must_use]
     pub fn overbooked(&self, way: usize, margin: f64, rate: BitRate) -> Option<(&str, f64, f64)> {
         self.files.as_ref()?;
@@ -246,7 +245,7 @@ impl AccessNetwork {
         Some((&self.nodes[found].name, assured[found], has(found)))
     }
 
-    /// Whether `node` is `above` or below it.
+    /// Returns true if `node` is `above` or below it.
     #[must_use]
     pub fn is_under(&self, node: u32, above: u32) -> bool {
         let mut at = Some(node);
@@ -278,7 +277,7 @@ impl AccessNetwork {
     }
 }
 
-/// Keys of a tree by counts, which files stand in place of.
+/// Keys of a tree by counts, which files replace.
 const OF_COUNTS: [&str; 9] = [
     "sites",
     "access_points",
@@ -291,7 +290,8 @@ const OF_COUNTS: [&str; 9] = [
     "plan_up",
 ];
 
-/// Refuses keys of a tree by counts beside files, but with their defaults, which a scenario has that was written back.
+/// Rejects keys of a tree by counts together with files, unless they have their defaults, as in a scenario that was
+/// written back.
 fn check_counts_unset(params: &AccessNetworkParams, table: &Table<'_>) -> Result<(), ConfigError> {
     let (mut given, mut defaults) = (Map::new(), Map::new());
     params.write(&mut given);
@@ -400,13 +400,13 @@ pub struct Dealt {
     pub node: u32,
     /// Index of the group.
     pub group: usize,
-    /// How many.
+    /// Number of subscribers.
     pub users: u32,
     /// Rate of the plan.
     pub plan: BitRate,
     /// Rate that is kept in its place.
     pub configured: BitRate,
-    /// Rate that a tree of shapers assures them, in place of that of its queue.
+    /// Rate that a tree of shapers assures them, instead of its queue's `rate`.
     pub least: Option<BitRate>,
 }
 
@@ -430,7 +430,7 @@ impl AccessNetwork {
                     continue;
                 }
                 let all: f64 = mine.iter().map(|&index| groups[index].0.share).sum();
-                // Where groups with a node of their own come on top, all give way alike.
+                // If groups with an explicit node exceed the total, all are reduced equally.
                 let scale = active / all.max(1.0);
                 let shares: Vec<f64> = mine.iter().map(|&index| groups[index].0.share * scale).collect();
                 let rest = (1.0 - shares.iter().sum::<f64>()).max(0.0);
@@ -533,7 +533,7 @@ mod tests {
         for (json, problem) in cases {
             assert_eq!(refusal(json), problem);
         }
-        // What the messages allow is allowed.
+        // Values that the messages allow are accepted.
         network(json!({"sites": 10, "access_points": 998}));
         network(json!({"sites": 909, "access_points": 10}));
     }
@@ -548,7 +548,7 @@ mod tests {
                 format!("topology.{key}: {value} has no effect with files, which have the tree and the plans");
             assert_eq!(refusal(with(key, value)), problem);
         }
-        // What is written back, with every default.
+        // Notation with every default filled in.
         network(with("sites", json!(4)));
         network(with("gateway_rate", json!("5 Gbit/s")));
     }

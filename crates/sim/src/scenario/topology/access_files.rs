@@ -2,17 +2,17 @@
 //!
 //! Source: LibreQoS 2.2, docs/v2.0/configuration-advanced.md, src/virtual_tree_nodes.py.
 //!
-//! A scenario names the files. Its reader passes their content on as one text, which [`tree_of_files`] makes: nodes,
-//! circuits of a node that are alike with their number, and notes. `fairlane_libreqos` reads the files. Nodes that are
-//! virtual are left out, and what is below them is below the next node above that is not (`build_physical_network`).
+//! A scenario names the files. Its reader passes their content as one text, made by [`tree_of_files`]: nodes, equal
+//! circuits of a node with their number, and notes. `fairlane_libreqos` parses the files. Virtual nodes are skipped;
+//! their children are attached to the next non-virtual ancestor (`build_physical_network`).
 //!
 //! Cost: a line for each node, and for all circuits of a node that are alike.
 //!
 //! Deviations:
 //! 1. A circuit without a parent node, or under virtual nodes only, is at the gateway, and a note says so: LibreQoS
-//!    deals such circuits out to nodes of its own making.
-//! 2. Least rates, from 1 kbit/s up, are what a tree of shapers assures, see `htb`; other schemes do not look at them.
-//!    Without these columns, and where a field is empty, `rate` of the queue stands for them: LibreQoS requires them.
+//!    distributes such circuits over generated nodes.
+//! 2. Minimum rates, from 1 kbit/s up, are assured by a tree of shapers, see `htb`; other schemes ignore them. Without
+//!    these columns, and for empty fields, `rate` of the queue applies: LibreQoS requires them.
 //! 3. No node may be called `gateway`, the name of the root.
 //! 4. Addresses, names of circuits, overrides of their queues (`sqm`) and comments have no effect; a note names the
 //!    columns.
@@ -84,7 +84,7 @@ impl FilesConfig {
         Ok((nodes, subscribers))
     }
 
-    /// What a reader of results ought to know about the files, with the key of each.
+    /// Caveats about the files, with the key of each.
     pub(super) fn notes(&self) -> Vec<(String, String)> {
         let json: Json = serde_json::from_str(&self.tree).unwrap_or_default();
         let of_file = |(key, notes): (&String, &Json)| -> Vec<_> {
@@ -111,13 +111,13 @@ const COLUMNS: Use<'_> = Use {
     compared: &[],
 };
 
-/// What circuits that are alike have in common: node, greatest and least rates.
+/// Common values of equal circuits: node, maximum and minimum rates.
 type Alike = (usize, [Option<u64>; 2], [Option<u64>; 2]);
 
 /// Reads the content of `network.json` for [`tree_of_files`].
 ///
 /// # Errors
-/// Says what is wrong.
+/// An error message.
 pub fn nodes_of_network(content: &[u8]) -> Result<String, String> {
     let network = Network::read(content)?;
     if network.nodes.iter().any(|node| node.name == "gateway") {
@@ -126,12 +126,12 @@ pub fn nodes_of_network(content: &[u8]) -> Result<String, String> {
     Ok(json!(network).to_string())
 }
 
-/// The tree of the nodes of [`nodes_of_network`] and the content of `ShapedDevices.csv`, as `files.tree` of a scenario
-/// has it: nodes with the index of their parent and rates, subscribers that are alike with their number, plan and least
-/// rates, and notes.
+/// The tree of the nodes of [`nodes_of_network`] and the content of `ShapedDevices.csv`, in the form of `files.tree` of
+/// a scenario: nodes with the index of their parent and rates; equal subscribers with their number, plan and minimum
+/// rates; and notes.
 ///
 /// # Errors
-/// Says what is wrong with which line.
+/// Error with its line.
 pub fn tree_of_files(nodes: &str, devices: &[u8]) -> Result<String, String> {
     let network: Network = serde_json::from_str(nodes).map_err(|_| "not nodes of network.json")?;
     let circuits = Circuits::read(devices, Some(&network), COLUMNS)?;

@@ -48,7 +48,7 @@ pub struct AccessNode {
     pub parent: Option<u32>,
     /// Rates to it and from it.
     pub rates: [BitRate; 2],
-    /// Whether no node is below it.
+    /// Returns true if no node is below it.
     pub is_leaf: bool,
 }
 
@@ -57,11 +57,11 @@ pub struct AccessNode {
 pub struct Subscribers {
     /// Index of the node.
     pub node: u32,
-    /// How many.
+    /// Number of subscribers.
     pub count: u32,
     /// Rates of the plan, down and up.
     pub plan: [BitRate; 2],
-    /// Rates that a tree of shapers assures them, down and up; where there is none, that of its queue.
+    /// Rates that a tree of shapers assures them, down and up; without one, that of its queue applies.
     pub least: [Option<BitRate>; 2],
 }
 

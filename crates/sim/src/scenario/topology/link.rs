@@ -19,7 +19,7 @@ params! {
     }
 }
 
-/// How a topology reads queues of its own.
+/// Parser of separate queues in a topology.
 #[derive(Clone, Copy)]
 pub(crate) struct OwnQueues<'f, 'a> {
     /// Finds external schemes.
@@ -58,11 +58,11 @@ pub struct LinkConfig {
     pub params: LinkParams,
     /// Steps of the rate, in the order of time.
     pub schedule: Vec<RateChange>,
-    /// Trace that it follows in place of its rate, which schemes are told of.
+    /// Trace that it follows instead of its rate, and that schemes are informed of.
     pub trace: Option<TraceConfig>,
-    /// What it does to packets besides delaying them.
+    /// Impairments besides its delay.
     pub impairments: Impairments,
-    /// Its queue, if other than the scenario's.
+    /// Queue, if different from the scenario's.
     pub queue: Option<QueueConfig>,
 }
 
@@ -75,10 +75,10 @@ pub(super) struct LinkKeys {
     impairments: ImpairmentKeys,
 }
 
-/// Those of a link of a graph.
+/// Keys of a link of a graph.
 const OF_GRAPH: LinkKeys =
     LinkKeys { rate: "rate", schedule: "schedule", trace: "trace", impairments: ["loss", "jitter", "detour"] };
-/// Those of the bottleneck of a preset.
+/// Keys of the bottleneck of a preset.
 pub(super) const OF_BOTTLENECK: LinkKeys = LinkKeys {
     rate: "bottleneck_rate",
     schedule: "bottleneck_schedule",
@@ -93,7 +93,7 @@ impl LinkConfig {
         Self { name: name.into(), params, schedule: Vec::new(), trace: None, impairments, queue: None }
     }
 
-    /// Reads what varies on the link, and what it does to packets.
+    /// Reads rate changes and impairments of the link.
     pub(super) fn read_course(&mut self, table: &mut Table<'_>, keys: LinkKeys) -> Result<(), ConfigError> {
         self.schedule = read_schedule(table, keys.schedule)?;
         self.trace = TraceConfig::read(table, keys.trace)?;

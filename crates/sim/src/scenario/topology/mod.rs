@@ -1,7 +1,7 @@
 //! Links and how they are arranged.
 //!
-//! Every topology is a list of links, each with a queue of its own, and a route for each group of users. A preset makes
-//! the list from a few keys; `graph` writes it out.
+//! Every topology is a list of links, each with a queue, and a route for each group of users. A preset generates the
+//! list from a few keys; `graph` lists it explicitly.
 
 mod access;
 mod access_files;
@@ -27,15 +27,15 @@ use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json};
 
 topologies! {
-    /// Users behind access links of their own share one bottleneck to a server.
+    /// Users behind separate access links share one bottleneck to a server.
     OneSidedDumbbell = "one_sided_dumbbell", dumbbell::OneSidedDumbbell;
-    /// As the one-sided dumbbell, with an access link for each receiver too.
+    /// As the one-sided dumbbell, with an access link for each receiver.
     TwoSidedDumbbell = "two_sided_dumbbell", dumbbell::TwoSidedDumbbell;
     /// Links in a row, crossed by all or some of the traffic.
     ParkingLot = "parking_lot", parking_lot::ParkingLot;
 }
 
-/// What the catalogue says about a graph.
+/// Catalogue entry of a graph.
 const ABOUT_GRAPH: About = About {
     summary: "Named links, each with rate, delay and, optionally, its own queue; each group has a route.",
     source: "our choice",
@@ -67,7 +67,7 @@ params! {
 /// The topology of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TopologyConfig {
-    /// Which one it is.
+    /// Kind of topology.
     pub kind: TopologyKind,
     /// Access links of senders.
     pub access: AccessParams,
@@ -143,7 +143,7 @@ impl TopologyConfig {
         map
     }
 
-    /// Path of the key that a link of a graph calls `name`, and a preset that of its bottleneck.
+    /// Path of the key that a link of a graph calls `name`; for a preset that of its bottleneck.
     pub(super) fn key_of_link(&self, index: usize, name: &str) -> String {
         match self.kind {
             TopologyKind::Graph => format!("topology.links[{index}].{name}"),
@@ -220,14 +220,14 @@ macro_rules! topologies {
         }
 
         impl TopologyKind {
-            /// Its entry in the catalogue.
+            /// Catalogue entry.
             #[must_use]
             pub fn about(self) -> About {
                 match self { $( Self::$Variant => $module::$Type::ABOUT, )+ Self::Graph => ABOUT_GRAPH,
                     Self::Access => access::ABOUT }
             }
 
-            /// Whether receivers have access links.
+            /// Returns true if receivers have access links.
             #[must_use]
             pub fn has_receiver_links(self) -> bool {
                 match self { $( Self::$Variant => $module::$Type::HAS_RECEIVER_LINKS, )+ Self::Graph => true,
@@ -239,7 +239,7 @@ macro_rules! topologies {
                     Self::Access => access_tree::AccessNetworkParams::specs() }
             }
 
-            /// Its links, its keys as they are written, and its tree if it is one.
+            /// Links, explicit keys, and the tree, if it is one.
             fn read<'a>(
                 self,
                 table: &mut Table<'a>,

@@ -3,12 +3,12 @@
 use super::link::LinkConfig;
 use fairlane_schemes::base::config::ParamSet;
 
-/// What the catalogue says about a topology.
+/// Catalogue entry of a topology.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
     /// One or two sentences.
     pub summary: &'static str,
-    /// Where it comes from.
+    /// Source.
     pub source: &'static str,
     /// The links in a row of text.
     pub picture: &'static str,
@@ -16,14 +16,13 @@ pub struct About {
 
 /// A named arrangement of links: a few keys that compile to a graph.
 pub trait Preset: ParamSet {
-    /// Its entry in the catalogue.
+    /// Catalogue entry.
     const ABOUT: About;
-    /// Whether receivers have access links of their own.
+    /// True if receivers have separate access links.
     const HAS_RECEIVER_LINKS: bool = true;
-    /// Whether its first link may have what a link of a graph may have beyond rate and delay: steps, a trace, loss,
-    /// jitter.
+    /// True if its first link may have the optional keys of a link of a graph: steps, a trace, loss, jitter.
     const HAS_COURSE: bool = false;
 
-    /// Its links, in the order in which a group without a route crosses them.
+    /// Links, in the order in which a group without a route crosses them.
     fn links(&self) -> Vec<LinkConfig>;
 }

@@ -1,7 +1,7 @@
 //! A link that follows a recorded trace, in the format of Mahimahi: a line for each opportunity to send a full packet,
 //! with its time in ms. mm-link(1), "packet-delivery trace".
 //!
-//! A scenario names the file; whoever reads the scenario hands over its content, as gaps between the opportunities.
+//! A scenario names the file; the reader of the scenario provides its content, as gaps between the opportunities.
 
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table, shortened};
 use fairlane_schemes::base::units::{BitRate, Bytes, Time};
@@ -72,7 +72,7 @@ impl TraceConfig {
         Json::Object(map)
     }
 
-    /// What the link follows.
+    /// Delivery opportunities of the link.
     #[must_use]
     pub fn delivery(&self) -> DeliveryTrace {
         DeliveryTrace {
@@ -83,10 +83,10 @@ impl TraceConfig {
     }
 }
 
-/// The gaps of the content of a file in Mahimahi's format, as `gaps` of a scenario has them.
+/// The gaps in a file in Mahimahi's format, in the notation of `gaps` of a scenario.
 ///
 /// # Errors
-/// Says what is wrong with which line.
+/// Error with its line.
 pub fn gaps_of_trace(content: &str) -> Result<String, String> {
     let mut times: Vec<u32> = Vec::new();
     for (number, line) in (1..).zip(content.lines()) {
@@ -103,7 +103,7 @@ pub fn gaps_of_trace(content: &str) -> Result<String, String> {
     Ok(write_gaps(&checked(times)?))
 }
 
-/// What holds for every trace.
+/// Invariants of every trace.
 fn checked(times: Vec<u32>) -> Result<OpportunityTimes, String> {
     if times.is_empty() {
         return Err("is empty, a trace has at least one opportunity".into());
@@ -168,7 +168,7 @@ mod tests {
         let gaps = gaps_of_trace("0\n0\n3\n6\n9\n9\n20\n").unwrap();
         assert_eq!(gaps, "0*2 3*3 0 11");
         assert_eq!(read_gaps(&gaps).unwrap().times_ms(), [0, 0, 3, 6, 9, 9, 20]);
-        // As Windows ends lines.
+        // Windows line breaks.
         assert_eq!(gaps_of_trace("5\r\n7\r\n").unwrap(), "5 2");
     }
 

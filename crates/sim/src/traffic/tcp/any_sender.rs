@@ -1,4 +1,4 @@
-//! The sender of a connection: which one its parameters ask for.
+//! The sender of a connection, of the kind that its parameters require.
 
 use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 
@@ -10,8 +10,8 @@ use super::sender_stats::SenderStats;
 use super::tracked::TrackedSender;
 use super::{Ack, Segment, TcpParams};
 
-/// A sender of either kind. The caller starts it, hands it each ACK and, when [`AnySender::timer`] is due, calls
-/// [`AnySender::on_timer`]. After each of these it calls [`AnySender::poll_transmit`] until there is nothing more.
+/// A sender of either kind. The caller starts it, passes each ACK to it, and calls [`AnySender::on_timer`] when
+/// [`AnySender::timer`] expires. After each of these it calls [`AnySender::poll_transmit`] until there is nothing more.
 /// `params` must be the same in every call.
 #[derive(Debug)]
 pub enum AnySender {
@@ -32,8 +32,8 @@ macro_rules! either {
 }
 
 impl AnySender {
-    /// A sender of `total` payload bytes; `None` never runs out of data. `seed` differs by run and connection: what a
-    /// congestion control draws from.
+    /// Creates a sender of `total` payload bytes; `None` means unlimited data. `seed` of the congestion control's
+    /// random numbers differs by run and connection.
     #[must_use]
     pub fn new(params: &TcpParams, total: Option<Bytes>, seed: u64) -> Self {
         if params.is_tracked() {
@@ -54,12 +54,12 @@ impl AnySender {
         either!(self, sender => sender.start());
     }
 
-    /// Has no more new data: what was sent is repaired to its end.
+    /// Stops sending new data; losses of sent data are still repaired.
     pub fn stop(&mut self) {
         either!(self, sender => sender.stop());
     }
 
-    /// Has so many more whole segments to send. All before must be whole too.
+    /// Adds this number of whole segments to send. Earlier data must also be whole segments.
     pub fn extend(&mut self, segments: u32) {
         either!(self, sender => sender.extend(segments));
     }
@@ -70,7 +70,7 @@ impl AnySender {
         either!(self, sender => sender.on_ack(params, ack, now))
     }
 
-    /// Asks for the cache lines that an ACK will touch, those of the sender itself apart.
+    /// Prefetches the cache lines that an ACK touches, except those of the sender itself.
     #[inline]
     pub fn fetch(&self) {
         if let Self::Tracked(sender) = self {
@@ -78,7 +78,7 @@ impl AnySender {
         }
     }
 
-    /// The same, when what [`AnySender::fetch`] asked for has come.
+    /// The same, once the lines of [`AnySender::fetch`] have arrived.
     #[inline]
     pub fn fetch_records(&self) {
         if let Self::Tracked(sender) = self {
@@ -86,7 +86,7 @@ impl AnySender {
         }
     }
 
-    /// Asks for what tells when the timer is due.
+    /// Prefetches the deadline of the timer.
     #[inline]
     pub fn fetch_timer(&self) {
         if let Self::Tracked(sender) = self {
@@ -94,7 +94,7 @@ impl AnySender {
         }
     }
 
-    /// Acts on the timer if it is due; harmless if early.
+    /// Handles the timer if it has expired; harmless if early.
     pub fn on_timer(&mut self, params: &TcpParams, now: Time) {
         either!(self, sender => sender.on_timer(params, now));
     }
@@ -105,26 +105,26 @@ impl AnySender {
         either!(self, sender => sender.poll_transmit(params, now))
     }
 
-    /// When the timer is due, [`Time::NEVER`] if it is not armed.
+    /// Deadline of the timer, [`Time::NEVER`] if it is not armed.
     #[must_use]
     #[inline]
     pub fn timer(&self) -> Time {
         either!(self, sender => sender.timer())
     }
 
-    /// Whether a finite transfer is acknowledged to its end.
+    /// Returns true if a finite transfer is fully acknowledged.
     #[must_use]
     pub fn is_done(&self) -> bool {
         either!(self, sender => sender.is_done())
     }
 
-    /// What has been counted so far.
+    /// Counters so far.
     #[must_use]
     pub fn stats(&self) -> SenderStats {
         either!(self, sender => sender.stats())
     }
 
-    /// Where the connection is.
+    /// Phase of the connection.
     #[must_use]
     pub fn phase(&self) -> Phase {
         either!(self, sender => sender.phase())
@@ -178,7 +178,7 @@ impl AnySender {
         }
     }
 
-    /// The congestion control of a sender with a record per segment, and what it has set.
+    /// The congestion control of a sender with a record per segment, and its outputs.
     #[cfg(test)]
     pub(super) fn control(&self) -> Option<(&Congestion, Output)> {
         match self {

@@ -13,7 +13,7 @@ pub struct SackBlock {
 }
 
 impl SackBlock {
-    /// Whether `seq` belongs to the run or would lengthen it.
+    /// Returns true if `seq` belongs to the run or extends it.
     #[inline]
     pub(super) fn touches(&self, seq: u32) -> bool {
         self.start < self.end && self.start <= seq.saturating_add(1) && seq <= self.end
@@ -47,7 +47,7 @@ impl SackBlocks {
         &self.0[..self.len()]
     }
 
-    /// Where the part of `block` begins that these blocks, those of the last ACK, do not report.
+    /// Start of the part of `block` that these blocks, those of the last ACK, do not cover.
     #[inline]
     pub(super) fn first_news(&self, block: SackBlock) -> u32 {
         // An empty block, from 0 to 0, changes nothing.
@@ -55,7 +55,7 @@ impl SackBlocks {
         known.map_or(block.start, |old| old.end.min(block.end))
     }
 
-    /// Lengthens the first block by `seq` if it ends there, and tells whether it does.
+    /// Extends the first block by `seq` if it ends there; returns true if it does.
     #[inline]
     pub(super) fn lengthen_first(&mut self, seq: u32) -> bool {
         let lengthens = !self.is_empty() && self.0[0].end == seq;
@@ -63,7 +63,7 @@ impl SackBlocks {
         lengthens
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {

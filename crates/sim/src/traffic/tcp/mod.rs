@@ -379,7 +379,7 @@ choices! {
     }
 }
 
-/// What a sender emits: a SYN, the bare ACK that ends the handshake (no SYN, no payload), or a data segment.
+/// Output of a sender: a SYN, the bare ACK that ends the handshake (no SYN, no payload), or a data segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Index of the data segment: segment k carries the bytes from k * MSS on.
@@ -394,11 +394,11 @@ pub struct Segment {
     pub ecn: Ecn,
     /// When it was sent (TSval, RFC 7323).
     pub timestamp: Time,
-    /// It makes the receive window wider, by `autotuning`.
+    /// It widens the receive window, by `autotuning`.
     pub widens: bool,
 }
 
-/// What a receiver emits.
+/// Output of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
     /// The next data segment expected: all before it have arrived.
@@ -411,7 +411,7 @@ pub struct Ack {
     pub congestion_echo: bool,
     /// Segments that arrived with a congestion mark, modulo 2^16, if the feedback on marks is accurate.
     pub marks: u16,
-    /// What arrived beyond gaps, if the connection uses SACK.
+    /// Segments beyond gaps, if the connection uses SACK.
     pub sacks: SackBlocks,
 }
 

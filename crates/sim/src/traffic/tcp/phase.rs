@@ -1,6 +1,6 @@
-//! Where a connection is.
+//! Phase of a connection.
 
-/// Where a connection is. After the handshake these are the congestion states of ns-3 and Linux.
+/// Phase of a connection. After the handshake these are the congestion states of ns-3 and Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Not started.

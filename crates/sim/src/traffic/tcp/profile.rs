@@ -306,8 +306,7 @@ impl TcpParams {
         }
     }
 
-    /// When a timer set now for `delay` is due. In Linux it counts whole ticks, without the one that goes on
-    /// (calc_index).
+    /// Deadline of a timer set now for `delay`. Linux counts whole ticks, without the current one (calc_index).
     #[inline]
     pub(super) fn due(&self, now: Time, delay: Time) -> Time {
         let tick = self.clock_tick.0;
@@ -317,8 +316,7 @@ impl TcpParams {
         Time((now.0 / tick + delay.0.div_ceil(tick) + 1).saturating_mul(tick))
     }
 
-    /// The RTT that an ACK tells by the time stamp that it echoes. In Linux stamps count milliseconds
-    /// (tcp_rtt_tsopt_us).
+    /// The RTT given by an ACK's echoed timestamp. Linux's timestamps count milliseconds (tcp_rtt_tsopt_us).
     pub(super) fn rtt_of_echo(&self, echo: Time, now: Time) -> Time {
         if self.clock_tick == Time::ZERO {
             return now.saturating_sub(echo);
@@ -327,14 +325,14 @@ impl TcpParams {
         Time::from_millis(stamp(now).saturating_sub(stamp(echo)).max(1))
     }
 
-    /// Whether the sender keeps a record of each outstanding segment.
+    /// Returns true if the sender keeps a record of each outstanding segment.
     #[must_use]
     #[inline]
     pub fn is_tracked(&self) -> bool {
         self.loss_detection != LossDetection::Dupack
     }
 
-    /// What makes a key change nothing; none if it has an effect.
+    /// Reason why a key has no effect; none if it has one.
     #[must_use]
     pub fn why_without_effect(&self, key: &str) -> Option<String> {
         let mut of_sender = self.keys_without_effect().into_iter();
@@ -412,21 +410,22 @@ impl TcpParams {
             (authority != Authority::Avoidance, &["hystart"], &control),
             (classic_elsewhere, &["hystart"], &control),
             (authority == Authority::Full, &["recovery", "initial_ssthresh", "after_idle"], &control),
-            // Of one from outside nobody knows whether it looks at it.
+            // It is unknown whether an external one uses it.
             (authority == Authority::Full && !is_external, &["whole_windows"], &control),
         ];
         let holding = rules.into_iter().filter(|(holds, ..)| *holds);
         holding.map(|(_, keys, reason)| (keys, reason.to_string())).collect()
     }
 
-    /// Whether the receiver counts marks for the sender.
+    /// Returns true if the receiver counts marks for the sender.
     #[must_use]
     #[inline]
     pub fn has_accurate_ecn(&self) -> bool {
         self.ecn && self.is_tracked() && (self.accurate_ecn || self.congestion_control.ecn_use() != EcnUse::Classic)
     }
 
-    /// Whether a receiver acknowledges at once when marks begin or end, as that of DCTCP does (RFC 8257 3.2).
+    /// Returns true if a receiver acknowledges immediately when marks begin or end, as that of DCTCP does (RFC 8257
+    /// 3.2).
     #[must_use]
     #[inline]
     pub fn acknowledges_changes_of_marks(&self) -> bool {

@@ -4,8 +4,7 @@ use prefetch_index::prefetch_index;
 
 /// Segment numbers in `base .. base + capacity`, where the base is the caller's and only grows.
 ///
-/// It owns no memory until the first insertion, and grows by powers of two when the span does. No operation but that
-/// growth allocates.
+/// Allocates no memory before the first insertion; grows by powers of two with the span. No other operation allocates.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BitRing {
     /// Bit `seq mod capacity` belongs to `seq`; the length is zero or a power of two.
@@ -15,13 +14,13 @@ pub(super) struct BitRing {
 }
 
 impl BitRing {
-    /// Whether it has no member.
+    /// Returns true if it has no member.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Asks for the word of `seq`, if there are members.
+    /// Prefetches the word of `seq`, if there are members.
     #[inline]
     pub(super) fn fetch(&self, seq: u32) {
         if !self.is_empty() {
@@ -29,7 +28,7 @@ impl BitRing {
         }
     }
 
-    /// Adds `seq`, which is `base` or above, and tells whether it is new. All members must be `base` or above.
+    /// Adds `seq`, which must be at least `base`, as must all members; returns true if it is new.
     pub(super) fn insert(&mut self, base: u32, seq: u32) -> bool {
         debug_assert!(seq >= base);
         if (seq - base) as usize >= self.capacity() {
@@ -63,7 +62,7 @@ impl BitRing {
         self.len
     }
 
-    /// Whether `seq`, which is `base` or above, is a member.
+    /// Returns true if `seq`, which must be at least `base`, is a member.
     #[inline]
     pub(super) fn contains(&self, base: u32, seq: u32) -> bool {
         debug_assert!(seq >= base);

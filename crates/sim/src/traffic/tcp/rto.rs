@@ -33,7 +33,7 @@ impl Rto {
         self.srtt
     }
 
-    /// Takes in one measurement, and returns what it counts as. A zero is none, as in ns-3.
+    /// Processes one measurement; returns its rounded value. Zero means no measurement, as in ns-3.
     pub(super) fn sample(&mut self, params: &TcpParams, rtt: Time) -> Option<Time> {
         if rtt == Time::ZERO {
             return None;

@@ -1,20 +1,20 @@
-//! What a sender knows of its outstanding segments by selective acknowledgements (RFC 6675).
+//! A sender's knowledge of its outstanding segments from selective acknowledgements (RFC 6675).
 //!
-//! One bit per segment tells which are SACKed. Two boundaries tell the rest, and no walk over the window is needed:
+//! One bit per segment stores which are SACKed. Two boundaries store the rest, without a walk over the window:
 //!
 //! - IsLost (section 4): a segment is lost if at least `dupack_threshold` SACKed ones are above it. This holds for all
 //!   that are not SACKed below one boundary, the threshold-th highest SACKed segment, `lost_below`. It only moves up.
 //! - HighRxt (section 2): the segments that were sent again are those below `resent_below` that are not SACKed, since
 //!   NextSeg takes them in order.
 //!
-//! SetPipe (section 4) counts each segment without a SACK once if it is not lost, and once more if it was sent again:
+//! SetPipe (section 4) counts each un-SACKed segment once if it is not lost, and once more if it was retransmitted:
 //!
 //! ```text
 //! pipe = (nxt - lost_below - SACKed from there on) + (resent_below - una - SACKed below there)
 //! ```
 //!
 //! Cost: one bit per segment of the span of SACKed segments, in a ring; a few operations per ACK and per segment, and
-//! one per 64 segments of a block that was not reported before.
+//! one per 64 segments of a newly reported block.
 
 use super::blocks::SackBlocks;
 use super::ring::BitRing;
@@ -46,19 +46,19 @@ impl Scoreboard {
         self.sacked.len()
     }
 
-    /// Whether `una` is lost.
+    /// Returns true if `una` is lost.
     #[inline]
     pub(super) fn head_lost(&self, una: u32) -> bool {
         self.lost_below > una
     }
 
-    /// The boundaries of what is lost and of what was sent again.
+    /// Boundaries of lost and of retransmitted segments.
     #[cfg(test)]
     pub(super) fn boundaries(&self) -> (u32, u32) {
         (self.lost_below, self.resent_below)
     }
 
-    /// Whether `seq` is SACKed.
+    /// Returns true if `seq` is SACKed.
     #[cfg(test)]
     pub(super) fn contains(&self, una: u32, seq: u32) -> bool {
         self.sacked.contains(una, seq)
@@ -77,7 +77,7 @@ impl Scoreboard {
     pub(super) fn record(&mut self, una: u32, nxt: u32, blocks: &SackBlocks, threshold: u32) {
         //= RFC 6675 4-1: Update: what an ACK covers or SACKs is marked on the scoreboard.
         for block in blocks.iter().filter(|block| block.end <= nxt) {
-            // What the last ACK reported is known: a block that lengthens it costs its new part only.
+            // The last ACK's blocks are known: a block that extends one of them costs only its new part.
             let start = self.known.first_news(block).max(una + 1);
             self.insert(una, start, block.end);
         }
@@ -97,8 +97,8 @@ impl Scoreboard {
         self.resent_below = self.resent_below.max(ack);
     }
 
-    /// A timeout: all that is outstanding and not SACKed is taken for lost, and nothing for sent again. What was SACKed
-    /// is kept, as RFC 6675 5.1 allows where a receiver cannot renege: here none can.
+    /// A timeout: all outstanding segments without a SACK count as lost, and none as retransmitted. SACKed segments are
+    /// kept, as RFC 6675 5.1 allows if receivers cannot renege: here none can.
     pub(super) fn lose_all(&mut self, una: u32, nxt: u32) {
         //= RFC 6675 5.1-1, deviation: A timeout forgets what was SACKed, as RFC 2018 asks.
         //= RFC 2018 5-2, deviation: A timeout forgets what was SACKed.
@@ -121,7 +121,7 @@ impl Scoreboard {
         (seq < self.highest).then_some(seq)
     }
 
-    /// Whether the segment before `nxt` is above all that was SACKed.
+    /// Returns true if the segment before `nxt` is above all SACKed ones.
     #[inline]
     pub(super) fn tail_unknown(&self, nxt: u32) -> bool {
         self.highest < nxt

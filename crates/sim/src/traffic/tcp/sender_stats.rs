@@ -1,6 +1,6 @@
-//! What a sender counts.
+//! Counters of a sender.
 
-/// What a sender has counted.
+/// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderStats {
     /// Data segments sent, retransmissions included.

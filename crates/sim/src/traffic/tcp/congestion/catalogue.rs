@@ -5,22 +5,22 @@ use super::control::{Authority, EcnUse};
 use fairlane_schemes::base::config::ParamSpec;
 use serde::Serialize;
 
-/// A congestion control with what it needs.
+/// A congestion control with its requirements.
 #[derive(Clone, Debug, Serialize)]
 pub struct ControlInfo {
     /// Name in a scenario.
     pub name: &'static str,
     /// Name of its module and of its chapter in the documentation.
     pub module: &'static str,
-    /// What it does, in one sentence.
+    /// Summary, in one sentence.
     pub summary: &'static str,
-    /// What of the window it decides on.
+    /// Part of the window that it decides on.
     pub decides: &'static str,
     /// The feedback on congestion marks that it uses, if its connection has `ecn`.
     pub marks: &'static str,
-    /// What `loss_detection` serves it.
+    /// Values of `loss_detection` that support it.
     pub loss_detection: &'static str,
-    /// Its own keys of the `[tcp]` table.
+    /// Its keys of the `[tcp]` table.
     pub params: Vec<ParamSpec>,
 }
 

@@ -17,25 +17,25 @@ choices! {
     }
 }
 
-/// What a congestion control knows of its connection.
+/// State of the connection that a congestion control sees.
 #[derive(Clone, Copy, Debug)]
 pub struct Connection {
     /// Payload of a full segment in bytes.
     pub mss: u32,
     /// Most bytes that may be outstanding.
     pub socket_buffer: u64,
-    /// Whether growth counts the segments that an ACK covers instead of ACKs.
+    /// True if growth counts the segments that an ACK covers instead of ACKs.
     pub byte_counting: bool,
-    /// What Reno's slow-start threshold is half of.
+    /// Quantity that Reno halves for its slow-start threshold.
     pub flight_size: FlightSize,
-    /// Whether windows are whole segments.
+    /// True if windows are whole segments.
     pub whole_windows: bool,
     /// Unit of the clock, zero if it is exact.
     pub clock_tick: Time,
 }
 
 impl Connection {
-    /// Of the bytes that an ACK delivers, those that slow start adds: all with `byte_counting`, else a segment at most
+    /// Part of an ACK's delivered bytes that slow start adds: all with `byte_counting`, otherwise at most a segment
     /// (RFC 5681 3.1, eq. (2)).
     #[must_use]
     pub fn counted(self, acked: u32) -> u32 {
@@ -59,7 +59,7 @@ pub struct Progress {
 /// The congestion window of a sender in congestion avoidance.
 #[derive(Debug)]
 pub struct Window<'a> {
-    /// Its size in bytes.
+    /// Size in bytes.
     pub cwnd: &'a mut u32,
     /// Segments acknowledged that have not made it grow yet (snd_cwnd_cnt); each reduction begins with none.
     pub counted: &'a mut u32,
@@ -82,7 +82,7 @@ impl Window<'_> {
     }
 }
 
-/// What the network says of its congestion.
+/// A congestion signal of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// A loss: recovery begins.
@@ -93,7 +93,7 @@ pub enum Cause {
     Timeout,
 }
 
-/// What is outstanding when congestion shows, in bytes.
+/// Outstanding bytes at the signal.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {
     /// Congestion window.
@@ -102,7 +102,7 @@ pub struct Flight {
     pub outstanding: u64,
     /// The part of it that is still in the network.
     pub pipe: u64,
-    /// How it shows.
+    /// Kind of signal.
     pub cause: Cause,
 }
 
@@ -119,11 +119,11 @@ impl Flight {
     }
 }
 
-/// Who decides on the window after an ACK.
+/// Owner of the window after an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {
-    /// The sender does slow start, with HyStart if it has it, and the window of recovery; the control grows in
-    /// congestion avoidance and says what congestion leaves.
+    /// The sender does slow start, with HyStart if it has it, and sets the window of recovery. The control decides
+    /// growth in congestion avoidance and the window after congestion.
     Avoidance,
     /// The control grows the window in all phases but recovery, slow start included, and says what congestion leaves.
     Growth,
@@ -136,13 +136,13 @@ pub enum Authority {
 pub enum EcnUse {
     /// A mark at most once a round trip (RFC 3168).
     Classic,
-    /// How many bytes were marked, in packets that carry ECT(0) (RFC 8257).
+    /// The number of marked bytes, in packets that carry ECT(0) (RFC 8257).
     AccurateEct0,
     /// The same with ECT(1) (RFC 9331).
     AccurateEct1,
 }
 
-/// What a control sets and the sender obeys.
+/// Outputs of a control, which the sender obeys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output {
     /// Congestion window in bytes.
@@ -164,9 +164,9 @@ pub struct Sample {
     /// RTT of the newest segment that it delivers, or of the first with `rtt_of_first`; none if that was sent twice or
     /// nothing is delivered.
     pub rtt: Option<Time>,
-    /// `rtt` is told by a time stamp of whole milliseconds: by up to one off.
+    /// `rtt` comes from a timestamp in whole milliseconds: an error of up to one.
     pub rtt_in_milliseconds: bool,
-    /// By how much it comes later than what it echoes was sent, in whole milliseconds of either.
+    /// One-way difference between arrival time and echoed timestamp, in whole milliseconds of either clock.
     pub since_echo: Time,
     /// Smoothed RTT.
     pub srtt: Time,
@@ -194,7 +194,7 @@ pub struct Sample {
     pub delivered: u64,
     /// C.lost.
     pub total_lost: u64,
-    /// Of `delivered`, with a congestion mark.
+    /// Part of `delivered` with a congestion mark.
     pub delivered_ce: u64,
     /// C.delivered when the newest segment that it delivers was sent (P.delivered, RS.prior_delivered).
     pub prior_delivered: u64,
@@ -208,13 +208,13 @@ pub struct Sample {
     pub delivery_rate: Option<BitRate>,
     /// The sender had too few data to fill the window when that segment was sent (RS.is_app_limited).
     pub app_limited: bool,
-    /// The window, not the data or the receiver, bounded what was sent since the last ACK.
+    /// The window, not the data or the receiver, limited sending since the last ACK.
     pub cwnd_limited: bool,
-    /// Where the connection is after it.
+    /// Phase of the connection after it.
     pub phase: Phase,
 }
 
-/// What happens apart from samples.
+/// Events other than samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
     /// The handshake is over; `Moment::srtt` holds its RTT.
@@ -240,13 +240,13 @@ pub enum Event {
         /// Since the last segment was sent.
         idle: Time,
     },
-    /// A segment is taken for lost; before the sample of the ACK that tells. Only with [`Control::HEARS_LOSSES`].
+    /// A segment is considered lost; reported before the sample of its ACK. Only with [`Control::HEARS_LOSSES`].
     SegmentLost {
-        /// Its payload in bytes.
+        /// Payload in bytes.
         bytes: u32,
         /// When it was sent last.
         sent: Time,
-        /// Its number among all transmissions, from 1 on.
+        /// Transmission number, from 1 on.
         number: u32,
         /// In flight when it had been sent, itself included (P.tx_in_flight).
         tx_in_flight: u32,
@@ -276,23 +276,23 @@ pub struct Moment {
     pub total_lost: u64,
     /// The sender has too few data to fill the window (C.app_limited != 0).
     pub app_limited: bool,
-    /// Where the connection is.
+    /// Phase of the connection.
     pub phase: Phase,
 }
 
-/// How a congestion control treats the window of one sender; the least windows are common to all.
+/// Window algorithm of one sender; minimum windows are common to all.
 ///
 /// A classic sender calls [`Control::avoid`], [`Control::reduce`] and [`Control::timed_out`] alone; one with a record
 /// per segment also hands out samples and events.
 pub trait Control: Debug {
-    /// Its own keys of the `[tcp]` table.
+    /// Its keys of the `[tcp]` table.
     type Params: ParamSet;
 
-    /// Who decides on the window after an ACK.
+    /// Owner of the window after an ACK.
     const AUTHORITY: Authority = Authority::Avoidance;
-    /// Whether it cannot do without samples and events.
+    /// True if it requires samples and events.
     const NEEDS_SAMPLES: bool = false;
-    /// Whether it makes use of [`Event::SegmentLost`]; without, nobody tells it.
+    /// True if it uses [`Event::SegmentLost`], which is otherwise not sent.
     const HEARS_LOSSES: bool = false;
     /// Keys of the connection that it reads, of those that not every control reads.
     const READS: &'static [&'static str] = &[];
@@ -300,18 +300,18 @@ pub trait Control: Debug {
     const ORDERED: &'static [(&'static str, &'static str)] = &[];
     /// The feedback that it needs on congestion marks.
     const ECN: EcnUse = EcnUse::Classic;
-    /// Whether it has no constant of time or rate, not even as a parameter: with all times multiplied and all rates
-    /// divided by a factor it does the same.
+    /// True if it has no constant of time or rate, not even as a parameter: its behaviour is invariant if all times are
+    /// multiplied and all rates divided by a factor.
     const SCALE_FREE: bool = false;
 
     /// The state of a new connection. `seed` differs by run and flow: the only source of randomness.
     fn new(connection: Connection, params: &Self::Params, seed: u64) -> Self;
 
-    /// Growth in congestion avoidance; asked of [`Authority::Avoidance`] alone.
+    /// Growth in congestion avoidance; called only for [`Authority::Avoidance`].
     #[inline]
     fn avoid(&mut self, _connection: Connection, _params: &Self::Params, _window: Window<'_>, _progress: Progress) {}
 
-    /// Congestion: what is left of the window, in bytes; not asked of [`Authority::Full`].
+    /// Window after congestion, in bytes; not called for [`Authority::Full`].
     #[inline]
     fn reduce(&mut self, _connection: Connection, _params: &Self::Params, flight: Flight) -> u64 {
         flight.used() / 2
@@ -325,7 +325,7 @@ pub trait Control: Debug {
     #[inline]
     fn on_sample(&mut self, _of: Connection, _params: &Self::Params, _output: &mut Output, _sample: &Sample) {}
 
-    /// What happens apart from ACKs.
+    /// Handles events other than ACKs.
     #[inline]
     fn on_event(&mut self, _of: Connection, _params: &Self::Params, _output: &mut Output, _event: Event, _at: &Moment) {
     }

@@ -53,8 +53,8 @@
 //!    is lost, and an empty queue between them, at which the target is infinite, so that the window hardly falls. The
 //!    tenth is ours: a link that loses less changes nothing. The authors' code takes away 30 % when more than 30 % are
 //!    lost within two round trips, which leaves such bursts where they are.
-//! 10. Where the send buffer is smaller than the bandwidth-delay product, or the buffer of the link a few hundredths of
-//!     it, the bursts stay: they are those of pacing at twice the rate into a pipe that has run empty.
+//! 10. If the send buffer is smaller than the bandwidth-delay product, or the buffer of the link a few hundredths of
+//!     it, the bursts remain: they come from pacing at twice the rate into an empty pipe.
 //!
 //! Not implemented: the authors' reduction, see deviation 9.
 
@@ -74,7 +74,7 @@ const ROUNDS_OF_MODE: u64 = 5;
 const ROUNDS_OF_MOST: u64 = 4;
 /// A queue below this part of its most is nearly empty (section 2.2).
 const NEARLY_EMPTY: f64 = 0.1;
-/// Of a window, what a round trip delivers at least where losses say nothing (deviation 9).
+/// Fraction of a window that a round trip must deliver for losses to be ignored (deviation 9).
 const LEAST_DELIVERED: f64 = 0.9;
 
 params! {
@@ -146,7 +146,7 @@ pub struct Copa {
     delta: f64,
     /// v.
     velocity: f64,
-    /// Where the window went in the last round trip, for how many of them, and from where.
+    /// Direction of the window in the last round trip, for how many round trips, and from which value.
     direction: Direction,
     steady: u32,
     window_of_round: f64,
@@ -344,7 +344,7 @@ mod tests {
         flow
     }
 
-    /// An ACK with this queuing delay, so late that RTTstanding is that of this ACK alone.
+    /// An ACK with this queueing delay, so late that RTTstanding is that of this ACK alone.
     fn late_ack(flow: &mut Flow<Copa>, queuing: Time) {
         flow.now += RTT;
         flow.ack(|sample| sample.rtt = Some(RTT + queuing));
@@ -459,7 +459,7 @@ mod tests {
     #[test]
     fn in_the_default_mode_a_loss_changes_nothing() {
         let mut flow = flow(20);
-        // The round trip delivered the window but for a segment.
+        // The round trip delivered the window except one segment.
         assert!(after_loss(&mut flow, 19) > 20.0);
         assert_eq!(flow.control.delta, 0.5);
     }
@@ -483,7 +483,7 @@ mod tests {
         }
     }
 
-    /// The window after the first ACK of a recovery, whose segment was sent so many segments ago.
+    /// The window after the first ACK of a recovery, whose segment was sent this number of segments ago.
     fn after_loss(flow: &mut Flow<Copa>, delivered: u64) -> f64 {
         flow.event(Event::Loss);
         flow.ack(|sample| {

@@ -92,7 +92,7 @@ impl Control for Dctcp {
         match flight.cause {
             //= RFC 8257 3.3-6: A mark leaves cwnd * (1 - alpha / 2).
             Cause::Mark if of.whole_windows => {
-                // dctcp_ssthresh: what the window loses is rounded down, not what is left of it.
+                // dctcp_ssthresh: the reduction of the window is rounded down, not the result.
                 let window = flight.cwnd / of.mss;
                 let lost = (f64::from(window) * self.alpha / 2.0) as u32;
                 u64::from(window - lost) * u64::from(of.mss)
@@ -128,8 +128,8 @@ impl Control for Dctcp {
     }
 }
 
-/// Alpha in whole `steps` after a window of which this share was marked. dctcp_update_alpha: what is too little to lose
-/// a step is lost all at once.
+/// Alpha in whole `steps` after a window with this marked share. dctcp_update_alpha: a remainder smaller than a step is
+/// lost at once.
 fn in_steps(steps: f64, alpha: f64, gain: f64, marked: f64) -> f64 {
     let alpha = (alpha * steps).round();
     let lost = match (alpha * gain).floor() {
@@ -192,7 +192,7 @@ mod tests {
         for (window, alpha, left) in [(34, 0.02, 34), (100, 0.03, 99), (2, 1.0, 1)] {
             let mut flow = Flow::<Dctcp>::new(DctcpParams { dctcp_initial_alpha: alpha, ..Default::default() });
             flow.of.whole_windows = true;
-            // Of a window of Reno's growth, too, whole segments count.
+            // Whole segments also count in a window of Reno's growth.
             flow.output.cwnd = window * MSS + 700;
             assert_eq!(flow.reduce(Cause::Mark), left * u64::from(MSS), "{window} segments, alpha {alpha}");
         }

@@ -31,10 +31,10 @@ impl Congestion {
         Self(control.has_state().then(|| State::new(control, connection(params), &params.congestion, seed).into()))
     }
 
-    /// That of a connection that is never opened.
+    /// Dispatcher of a connection that is never opened.
     pub const NONE: Self = Self(None);
 
-    /// Asks for the state, if it has any.
+    /// Prefetches the state, if there is any.
     #[inline]
     pub fn fetch(&self) {
         if let Some(state) = &self.0 {
@@ -52,8 +52,8 @@ impl Congestion {
         }
     }
 
-    /// Window growth. The ACK that crosses `ssthresh` counts in slow start first, then with what is left of it in
-    /// congestion avoidance.
+    /// Window growth. The ACK that crosses `ssthresh` counts in slow start first, and with its rest in congestion
+    /// avoidance.
     #[inline]
     pub fn grow(&mut self, params: &TcpParams, window: Window<'_>, ssthresh: u32, mut progress: Progress) {
         let Window { cwnd, counted } = window;
@@ -77,7 +77,7 @@ impl Congestion {
             if params.congestion_control.has_state() {
                 self.avoid_by_state(params, Window { cwnd, counted }, progress);
             } else {
-                // What a control without state does, Reno foremost, stands here and nothing else.
+                // Fast path of controls without state, Reno foremost.
                 let (of, own) = (connection(params), &params.congestion);
                 State::new(params.congestion_control, of, own, 0).avoid(of, own, Window { cwnd, counted }, progress);
             }
@@ -114,7 +114,7 @@ impl Congestion {
         self.with_state(params, |state| state.on_sample(connection(params), &params.congestion, output, sample));
     }
 
-    /// The control from outside, if it is one: it is told of each segment that leaves and arrives.
+    /// The external control, if there is one: it sees each segment that leaves and arrives.
     #[inline]
     pub fn external(&mut self, params: &TcpParams) -> Option<&mut External> {
         if !matches!(params.congestion_control, CongestionControl::External(_)) {
@@ -126,7 +126,7 @@ impl Congestion {
         }
     }
 
-    /// What happens apart from ACKs.
+    /// Handles events other than ACKs.
     pub fn on_event(&mut self, params: &TcpParams, output: &mut Output, event: Event, at: &Moment) {
         self.with_state(params, |state| state.on_event(connection(params), &params.congestion, output, event, at));
     }

@@ -1,14 +1,14 @@
 //! Congestion controls from outside: a user's own, in Rust, Python or C, behind one dynamic call.
 //!
-//! A [`ControlFactory`] makes an [`ExternalControl`] for each connection of a sender with a record per segment. It gets
-//! what the built-in controls get, [`Sample`]s and [`Event`]s, and besides each segment that leaves and arrives, as
-//! controllers of QUIC want them. What it sets is checked after every call. The first mistake ends the control: from
-//! then on window and rate stay as they are, and the run, whose [`Failures`] says what was wrong, ends.
+//! A [`ControlFactory`] creates an [`ExternalControl`] for each connection of a sender with a record per segment. It
+//! gets the input of built-in controls, [`Sample`]s and [`Event`]s, and also each segment that leaves and arrives, as
+//! controllers of QUIC require. Its outputs are checked after every call. The first error disables the control: window
+//! and rate stay unchanged, and the run ends with an error in [`Failures`].
 //!
 //! Order of the calls at an ACK: `on_delivered` for each segment that it delivers, `on_event` for each loss that it
 //! shows and for what follows, `on_sample`, `avoid`.
 //!
-//! Cost: a dynamic call for each of these; what the control itself keeps is not known.
+//! Cost: a dynamic call for each of these; the state of the control itself is unknown.
 
 use super::control::{Authority, Connection, Control, EcnUse, Event, Flight, Moment, Output, Progress, Sample, Window};
 use fairlane_schemes::base::config::{ConfigError, ParamSet, ParamSpec, Table};
@@ -35,11 +35,11 @@ pub struct Rtts {
 pub struct Sent {
     /// Now.
     pub now: Time,
-    /// Its payload in bytes.
+    /// Payload in bytes.
     pub bytes: u32,
-    /// Its number among all transmissions, the first is 1: the packet number of QUIC.
+    /// Transmission number, from 1 on: the packet number of QUIC.
     pub number: u32,
-    /// It was sent before.
+    /// It is a retransmission.
     pub again: bool,
     /// In flight with it.
     pub in_flight: u32,
@@ -47,14 +47,14 @@ pub struct Sent {
     pub app_limited: bool,
 }
 
-/// A segment that has arrived, as an ACK tells.
+/// A segment reported as arrived by an ACK.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivered {
     /// Now.
     pub now: Time,
     /// When it was sent last.
     pub sent: Time,
-    /// Its payload in bytes.
+    /// Payload in bytes.
     pub bytes: u32,
     /// The number of its last transmission.
     pub number: u32,
@@ -64,9 +64,9 @@ pub struct Delivered {
     pub rtts: Rtts,
 }
 
-/// A congestion control of one connection. `output` has what is in force, and takes what is to be. Errors are one line
-/// that names the control; a window of 0 and a pacing rate of 0 are errors too, and a window of less than a segment
-/// counts as one segment.
+/// A congestion control of one connection. `output` has the current values and receives the new ones. Errors are one
+/// line that names the control; a window of 0 and a pacing rate of 0 are errors too, and a window of less than a
+/// segment counts as one segment.
 pub trait ExternalControl: Debug + Send {
     /// A segment leaves.
     ///
@@ -92,7 +92,7 @@ pub trait ExternalControl: Debug + Send {
         Ok(())
     }
 
-    /// What happens apart from ACKs, as [`Control::on_event`].
+    /// Handles events other than ACKs, as [`Control::on_event`].
     ///
     /// # Errors
     /// The control failed.
@@ -100,7 +100,7 @@ pub trait ExternalControl: Debug + Send {
         Ok(())
     }
 
-    /// Growth in congestion avoidance, as [`Control::avoid`]; asked of [`Authority::Avoidance`] alone.
+    /// Growth in congestion avoidance, as [`Control::avoid`]; called only for [`Authority::Avoidance`].
     ///
     /// # Errors
     /// The control failed.
@@ -108,7 +108,7 @@ pub trait ExternalControl: Debug + Send {
         Ok(())
     }
 
-    /// What congestion leaves of the window in bytes, as [`Control::reduce`]; not asked of [`Authority::Full`].
+    /// Window after congestion in bytes, as [`Control::reduce`]; not called for [`Authority::Full`].
     ///
     /// # Errors
     /// The control failed.
@@ -119,7 +119,7 @@ pub trait ExternalControl: Debug + Send {
 
 /// Makes the controls of connections, in whichever thread the run is.
 pub trait ControlFactory: Debug + Send + Sync {
-    /// Who decides on the window after an ACK.
+    /// Owner of the window after an ACK.
     fn authority(&self) -> Authority {
         Authority::Full
     }
@@ -132,11 +132,11 @@ pub trait ControlFactory: Debug + Send + Sync {
     /// The control of a new connection. `seed` differs by run and flow: the only source of randomness.
     ///
     /// # Errors
-    /// It cannot be made; one line that names it.
+    /// It cannot be created; one line that names it.
     fn create(&self, connection: &Connection, seed: u64) -> Result<Box<dyn ExternalControl>, String>;
 }
 
-/// Where the controls of a run say that one of them failed: the first line counts.
+/// Failures of the controls of a run: the first line counts.
 pub type Failures = Arc<OnceLock<String>>;
 
 /// Controls from outside with the name that they have in a scenario.
@@ -163,7 +163,7 @@ pub fn no_control(_: &str) -> Option<NamedControl> {
     None
 }
 
-/// What the sender has to know of a control from outside.
+/// Properties of an external control that the sender needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outside {
     /// See [`ControlFactory::authority`].
@@ -177,7 +177,7 @@ pub struct Outside {
 pub struct ExternalParams {
     /// The control.
     pub control: Option<NamedControl>,
-    /// Of the run that the parameters serve.
+    /// Failures of the run that the parameters belong to.
     pub failures: Failures,
 }
 
@@ -195,7 +195,7 @@ impl PartialEq for ExternalParams {
     }
 }
 
-/// The key `congestion_control` has its name; it has no keys of its own.
+/// The key `congestion_control` has its name; it has no further keys.
 impl ParamSet for ExternalParams {
     fn specs() -> Vec<ParamSpec> {
         Vec::new()
@@ -233,7 +233,7 @@ impl External {
         self.call(output, |control, output| control.on_delivered(output, delivered));
     }
 
-    /// Calls the control, and takes what it sets if that makes sense.
+    /// Calls the control, and applies valid outputs.
     fn call(
         &mut self,
         output: &mut Output,
@@ -260,7 +260,7 @@ impl External {
 
     fn fail(&mut self, problem: String) {
         self.control = None;
-        // The first mistake of a run is the one that is told.
+        // The first error of a run is reported.
         let _ = self.failures.set(problem);
     }
 }

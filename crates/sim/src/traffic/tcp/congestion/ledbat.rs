@@ -84,7 +84,7 @@ params! {
 #[derive(Clone, Debug)]
 pub struct Ledbat {
     delay: QueuingDelay,
-    /// What the window, in whole bytes, lacks to the one computed.
+    /// Fraction of a byte between the window, in whole bytes, and the computed one.
     fraction: f64,
     slow_start: bool,
 }
@@ -148,7 +148,7 @@ impl Ledbat {
         //= RFC 6817 2.4.2-3: An ACK adds GAIN * off_target * bytes_newly_acked * MSS / cwnd.
         let step = params.ledbat_gain * off_target * f64::from(sample.in_order) * mss / cwnd;
         //= RFC 6817 2.4.2-4: cwnd is at most flightsize + ALLOWED_INCREASE * MSS.
-        // What is lost or SACKed is outstanding still.
+        // Lost or SACKed segments are still outstanding.
         let most = f64::from(sample.prior_outstanding) + f64::from(params.ledbat_allowed_increase) * mss;
         //= RFC 6817 2.4.2-5: cwnd is at least MIN_CWND * MSS.
         let least = f64::from(params.ledbat_min_window) * mss;
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(flow.output.cwnd, 40 * MSS);
         flow.event(Event::Loss);
         (flow.output.cwnd, flow.output.ssthresh) = (20 * MSS, 20 * MSS);
-        // Where they are equal, one ACK more.
+        // If they are equal, one ACK more.
         flow.ack(|sample| sample.rtt = Some(RTT));
         assert_eq!(flow.output.cwnd, 21 * MSS);
         flow.ack(|sample| sample.rtt = Some(RTT));

@@ -77,7 +77,7 @@ enum Stage {
 pub struct LedbatPlusPlus {
     delay: QueuingDelay,
     stage: Stage,
-    /// What the window, in whole bytes, lacks to the one computed.
+    /// Fraction of a byte between the window, in whole bytes, and the computed one.
     fraction: f64,
 }
 
@@ -175,7 +175,7 @@ impl LedbatPlusPlus {
         self.set(output, grown.min(f64::from(output.ssthresh)).max(least));
     }
 
-    /// Sections 4.2 and 4.3: what an ACK's part of the window changes; `delay` is a multiple of the target.
+    /// Sections 4.2 and 4.3: change by an ACK's part of the window; `delay` is a multiple of the target.
     fn approach(
         &mut self,
         of: Connection,

@@ -1,4 +1,4 @@
-//! Congestion controls: how the window grows with ACKs, and what is left of it after congestion.
+//! Congestion controls: growth of the window with ACKs, and its reduction after congestion.
 
 mod bbr1;
 mod bbr3;
@@ -53,7 +53,7 @@ congestion_controls! {
 /// The list of congestion controls: the choice, the keys, and the state of a sender, dispatched statically.
 macro_rules! congestion_controls {
     ($( $(#[doc = $doc:literal])+ $Variant:ident = $name:literal, $module:ident::$Type:ident; )+) => {
-        /// How the congestion window grows and shrinks.
+        /// Algorithms of the congestion window.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum CongestionControl {
             $( $(#[doc = $doc])+ $Variant, )+
@@ -62,10 +62,10 @@ macro_rules! congestion_controls {
         }
 
         impl CongestionControl {
-            /// Those of the list, in the order of the documentation.
+            /// The listed controls, in the order of the documentation.
             pub const ALL: &[Self] = &[$( Self::$Variant ),+];
 
-            /// The name in a configuration; of a control from outside, [`CongestionParams::external`] has it.
+            /// The name in a configuration; for an external control, [`CongestionParams::external`] has it.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $( Self::$Variant => $name, )+ Self::External(_) => "external" }
@@ -76,7 +76,7 @@ macro_rules! congestion_controls {
                 match self { $( Self::$Variant => size_of::<$module::$Type>() > 0, )+ Self::External(_) => true }
             }
 
-            /// What it does, in one sentence.
+            /// Summary, in one sentence.
             #[must_use]
             pub fn summary(self) -> &'static str {
                 match self { $( Self::$Variant => concat!($($doc),+).trim_ascii(), )+ Self::External(_) => "" }
@@ -88,7 +88,7 @@ macro_rules! congestion_controls {
                 match self { $( Self::$Variant => stringify!($module), )+ Self::External(_) => "external" }
             }
 
-            /// Its own keys of the `[tcp]` table.
+            /// Its keys of the `[tcp]` table.
             #[must_use]
             pub fn params(self) -> Vec<ParamSpec> {
                 match self {
@@ -101,7 +101,7 @@ macro_rules! congestion_controls {
             pub(super) fn reads(self) -> &'static [&'static str] {
                 match self {
                     $( Self::$Variant => <$module::$Type as Control>::READS, )+
-                    // It may: they are part of what it is told of its connection.
+                    // It may: they are part of its view of the connection.
                     Self::External(_) => &["byte_counting", "flight_size"],
                 }
             }
@@ -112,7 +112,7 @@ macro_rules! congestion_controls {
                 match self { $( Self::$Variant => <$module::$Type as Control>::ORDERED, )+ Self::External(_) => &[] }
             }
 
-            /// Who decides on the window after an ACK.
+            /// Owner of the window after an ACK.
             #[must_use]
             #[inline]
             pub fn authority(self) -> Authority {
@@ -122,7 +122,7 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Whether only a sender with a record per segment serves it.
+            /// Returns true if it requires a sender with a record per segment.
             #[must_use]
             pub fn needs_samples(self) -> bool {
                 match self {
@@ -131,7 +131,7 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Whether it is told of each segment that is taken for lost.
+            /// Returns true if it is told of each lost segment.
             #[inline]
             pub(super) fn hears_losses(self) -> bool {
                 match self {
@@ -140,7 +140,8 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Whether it does the same with all times multiplied and all rates divided by a factor.
+            /// Returns true if its behaviour is invariant when all times are multiplied and all rates divided by a
+            /// factor.
             #[must_use]
             pub fn is_scale_free(self) -> bool {
                 match self {
@@ -199,7 +200,7 @@ macro_rules! congestion_controls {
             }
         }
 
-        /// What the control of one sender remembers.
+        /// State of a sender's control.
         #[derive(Debug)]
         pub enum State { $( $Variant($module::$Type), )+ External(External) }
 
@@ -284,7 +285,7 @@ mod tests {
     use super::*;
     use fairlane_schemes::base::units::Time;
 
-    /// What a control makes of its window in congestion avoidance and upon a loss.
+    /// Window growth in congestion avoidance, and reduction upon a loss.
     fn windows(control: CongestionControl, of: Connection) -> (u32, u64) {
         let params = CongestionParams::default();
         let mut state = State::new(control, of, &params, 1);

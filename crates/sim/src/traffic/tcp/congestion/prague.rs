@@ -159,7 +159,7 @@ impl Prague {
             && self.rounds_after_start >= params.prague_rtt_transition
     }
 
-    /// What an unmarked segment adds to the window, times the window: prague_rate_scaled_ai_ack_increase.
+    /// Increase of the window by an unmarked segment, times the window: prague_rate_scaled_ai_ack_increase.
     fn growth_per_segment(&self, params: &PragueParams, output: &Output, srtt: Time) -> f64 {
         let target = params.prague_rtt_target;
         if !self.is_independent(params, output) || srtt >= target || srtt == Time::ZERO || srtt > MOST_SCALED_RTT {
@@ -290,7 +290,7 @@ mod tests {
             windows.push(flow.output.cwnd / MSS);
         }
         assert_eq!(windows, [99, 98, 97, 96, 95, 95]);
-        // So the flow has left slow start.
+        // The flow has left slow start.
         assert_eq!(flow.output.ssthresh, 95 * MSS);
     }
 

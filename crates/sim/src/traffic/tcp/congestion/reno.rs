@@ -17,7 +17,7 @@ params! {
     pub struct RenoParams {}
 }
 
-/// Reno has no state of its own.
+/// Reno has no state.
 #[derive(Clone, Debug)]
 pub struct Reno;
 

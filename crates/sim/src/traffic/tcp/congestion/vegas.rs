@@ -1,4 +1,4 @@
-//! Vegas: keeps two to four segments of its own in the queue.
+//! Vegas: keeps two to four of its segments in the queue.
 //!
 //! Source: L. S. Brakmo, L. L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC
 //! 13(8), 1995, section III; Linux `net/ipv4/tcp_vegas.c`.
@@ -36,7 +36,7 @@
 //! 7. A window that is not in use does not grow. In the paper Diff comes from what was sent, so that such a window
 //!    shrinks; in Linux it grows without bound, as with `vegas_grows_unused`.
 //!
-//! Not implemented: spreading what the window allows over a round trip, which the paper's code does in slow start.
+//! Not implemented: spreading the window over a round trip, which the paper's code does in slow start.
 
 use super::control::{Authority, Connection, Control, Event, Flight, Moment, Output, Progress, Sample, Window};
 use super::model::rounds::Rounds;
@@ -114,7 +114,7 @@ impl Control for Vegas {
         Self { base_rtt: Time::NEVER, min_rtt: Time::NEVER, samples: 0, rounds, counted: 0, open: true }
     }
 
-    /// What is left after congestion is Reno's (deviation 4).
+    /// The window after congestion is Reno's (deviation 4).
     fn reduce(&mut self, of: Connection, _: &VegasParams, flight: Flight) -> u64 {
         self.counted = 0;
         Reno.reduce(of, &RenoParams {}, flight)
@@ -224,7 +224,7 @@ impl Vegas {
     }
 }
 
-/// Slow start of RFC 5681 up to the threshold; what is left of the ACK, in bytes.
+/// Slow start of RFC 5681 up to the threshold; returns the rest of the ACK, in bytes.
 fn slow_start(of: Connection, output: &mut Output, sample: &Sample) -> u32 {
     let growth = of.counted(sample.acked).min(output.ssthresh.saturating_sub(output.cwnd));
     output.cwnd = output.cwnd.saturating_add(growth);
@@ -246,7 +246,7 @@ mod tests {
         flow
     }
 
-    /// Two round trips with this RTT, so that at least one decision saw nothing else; the change of the last one in
+    /// Two round trips with this RTT, so that at least one decision saw nothing else; returns the last change in
     /// segments.
     fn change(flow: &mut Flow<Vegas>, rtt: Time) -> i64 {
         flow.round(|_, sample| sample.rtt = Some(rtt));

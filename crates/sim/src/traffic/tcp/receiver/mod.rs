@@ -28,20 +28,20 @@ const NONE: u32 = u32::MAX;
 
 /// A receiver that takes all data at once and sends none.
 ///
-/// The caller hands it each segment and, when [`Receiver::timer`] is due, calls [`Receiver::on_timer`]; an ACK that
-/// they return is to be sent at once. `params` must be the same in every call.
+/// The caller passes each segment to it, and calls [`Receiver::on_timer`] when [`Receiver::timer`] expires. A returned
+/// ACK must be sent immediately. `params` must be the same in every call.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Receiver {
-    // What is touched while there is a gap.
+    // Fields touched while there is a gap.
     /// Segments that arrived beyond a gap, all above `next`.
     early: BitRing,
     /// The blocks to report: runs of `early`, each one whole.
     sacks: SackBlocks,
     /// RTT of the handshake in microseconds, with [`TIMED`]; until it is known, when the SYN was answered.
     handshake: u32,
-    // What is touched by each segment: the last 48 bytes.
-    /// When the delayed ACK is due.
+    // Fields touched by each segment: the last 48 bytes.
+    /// Deadline of the delayed ACK.
     timer: Time,
     /// The timestamp to echo (TS.Recent).
     echo: Time,
@@ -61,11 +61,11 @@ pub struct Receiver {
     marks: u16,
     /// Segments still to be acknowledged one by one.
     quick: u8,
-    /// Whether `early` has members; without them there is no block to report.
+    /// True if `early` has members; without them there is no block to report.
     gap: bool,
     /// Congestion was experienced, and the sender has not said that it knows (RFC 3168 6.1.3).
     congestion_echo: bool,
-    /// Whether a SYN has arrived.
+    /// True if a SYN has arrived.
     open: bool,
     /// ACKs of segments beyond gaps since RCV.NXT moved, up to [`PROMPT`], and above that, those that wait.
     beyond: u8,
@@ -162,7 +162,7 @@ impl Receiver {
         Some(self.ack())
     }
 
-    /// Asks for what tells whether this segment came early.
+    /// Prefetches the data that show whether this segment is out of order.
     #[inline]
     pub fn fetch_early(&self, seq: u32) {
         self.early.fetch(seq);
@@ -179,7 +179,7 @@ impl Receiver {
         self.echo
     }
 
-    /// A delayed ACK is due at once.
+    /// Makes a delayed ACK due immediately.
     pub fn hasten(&mut self, now: Time) {
         if self.timer < Time::NEVER {
             self.timer = now;
@@ -191,7 +191,7 @@ impl Receiver {
         self.ack()
     }
 
-    /// When the delayed ACK is due, [`Time::NEVER`] if there is none.
+    /// Deadline of the delayed ACK, [`Time::NEVER`] if there is none.
     #[must_use]
     #[inline]
     pub fn timer(&self) -> Time {
@@ -217,7 +217,7 @@ impl Receiver {
         self.wire_bytes
     }
 
-    /// Notes what a segment says of congestion, and returns an ACK that goes before its own.
+    /// Records a segment's congestion mark, and returns an ACK that must precede its own.
     #[inline(never)]
     fn note_congestion(&mut self, params: &TcpParams, segment: &Segment) -> Option<Ack> {
         if params.acknowledges_changes_of_marks() {
@@ -290,8 +290,8 @@ impl Receiver {
         }
     }
 
-    /// Whether the ACK of a segment beyond a gap may wait: three were sent since RCV.NXT moved, and not too many wait.
-    /// `tcp_input.c` __tcp_ack_snd_check.
+    /// Returns true if the ACK of a segment beyond a gap may wait: three were sent since RCV.NXT moved, and not too
+    /// many wait. `tcp_input.c` __tcp_ack_snd_check.
     fn may_wait(&mut self) -> bool {
         if self.quick > 0 || self.beyond >= PROMPT + MOST_WAITING {
             return false;

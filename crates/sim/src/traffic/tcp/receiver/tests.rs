@@ -142,7 +142,7 @@ fn echoes_the_latest_copy_with_sack() {
     // Sent again since its ACK was lost: a new timestamp. An old copy that comes late has none to offer.
     assert_eq!(echo(1, 700), ms(700));
     assert_eq!(echo(0, 1), ms(700));
-    // Beyond a gap: not what the last ACK asked for.
+    // Beyond a gap: not the segment requested by the last ACK.
     assert_eq!(echo(3, 800), ms(700));
 }
 

@@ -23,7 +23,7 @@ const SYN_TRIES: u8 = 6;
 /// Retransmissions without an ACK of new data before ns-3.26 gives up (`tcp-socket.cc` DataRetries).
 const DATA_RETRIES: u8 = 6;
 
-/// What a [`Sender`] counts of [`SenderStats`]; the rest follows, or stays zero.
+/// Fields of [`SenderStats`] that a [`Sender`] counts; the rest is derived, or stays zero.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     retransmissions: u64,
@@ -37,13 +37,14 @@ struct Counts {
 
 /// A sender of bulk data.
 ///
-/// The caller starts it, hands it each ACK and, when [`Sender::timer`] is due, calls [`Sender::on_timer`]. After each
-/// of these it calls [`Sender::poll_transmit`] until there is nothing more. `params` must be the same in every call.
+/// The caller starts it, passes each ACK to it, and calls [`Sender::on_timer`] when [`Sender::timer`] expires. After
+/// each of these it calls [`Sender::poll_transmit`] until there is nothing more. `params` must be the same in every
+/// call.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sender {
-    // What each ACK of new data touches while nothing is lost: the first 64 bytes. A bool first, since
-    // `AnySender` tells of which kind it is by a value that a bool does not have, and is asked that of each.
+    // Fields touched by each ACK of new data without losses: the first 64 bytes. A bool is first, since `AnySender`
+    // stores its kind in an invalid value of that bool, and tests it for each ACK.
     /// `resent_below` is above `una`, or was.
     resent_any: bool,
     phase: Phase,
@@ -55,7 +56,7 @@ pub struct Sender {
     retransmission_due: bool,
     /// To send: one new segment, whatever the window.
     limited_due: bool,
-    /// To send: what the window allows.
+    /// Sends as the window allows.
     window_due: bool,
     /// To say with the next new segment: the window is reduced (CWR).
     cwr_due: bool,
@@ -79,7 +80,7 @@ pub struct Sender {
     recover: u32,
     /// Outstanding segments below this were sent more than once, those above were not.
     resent_below: u32,
-    /// What the last segment of the transfer lacks to a full MSS, in bytes.
+    /// Bytes that the last segment of the transfer lacks to a full MSS.
     shortfall: u32,
     /// Duplicate ACKs, less what partial ACKs explain; 0 in phase `Open`.
     dup_acks: u32,
@@ -88,7 +89,7 @@ pub struct Sender {
     /// `high` when the window was last reduced upon a mark.
     marked_until: u32,
     congestion: Congestion,
-    /// What SACK needs, if the connection uses it.
+    /// State of SACK, if the connection uses it.
     selective: Option<Box<Selective>>,
     stats: Counts,
     /// Segments acknowledged in congestion avoidance that have not made the window grow yet.
@@ -113,7 +114,7 @@ impl Sender {
         Self::closed(params, Some(Bytes(0)))
     }
 
-    /// Without what has memory of its own.
+    /// Without parts that own memory.
     fn closed(params: &TcpParams, total: Option<Bytes>) -> Self {
         let mss = u64::from(params.segment_payload);
         // A transfer beyond the sequence space is as good as endless.
@@ -166,12 +167,12 @@ impl Sender {
         }
     }
 
-    /// Has no more new data: what was sent is repaired to its end.
+    /// Stops sending new data; losses of sent data are still repaired.
     pub fn stop(&mut self) {
         (self.end, self.shortfall) = (self.high, 0);
     }
 
-    /// Has so many more whole segments to send. All before must be whole too.
+    /// Adds this number of whole segments to send. Earlier data must also be whole segments.
     pub fn extend(&mut self, segments: u32) {
         self.end = self.end.saturating_add(segments);
         self.window_due = true;
@@ -186,7 +187,7 @@ impl Sender {
             _ if ack.syn => return None,
             _ => {}
         }
-        // RFC 9293 3.10.7.4: an ACK of what is acknowledged already, or was never sent, is ignored.
+        // RFC 9293 3.10.7.4: an ACK of already acknowledged or unsent data is ignored.
         if ack.ack < self.una || ack.ack > self.high {
             return None;
         }
@@ -207,7 +208,7 @@ impl Sender {
         None
     }
 
-    /// Acts on the timer if it is due; harmless if early.
+    /// Handles the timer if it has expired; harmless if early.
     pub fn on_timer(&mut self, params: &TcpParams, now: Time) {
         if now < self.timer {
             return;
@@ -241,20 +242,20 @@ impl Sender {
         self.window_due.then(|| self.send(params, self.nxt, now))
     }
 
-    /// When the timer is due, [`Time::NEVER`] if it is not armed.
+    /// Deadline of the timer, [`Time::NEVER`] if it is not armed.
     #[must_use]
     #[inline]
     pub fn timer(&self) -> Time {
         self.timer
     }
 
-    /// Whether a finite transfer is acknowledged to its end.
+    /// Returns true if a finite transfer is fully acknowledged.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.una == self.end && !matches!(self.phase, Phase::Closed | Phase::SynSent)
     }
 
-    /// What has been counted so far.
+    /// Counters so far.
     #[must_use]
     pub fn stats(&self) -> SenderStats {
         // Each segment below `high` was sent once as a new one.
@@ -272,7 +273,7 @@ impl Sender {
         }
     }
 
-    /// Where the connection is.
+    /// Phase of the connection.
     #[must_use]
     pub fn phase(&self) -> Phase {
         self.phase
@@ -498,7 +499,7 @@ impl Sender {
                 self.cwnd = self.cwnd.saturating_add(params.segment_payload);
                 self.window_due = true;
             }
-            // Rule 7: these may be answers to what was sent twice.
+            // Rule 7: these may acknowledge duplicates.
             _ => {}
         }
     }
@@ -553,7 +554,7 @@ impl Sender {
         self.retransmit();
     }
 
-    /// Asks for segment `una` to be sent again. ns-3.26 DoRetransmit.
+    /// Schedules a retransmission of segment `una`. ns-3.26 DoRetransmit.
     fn retransmit(&mut self) {
         self.retransmission_due = true;
         self.resent += 1;
@@ -575,7 +576,7 @@ impl Sender {
         Segment { seq: self.nxt, syn, timestamp: now, ..Segment::default() }
     }
 
-    /// Whether the next segment exists and fits whole into `window` (rule 10). RFC 1122 4.2.3.4.
+    /// Returns true if the next segment exists and fits completely into `window` (rule 10). RFC 1122 4.2.3.4.
     #[inline]
     fn room(&self, params: &TcpParams, window: u32) -> bool {
         self.nxt < self.end && self.bytes(params, self.una, self.nxt + 1) <= window
@@ -612,7 +613,7 @@ impl Sender {
         if to == self.end { self.without_shortfall(full) } else { clamped(full) }
     }
 
-    /// What `full` bytes are that would end with the last segment, were it whole.
+    /// Actual bytes for `full` bytes that would end with the last segment if it were full.
     #[cold]
     #[inline(never)]
     fn without_shortfall(&self, full: u64) -> u32 {

@@ -1,4 +1,4 @@
-//! What a sender with SACK remembers.
+//! State of a sender with SACK.
 
 use crate::traffic::tcp::scoreboard::Scoreboard;
 

@@ -7,7 +7,7 @@ use crate::traffic::tcp::congestion::control::Cause;
 use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{Ack, Recovery, Segment, TcpParams};
 
-/// What rule 14 names.
+/// Candidates of rule 14.
 enum Next {
     /// Rules 1 and 3 of NextSeg: a segment that was sent before.
     Again(u32),
@@ -28,7 +28,7 @@ impl Sender {
         //= RFC 2018 5-4: The sender keeps what SACKs report.
         //= RFC 6675 5-10: (B) Each ACK in recovery updates the scoreboard and the pipe.
         selective.board.record(ack.ack, self.nxt, &ack.sacks, params.dupack_threshold);
-        // RFC 6937 DeliveredData: change of SND.UNA plus change of what is SACKed, never negative.
+        // RFC 6937 DeliveredData: change of SND.UNA plus change of SACKed data, never negative.
         let delivered = acked + selective.board.sacked() - before;
         self.una = ack.ack;
         let mut sample = None;

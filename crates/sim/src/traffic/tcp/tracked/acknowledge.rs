@@ -1,5 +1,4 @@
-//! What an ACK says: which segments it delivers, the RTT, the sample for the congestion control. After `tcp_input.c`
-//! tcp_ack.
+//! Processing of ACKs: delivered segments, the RTT, the sample for the congestion control. After `tcp_input.c` tcp_ack.
 
 use fairlane_schemes::base::units::Time;
 
@@ -12,7 +11,7 @@ use crate::traffic::tcp::congestion::external::Delivered;
 use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{Ack, LossDetection, TcpParams, clamped};
 
-/// What one ACK has told so far.
+/// Results of one ACK so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct News {
     /// By which SND.UNA advances, in segments.
@@ -22,7 +21,7 @@ pub(super) struct News {
     pub(super) delivered_bytes: u32,
     /// SND.UNA advances over at least a byte.
     pub(super) in_order_bytes: u32,
-    /// A SACK block told something new.
+    /// A SACK block has new information.
     pub(super) sacked: bool,
     /// A segment that was sent once, before `recover`, is delivered (FLAG_ORIG_SACK_ACKED).
     pub(super) original: bool,
@@ -51,7 +50,7 @@ impl News {
         sacked_once: Ends::NONE,
     };
 
-    /// Whether the record of a segment, not the echo of a time stamp, has the RTT.
+    /// True if the RTT comes from the record of a segment, not from an echoed timestamp.
     fn times_a_segment(&self) -> bool {
         (self.acked.first != Time::NEVER && !self.resent) || self.sacked_once.first != Time::NEVER
     }
@@ -83,7 +82,7 @@ impl TrackedSender {
         let delivered_before = self.rate.delivered;
         let mut news = News::NONE;
         if params.loss_detection == LossDetection::Rack {
-            // What timers took for lost is of no ACK (`lost` in `tcp_input.c` tcp_ack).
+            // Losses detected by timers belong to no ACK (`lost` in `tcp_input.c` tcp_ack).
             self.newly_lost = 0;
         }
         self.rack.begin_ack();
@@ -94,7 +93,7 @@ impl TrackedSender {
             self.rack.on_advance(ack.ack);
         }
         let (sampled, rtt) = self.sample_rtt(params, ack, &news, now);
-        // A D-SACK that answers a probe tells nothing of reordering.
+        // A D-SACK in response to a probe is no sign of reordering.
         if news.duplicate && !self.probe.is_copy() {
             self.rack.on_dsack(self.records.nxt());
         }
@@ -116,7 +115,7 @@ impl TrackedSender {
         sampled
     }
 
-    /// Whether an ACK of new data restarts the timer.
+    /// Returns true if an ACK of new data restarts the timer.
     fn restarts_timer(&mut self, params: &TcpParams, news: &News) -> bool {
         if params.sack_duplicates && news.sacked && !self.in_recovery() {
             return false;
@@ -143,7 +142,7 @@ impl TrackedSender {
         let nxt = self.records.nxt();
         let reports = if news.duplicate { others } else { ack.sacks.as_slice() };
         for block in reports.iter().filter(|block| block.end <= nxt) {
-            // What the last ACK reported is known: a block that lengthens it costs its new part only.
+            // The last ACK's blocks are known: a block that extends one of them costs only its new part.
             for seq in self.known.first_news(*block).max(una)..block.end {
                 if let Some(record) = self.records.sack(seq) {
                     news.sacked = true;
@@ -227,7 +226,7 @@ impl TrackedSender {
         (of_timeout, of_newest)
     }
 
-    /// Bytes that were marked, if the feedback tells: the receiver counts marked segments modulo 2^16.
+    /// Marked bytes, if the feedback reports them: the receiver counts marked segments modulo 2^16.
     fn count_marks(&mut self, params: &TcpParams, ack: &Ack, delivered: u32) -> u32 {
         if !params.has_accurate_ecn() {
             return 0;
@@ -304,7 +303,7 @@ impl TrackedSender {
     }
 }
 
-/// As a time stamp has it.
+/// In the unit of timestamps.
 fn whole_milliseconds(time: Time) -> Time {
     let millisecond = Time::from_millis(1).0;
     Time(time.0 / millisecond * millisecond)

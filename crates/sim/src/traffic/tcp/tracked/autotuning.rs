@@ -1,7 +1,7 @@
 //! The receive window as a Linux receiver moves it (`tcp_input.c` tcp_rcv_space_adjust, tcp_rcvbuf_grow,
 //! tcp_grow_window): from 64 KiB up, with what arrives in a round trip, by two segments for each that arrives.
 //!
-//! It is kept at the sender, by what is sent: a round trip of that is what arrives in one, half of it later.
+//! It is kept at the sender, by sent data: those of one round trip arrive in the next, half of it later.
 
 use fairlane_schemes::base::units::Time;
 
@@ -15,14 +15,14 @@ const STEP: u64 = 2;
 /// The window; sizes are in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveWindow {
-    /// What it grows to (window_clamp), and what it is once all that is sent has arrived (rcv_ssthresh).
+    /// Its maximum (window_clamp), and its value once all sent data have arrived (rcv_ssthresh).
     most: u64,
     window: u64,
-    /// What of it the sender knows: the window a round trip ago.
+    /// The part known to the sender: the window a round trip ago.
     offered: u64,
     /// The most that arrived in a round trip (rcvq_space).
     space: u64,
-    /// When this round trip began, and what was sent in it so far.
+    /// Start of this round trip, and data sent in it so far.
     round_start: Time,
     sent: u64,
 }

@@ -1,8 +1,7 @@
 //! Samples of the delivery rate: draft-ietf-ccwg-bbr, section on delivery rate.
 //!
-//! Each segment remembers how much had been delivered when it was sent, and when. When it is delivered itself, the rate
-//! is what was delivered since, over the longer of the time in which that was sent and the time in which it was
-//! acknowledged.
+//! Each segment records the total delivered when it was sent, and the time. When it is delivered itself, the rate is
+//! the amount delivered since, over the longer of the sending time and the acknowledgement time.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 
@@ -19,7 +18,7 @@ pub(super) struct RateSampler {
     first_sent: Time,
     /// C.lost.
     pub(super) lost: u64,
-    /// Of `delivered`, with a congestion mark.
+    /// Part of `delivered` with a congestion mark.
     pub(super) delivered_ce: u64,
     /// C.app_limited: the sender had too few data until as much was delivered; 0 if it has enough.
     app_limited: u64,
@@ -29,7 +28,7 @@ pub(super) struct RateSampler {
     newest: (u32, u32),
 }
 
-/// What a sample says of the rate (RS.*).
+/// A rate sample (RS.*).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RateSample {
     pub(super) prior_delivered: u64,
@@ -41,7 +40,7 @@ pub(super) struct RateSample {
 }
 
 impl RateSampler {
-    /// What a segment sent at `now` remembers. `pipe` is what is in flight before it, `bytes` its own length.
+    /// The state recorded with a segment sent at `now`. `pipe` is the data in flight before it, `bytes` its own length.
     #[inline]
     pub(super) fn on_send(&mut self, now: Time, silent: bool, pipe: u64, bytes: u32) -> Record {
         if silent {
@@ -91,7 +90,7 @@ impl RateSampler {
         let ack_elapsed = self.delivered_at.saturating_sub(newest.delivered_at);
         let interval = send_elapsed.max(ack_elapsed);
         let delivered = self.delivered - newest.delivered;
-        // Below the least RTT, what was acknowledged had been held up on the way back, or not been sent at all.
+        // Below the least RTT, acknowledgements were held up on the reverse path, or data were not sent at all.
         let rate = (interval > Time::ZERO && interval >= min_rtt.min(Time(u64::MAX - 1)))
             .then(|| BitRate::of(delivered, interval).max(BitRate(1)));
         RateSample {
@@ -116,7 +115,7 @@ impl RateSampler {
         self.transmissions
     }
 
-    /// Whether the sender has too few data.
+    /// Returns true if the sender has too few data.
     #[inline]
     pub(super) fn is_app_limited(&self) -> bool {
         self.app_limited != 0

@@ -32,7 +32,7 @@ impl TrackedSender {
         }
     }
 
-    /// Slow start: what is left of the ACK once the window has reached the threshold, in segments.
+    /// Slow start; returns the rest of the ACK once the window has reached the threshold, in segments.
     fn slow_start(&mut self, params: &TcpParams, segments: u32) -> u32 {
         let mss = params.segment_payload;
         //= RFC 5681 3.1-8: Slow start below ssthresh, congestion avoidance above, either where they are equal.
@@ -50,8 +50,9 @@ impl TrackedSender {
         segments - steps
     }
 
-    /// What ends this slow start. The classic form is part of CUBIC (`tcp_cubic.c`): other controls of Linux slow start
-    /// until losses or marks. RFC 9406 4.3: HyStart++ serves the first one, in which ssthresh is what it was at first.
+    /// Rule that ends this slow start. The classic form is part of CUBIC (`tcp_cubic.c`): other controls of Linux stay
+    /// in slow start until losses or marks. RFC 9406 4.3: HyStart++ applies to the first one, while ssthresh has its
+    /// initial value.
     fn hystart_kind(&self, params: &TcpParams) -> HyStartKind {
         let first = self.output.ssthresh == clamped(params.initial_ssthresh);
         match params.hystart {
@@ -110,8 +111,8 @@ impl TrackedSender {
         }
     }
 
-    /// Whether the window bounds what is sent: in slow start, if the sender does that, also if half of it was in use.
-    /// `tcp_is_cwnd_limited`. In QUIC half is not enough.
+    /// Returns true if the window limits sending; in slow start, if the sender does that, also if half of it was in
+    /// use. `tcp_is_cwnd_limited`. In QUIC half is not enough.
     #[inline]
     pub(super) fn is_cwnd_limited(&self, params: &TcpParams) -> bool {
         let half_used = || {

@@ -10,8 +10,8 @@ const LOW_WINDOW: u32 = 16;
 const TRAIN_GAP: Time = Time::from_millis(2);
 /// RTT samples of a round before it may end slow start: HYSTART_MIN_SAMPLES, N_RTT_SAMPLE (RFC 9406 4.3).
 const SAMPLES: u32 = 8;
-/// How much the RTT may rise: bounds and share of the least RTT (HYSTART_DELAY_MIN and MAX; RFC 9406 4.3
-/// MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR).
+/// Maximum rise of the RTT: bounds and share of the least RTT (HYSTART_DELAY_MIN and MAX; RFC 9406 4.3 MIN_RTT_THRESH,
+/// MAX_RTT_THRESH, MIN_RTT_DIVISOR).
 const RISE: (Time, Time) = (Time::from_millis(4), Time::from_millis(16));
 const RISE_SHARE: u64 = 8;
 /// RFC 9406 4.3 CSS_GROWTH_DIVISOR, CSS_ROUNDS, and L for senders that are not paced.
@@ -128,7 +128,7 @@ impl HyStart {
         self.last_ack = sign.now;
         let bundle = sign.rate.map_or(Time::ZERO, |rate| rate.time_of(4 * BUNDLE).min(Time::from_millis(1)));
         let threshold = self.least.saturating_add(bundle);
-        // Pacing spreads what is sent over half of an RTT.
+        // Pacing spreads data over half of an RTT.
         let threshold = if sign.paced { threshold } else { Time(threshold.0 / 2) };
         sign.now - self.round_start > threshold
     }
@@ -174,7 +174,7 @@ impl HyStart {
     }
 }
 
-/// How much the RTT may rise above `least`.
+/// Maximum rise of the RTT above `least`.
 fn rise(least: Time) -> Time {
     Time(least.0 / RISE_SHARE).clamp(RISE.0, RISE.1)
 }

@@ -1,5 +1,5 @@
 //! Loss detection by time (RFC 8985 section 6), by packet number and time as in QUIC (RFC 9002 section 6.1), and by
-//! what is SACKed (RFC 6675 section 4).
+//! SACK counts (RFC 6675 section 4).
 
 use fairlane_schemes::base::units::Time;
 
@@ -12,8 +12,8 @@ const TIME_THRESHOLD: (u64, u64) = (9, 8);
 const GRANULARITY: Time = Time::from_millis(1);
 
 impl TrackedSender {
-    /// Whether [`TrackedSender::detect_losses`] may find any: by RACK and in QUIC not if all in flight was sent after
-    /// what was delivered last. Most ACKs look no further.
+    /// Returns true if [`TrackedSender::detect_losses`] may find any: not by RACK and in QUIC if all data in flight
+    /// were sent after the last delivered segment. Most ACKs look no further.
     #[inline]
     pub(super) fn may_have_lost(&self, params: &TcpParams) -> bool {
         let is_older = |seq| self.records.at(seq).number <= self.rack.number();
@@ -68,7 +68,7 @@ impl TrackedSender {
             if self.records.at(seq).resent {
                 continue;
             }
-            // Those sent once stand in their order.
+            // Segments sent once are in order.
             if seq >= bound {
                 break;
             }
@@ -76,7 +76,7 @@ impl TrackedSender {
         }
     }
 
-    /// How long after its sending a segment is lost if a later one is delivered.
+    /// Time after its sending at which a segment is lost if a later one is delivered.
     fn loss_delay(&self, params: &TcpParams) -> Time {
         if Self::is_numbered(params) {
             // RFC 9002 6.1.2: max(9/8 max(smoothed_rtt, latest_rtt), granularity).

@@ -55,7 +55,7 @@ const SYN_TRIES: u8 = 6;
 /// Retransmissions without an ACK of new data before ns-3.26 gives up (`tcp-socket.cc` DataRetries).
 const DATA_RETRIES: u8 = 6;
 
-/// What is sent whatever window and pacing say.
+/// Data sent regardless of window and pacing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Forced {
     #[default]
@@ -92,7 +92,7 @@ pub struct TrackedSender {
     receive_window: ReceiveWindow,
     /// Number of segments in the transfer.
     end: u32,
-    /// What the last segment of the transfer lacks to a full MSS, in bytes.
+    /// Bytes that the last segment of the transfer lacks to a full MSS.
     shortfall: u32,
     /// Recovery, the loss state or a reduction ends when this segment is acknowledged (high_seq).
     recover: u32,
@@ -106,7 +106,7 @@ pub struct TrackedSender {
     duplicates: u32,
     /// F-RTO watches whether the timeout was spurious.
     watches_timeout: bool,
-    /// After an ACK F-RTO asks for new data instead of retransmissions.
+    /// After an ACK, F-RTO requires new data instead of retransmissions.
     new_data_only: bool,
     /// The window bounded what was sent; most outstanding segments in this round, and its end (tcp_cwnd_validate).
     cwnd_limited: bool,
@@ -126,7 +126,7 @@ pub struct TrackedSender {
     forced: Forced,
     /// To send: the SYN, or the ACK that ends the handshake.
     handshake_due: bool,
-    /// To send: what the window allows.
+    /// Sends as the window allows.
     window_due: bool,
     /// To say with the next new segment: the window is reduced (CWR).
     cwr_due: bool,
@@ -134,7 +134,7 @@ pub struct TrackedSender {
     syns: u8,
     /// Timeouts since the last ACK of new data (icsk_retransmits).
     retries: u8,
-    /// Whether anything was sent since the last ACK or timer.
+    /// True if anything was sent since the last ACK or timer.
     has_sent: bool,
     /// When the last segment was sent.
     last_sent: Time,
@@ -142,19 +142,19 @@ pub struct TrackedSender {
 }
 
 impl TrackedSender {
-    /// Asks for its cache lines, nearly all of which an ACK will touch.
+    /// Prefetches its cache lines, nearly all of which an ACK touches.
     #[inline]
     pub fn fetch(&self) {
         fetch_lines::<Self, _>(&self.last_sent, offset_of!(Self, last_sent));
     }
 
-    /// Asks for what tells when a timer is due.
+    /// Prefetches the deadline of the timers.
     #[inline]
     pub fn fetch_timer(&self) {
         fetch(&self.timer);
     }
 
-    /// The same as [`TrackedSender::fetch`], when what that asked for has come: what it points to.
+    /// As [`TrackedSender::fetch`], once its lines have arrived: prefetches the data that they point to.
     #[inline]
     pub fn fetch_records(&self) {
         self.records.fetch();
@@ -232,14 +232,14 @@ impl TrackedSender {
         }
     }
 
-    /// Has no more new data: what was sent is repaired to its end.
+    /// Stops sending new data; losses of sent data are still repaired.
     pub fn stop(&mut self) {
         if self.records.nxt() < self.end {
             (self.end, self.shortfall) = (self.records.nxt(), 0);
         }
     }
 
-    /// Has so many more whole segments to send. All before must be whole too.
+    /// Adds this number of whole segments to send. Earlier data must also be whole segments.
     pub fn extend(&mut self, segments: u32) {
         self.end = self.end.saturating_add(segments);
         self.window_due = true;
@@ -254,32 +254,32 @@ impl TrackedSender {
             Phase::SynSent if ack.syn => Some(self.on_syn_ack(params, ack, now)),
             Phase::SynSent => None,
             _ if ack.syn => None,
-            // RFC 9293 3.10.7.4: an ACK of what is acknowledged already, or was never sent, is ignored.
+            // RFC 9293 3.10.7.4: an ACK of already acknowledged or unsent data is ignored.
             _ if ack.ack < self.records.una() || ack.ack > self.records.nxt() => None,
             _ => self.on_data_ack(params, ack, now),
         }
     }
 
-    /// When a timer is due, [`Time::NEVER`] if none is armed.
+    /// Deadline of the next timer, [`Time::NEVER`] if none is armed.
     #[must_use]
     #[inline]
     pub fn timer(&self) -> Time {
         self.timer.due().min(self.pacing_timer).min(self.supply_timer)
     }
 
-    /// Whether a finite transfer is acknowledged to its end.
+    /// Returns true if a finite transfer is fully acknowledged.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.records.una() == self.end && !matches!(self.phase, Phase::Closed | Phase::SynSent)
     }
 
-    /// What has been counted so far.
+    /// Counters so far.
     #[must_use]
     pub fn stats(&self) -> SenderStats {
         self.stats
     }
 
-    /// Where the connection is.
+    /// Phase of the connection.
     #[must_use]
     pub fn phase(&self) -> Phase {
         self.phase
@@ -320,7 +320,7 @@ impl TrackedSender {
         self.records.lost_segments()
     }
 
-    /// The congestion control and what it has set.
+    /// The congestion control and its outputs.
     #[cfg(test)]
     pub(super) fn control(&self) -> (&Congestion, Output) {
         (&self.congestion, self.output)
@@ -361,7 +361,7 @@ impl TrackedSender {
         rtt
     }
 
-    /// Tells the congestion control.
+    /// Reports to the congestion control.
     fn tell(&mut self, params: &TcpParams, event: Event, now: Time) {
         let moment = Moment {
             now,
@@ -376,13 +376,13 @@ impl TrackedSender {
         self.congestion.on_event(params, &mut self.output, event, &moment);
     }
 
-    /// Who decides on the window.
+    /// Owner of the window.
     #[inline]
     fn has_full_control(params: &TcpParams) -> bool {
         params.congestion_control.authority() == Authority::Full
     }
 
-    /// Whether losses are being repaired.
+    /// Returns true during loss recovery.
     #[inline]
     fn in_recovery(&self) -> bool {
         matches!(self.phase, Phase::Recovery | Phase::Loss)

@@ -1,10 +1,10 @@
-//! What the numbers of packets tell of congestion in QUIC (RFC 9002 7.3.2, 7.6).
+//! Congestion signals from packet numbers in QUIC (RFC 9002 7.3.2, 7.6).
 
 use fairlane_schemes::base::units::Time;
 
 use super::records::Record;
 
-/// What numbers of packets tell of congestion.
+/// Congestion signals from packet numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Numbers {
     /// The last packet sent before recovery began; losses up to it belong to that recovery.

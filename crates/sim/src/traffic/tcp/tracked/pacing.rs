@@ -1,5 +1,5 @@
-//! Pacing as in Linux (`tcp_output.c` tcp_update_skb_after_send, tcp_tso_autosize): what is sent at once is a chunk,
-//! and the next one leaves when the rate has paid for it.
+//! Pacing as in Linux (`tcp_output.c` tcp_update_skb_after_send, tcp_tso_autosize): data leave in chunks, and the next
+//! chunk leaves when the rate has paid for the last one.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 
@@ -13,7 +13,7 @@ pub(super) struct Pacer {
     next: Time,
     /// By how much the chunk in hand is late.
     late: Time,
-    /// What the chunk in hand may still take, and has taken, in bytes.
+    /// Remaining capacity of the current chunk, and bytes sent in it.
     left: u32,
     taken: u32,
     /// Segments sent, up to [`UNPACED`].
@@ -31,7 +31,7 @@ impl Pacer {
         if self.left > 0 { Time::ZERO } else { self.next }
     }
 
-    /// Whether a chunk is in hand, part of which has left.
+    /// Returns true if a chunk is partly sent.
     #[inline]
     pub(super) fn has_chunk(&self) -> bool {
         self.left > 0
@@ -57,12 +57,12 @@ impl Pacer {
         }
     }
 
-    /// Nothing more leaves at this instant.
+    /// Nothing more leaves at this time.
     #[inline]
     pub(super) fn end_chunk(&mut self, rate: BitRate) {
         if self.taken > 0 && self.sent >= UNPACED {
             let time = rate.time_of(u64::from(self.taken));
-            // What was late is caught up with, up to half of the time.
+            // Lateness is made up for, up to half of the interval.
             self.next = self.next.saturating_add(time.saturating_sub(self.late.min(Time(time.0 / 2))));
         }
         (self.left, self.taken) = (0, 0);
@@ -86,8 +86,8 @@ pub(super) fn rate_of_window(bytes: u64, percent: u64, srtt: Time) -> Option<Bit
     Some(BitRate(((bits / srtt.as_secs_f64()) as u64).max(1)))
 }
 
-/// How much is sent at once (tcp_tso_autosize): a millisecond of the rate, more on the shortest paths, two segments at
-/// least; at most `largest`, one segment at least.
+/// Size of a chunk (tcp_tso_autosize): a millisecond of the rate, more on the shortest paths, at least two segments; at
+/// most `largest`, at least one segment.
 #[inline]
 pub(super) fn chunk_bytes(rate: BitRate, min_rtt: Time, mss: u32, largest: u64) -> u32 {
     //= RFC 9002 7.7-3, by tso: Bursts are of the initial window at most.

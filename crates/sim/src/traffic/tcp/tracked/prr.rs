@@ -2,7 +2,7 @@
 //! or with `loss_detection = "scoreboard"` in bytes as the RFCs do: all counts have one unit, and a segment has `size`
 //! of them.
 
-/// The state of a reduction, from its beginning until what was outstanding then is acknowledged.
+/// State of a reduction, from its beginning until the data outstanding then are acknowledged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prr {
     /// RecoverFS, for which in segments the congestion window before it stands.
@@ -13,14 +13,14 @@ pub(super) struct Prr {
     sent: u32,
 }
 
-/// What an ACK tells.
+/// Input from an ACK.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivery {
     /// Newly delivered.
     pub(super) delivered: u32,
-    /// Whether any was newly taken for lost.
+    /// True if a loss was newly detected.
     pub(super) any_lost: bool,
-    /// Whether SND.UNA advances.
+    /// True if SND.UNA advances.
     pub(super) advances: bool,
     /// In flight after it.
     pub(super) in_flight: u32,
@@ -45,7 +45,7 @@ impl Prr {
         }
         self.delivered = self.delivered.saturating_add(of.delivered);
         let count = if of.in_flight > ssthresh {
-            // RFC 9937 section 6: in proportion to what is delivered.
+            // RFC 9937 section 6: in proportion to delivered data.
             let target = (u64::from(ssthresh) * u64::from(self.delivered)).div_ceil(u64::from(self.flight));
             u32::try_from(target).unwrap_or(u32::MAX).saturating_sub(self.sent)
         } else {

@@ -1,5 +1,5 @@
-//! Recovery as in QUIC (RFC 9002): probe timeouts for all losses of a tail, persistent congestion, recovery by packet
-//! number. Detection by number and time stands beside that of RACK, in `rack`.
+//! Recovery as in QUIC (RFC 9002): probe timeouts for all tail losses, persistent congestion, recovery by packet
+//! number. Loss detection by number and time is next to that of RACK, in `rack`.
 
 use fairlane_schemes::base::units::Time;
 
@@ -17,13 +17,13 @@ const LEAST_WINDOW: u32 = 2;
 const MOST_DOUBLINGS: u8 = 30;
 
 impl TrackedSender {
-    /// Whether packets are numbered as in QUIC.
+    /// Returns true if packets are numbered as in QUIC.
     #[inline]
     pub(super) fn is_numbered(params: &TcpParams) -> bool {
         params.loss_detection == LossDetection::PacketThreshold
     }
 
-    /// What an ACK, or the timer of late packets, says of losses. RFC 9002 7.3.2, 7.6.
+    /// Congestion signals of an ACK, or of the loss timer. RFC 9002 7.3.2, 7.6.
     pub(super) fn repair_numbered(&mut self, params: &TcpParams, now: Time) {
         // The ACK of a packet sent in recovery ends it.
         //= RFC 9002 7.3.2-6: Recovery ends with the ACK of a packet that was sent in it.
@@ -86,7 +86,7 @@ impl TrackedSender {
         self.tell(params, Event::Timeout, now);
     }
 
-    /// The probe timeout is due: a packet whatever the window, and no reduction. RFC 9002 6.2.4.
+    /// Handles an expired probe timeout: sends a packet regardless of the window, without a reduction. RFC 9002 6.2.4.
     pub(super) fn on_probe_timeout(&mut self, params: &TcpParams) {
         //= RFC 9002 6.2-1: A probe timeout takes nothing for lost.
         //= RFC 9002 6.2.4-1: An expiry sends one packet at least.

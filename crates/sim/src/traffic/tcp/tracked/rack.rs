@@ -1,4 +1,4 @@
-//! What RACK remembers (RFC 8985 section 6): what was delivered last, and how far segments are out of order.
+//! State of RACK (RFC 8985 section 6): the latest delivered transmission, and the extent of reordering.
 
 use fairlane_schemes::base::units::Time;
 
@@ -6,11 +6,11 @@ use super::records::Record;
 
 /// Round trips for which a wider reordering window is kept after the last D-SACK (RFC 8985 6.2 step 4).
 const PERSISTENCE: u8 = 16;
-/// What was delivered last among all that was sent, and how far segments are out of order.
+/// The latest delivered transmission, and the extent of reordering.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// The number of the last transmission of all that were delivered: what tells the order of sending. It stands for
-    /// RACK.xmit_ts and RACK.end_seq, which leave it open where several segments are sent at one time.
+    /// The number of the latest delivered transmission, which defines the order of sending. It replaces RACK.xmit_ts
+    /// and RACK.end_seq, which are ambiguous if several segments are sent at one time.
     number: u32,
     /// Its RTT (RACK.rtt).
     rtt: Time,
@@ -28,7 +28,7 @@ pub(super) struct Rack {
     step_round: Option<u32>,
 }
 
-/// What bounds the reordering window.
+/// Bounds of the reordering window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reordering {
     pub(super) min_rtt: Time,
@@ -127,7 +127,7 @@ impl Rack {
         self.reordering_seen = true;
     }
 
-    /// The RTT of what was delivered last.
+    /// RTT of the latest delivered transmission.
     pub(super) fn rtt(&self) -> Time {
         self.rtt
     }
@@ -153,7 +153,7 @@ mod tests {
         rack.on_delivered(5, &sent(10, 5, false), MS(60), MS(40));
         rack.on_delivered(3, &sent(8, 3, false), MS(62), MS(40));
         assert_eq!((rack.number, rack.rtt()), (5, MS(50)));
-        // Of two sent at one time, the one that was sent last.
+        // Of two sent at one time, the later transmission.
         rack.on_delivered(2, &sent(10, 6, true), MS(63), MS(40));
         assert_eq!((rack.number, rack.rtt()), (6, MS(53)));
     }

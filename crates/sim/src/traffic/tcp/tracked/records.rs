@@ -1,4 +1,4 @@
-//! What a sender knows of each outstanding segment, in a ring, and the order in which those in flight were sent.
+//! A sender's records of outstanding segments, in a ring, and the sending order of those in flight.
 
 use fairlane_schemes::base::units::Time;
 use prefetch_index::prefetch_index;
@@ -6,10 +6,10 @@ use prefetch_index::prefetch_index;
 /// No segment.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What has become of a segment as far as its sender knows.
+/// State of a segment as known to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// On its way, for the first time or again.
+    /// In flight, for the first time or again.
     InFlight,
     /// Taken for lost, and not sent again yet.
     Lost,
@@ -34,23 +34,23 @@ pub(super) struct Record {
     pub(super) lost: u64,
     /// In flight when it had been sent, in bytes (P.tx_in_flight).
     pub(super) tx_in_flight: u32,
-    /// Its number among all transmissions: the packet number of QUIC.
+    /// Transmission number: the packet number of QUIC.
     pub(super) number: u32,
     /// Neighbours in the list of those in flight, which [`Records`] keeps.
     pub(super) older: u32,
     pub(super) newer: u32,
     pub(super) fate: Fate,
-    /// It was sent more than once.
+    /// It was retransmitted.
     pub(super) resent: bool,
-    /// It was taken for lost and is not delivered yet, sent again or not (TCPCB_LOST): a copy in flight that repairs a
-    /// loss has it, a probe's has not.
+    /// It was considered lost and is not delivered yet, retransmitted or not (TCPCB_LOST): set for a copy in flight
+    /// that repairs a loss, not for a probe's.
     pub(super) unrepaired: bool,
     /// The sender had too few data to fill the window (P.is_app_limited).
     pub(super) app_limited: bool,
 }
 
 impl Record {
-    /// A record that nobody has filled in.
+    /// An empty record.
     pub(super) const BLANK: Self = Self {
         sent: Time::ZERO,
         first_sent: Time::ZERO,
@@ -106,8 +106,8 @@ impl Records {
         }
     }
 
-    /// Asks for the records that the next ACK most likely takes out, for the one behind them and the one filled in
-    /// next.
+    /// Prefetches the records that the next ACK will most likely remove, the one after them, and the next one to be
+    /// filled.
     #[inline]
     pub(super) fn fetch(&self) {
         for seq in [self.una, self.una + 1, self.una + 2, self.nxt] {
@@ -277,7 +277,7 @@ impl Records {
         Some(self.lost_from)
     }
 
-    /// Nothing is lost after all: what was taken for it is in flight, as if it had been sent before all else.
+    /// Reverts all loss marks: these segments are in flight, as if sent before all others.
     pub(super) fn restore_lost(&mut self) {
         self.unrepaired = 0;
         for seq in (self.una..self.nxt).rev() {
@@ -290,7 +290,7 @@ impl Records {
         }
     }
 
-    /// Of the SACKed segments, all below `end`, the one that `count - 1` are above; none if there are fewer.
+    /// Of the SACKed segments, all below `end`, the one with `count - 1` of them above it; none if there are fewer.
     pub(super) fn highest_sacked(&self, count: u32, end: u32) -> Option<u32> {
         if self.sacked < count {
             return None;
@@ -299,7 +299,7 @@ impl Records {
         (self.una..end).rev().filter(|&seq| self.at(seq).fate == Fate::Sacked).nth(count as usize - 1)
     }
 
-    /// Whether of the segments beyond `una` the first one that is lost, sent again or SACKed is not SACKed.
+    /// Returns true if the first segment beyond `una` that is lost, retransmitted or SACKed is not SACKed.
     pub(super) fn next_known_is_lost(&self) -> bool {
         let known =
             (self.una..self.nxt).skip(1).map(|seq| self.at(seq)).find(|of| of.fate != Fate::InFlight || of.resent);
@@ -374,7 +374,7 @@ impl Records {
         }
     }
 
-    /// Counts again what the fields count.
+    /// Recomputes the counts of the fields.
     #[cfg(test)]
     pub(super) fn check(&self) {
         let count = |fate| (self.una..self.nxt).filter(|&seq| self.at(seq).fate == fate).count() as u32;

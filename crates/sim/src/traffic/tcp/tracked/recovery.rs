@@ -1,5 +1,5 @@
-//! What follows from losses and marks: recovery, the loss state with F-RTO, reductions and their undoing. After
-//! `tcp_input.c` tcp_fastretrans_alert, tcp_process_loss, tcp_enter_loss, tcp_undo_cwnd_reduction.
+//! Response to losses and marks: recovery, the loss state with F-RTO, reductions and their undo. After `tcp_input.c`
+//! tcp_fastretrans_alert, tcp_process_loss, tcp_enter_loss, tcp_undo_cwnd_reduction.
 
 use fairlane_schemes::base::units::Time;
 
@@ -12,7 +12,7 @@ use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{Ack, LossDetection, Recovery, TcpParams, clamped};
 
 impl TrackedSender {
-    /// What an ACK says of losses.
+    /// Loss information of an ACK.
     pub(super) fn repair(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) {
         let una = self.records.una();
         let partial = self.phase == Phase::Recovery && news.in_order > 0 && una < self.recover;
@@ -59,8 +59,8 @@ impl TrackedSender {
         }
     }
 
-    /// Whether a loss begins a recovery: one that is not delivered yet, with its copy in flight too
-    /// (tcp_time_to_recover); by the scoreboard one that is not sent again yet.
+    /// Returns true if a loss begins a recovery: an undelivered one, also with its copy in flight
+    /// (tcp_time_to_recover); by the scoreboard one that is not retransmitted yet.
     fn is_loss_proven(&self, params: &TcpParams) -> bool {
         match params.loss_detection {
             LossDetection::Scoreboard => self.records.lost() > 0,
@@ -82,7 +82,7 @@ impl TrackedSender {
         self.duplicates == params.dupack_threshold || self.records.next_known_is_lost()
     }
 
-    /// Looks for losses and sets the timer for those that are due later.
+    /// Detects losses and sets the timer for pending ones.
     pub(super) fn look_for_losses(&mut self, params: &TcpParams, now: Time) {
         //= RFC 9002 6.1.2-3: A timer is set for what cannot be declared lost yet.
         if self.may_have_lost(params)
@@ -194,7 +194,7 @@ impl TrackedSender {
             return self.open(params, now);
         }
         if self.watches_timeout {
-            // Step 3 b: what was sent once arrives; with undo the timeout is taken back.
+            // Step 3 b: data sent once arrive; with undo the timeout is reverted.
             if news.original && params.undo {
                 self.undo_reduction(params, true, now);
                 return self.open(params, now);
@@ -254,8 +254,8 @@ impl TrackedSender {
         self.timer = Timer::Timeout(params.due(now, self.rtt.rto()));
     }
 
-    /// What a timeout takes for lost: the first segment, and what is older than the RTT (RFC 8985 6.3); by the
-    /// scoreboard all that is in flight (RFC 6675 5.1).
+    /// Segments that a timeout considers lost: the first one, and those older than the RTT (RFC 8985 6.3); by the
+    /// scoreboard everything in flight (RFC 6675 5.1).
     fn lose_overdue(&mut self, params: &TcpParams, now: Time) {
         let una = self.records.una();
         let mut next = self.records.oldest();
@@ -318,7 +318,7 @@ impl TrackedSender {
     /// The window moves towards the threshold: at once, or by PRR.
     /// The ACK in hand has acknowledged `acked` segments.
     pub(super) fn begin_reduction(&mut self, params: &TcpParams, acked: u32) {
-        // RFC 9937 6.1: RecoverFS has what the ACK that begins it acknowledges.
+        // RFC 9937 6.1: RecoverFS includes the data acknowledged by the ACK that begins it.
         let flight = match params.loss_detection {
             LossDetection::Scoreboard => (self.records.outstanding() + acked).saturating_mul(params.segment_payload),
             _ => self.output.cwnd / params.segment_payload,
@@ -346,7 +346,7 @@ impl TrackedSender {
         }
     }
 
-    /// What a segment counts in a reduction: its bytes, or one.
+    /// Weight of a segment in a reduction: its bytes, or one.
     pub(super) fn unit_of_reduction(params: &TcpParams) -> u32 {
         if params.loss_detection == LossDetection::Scoreboard { params.segment_payload } else { 1 }
     }

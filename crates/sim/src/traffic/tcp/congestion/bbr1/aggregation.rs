@@ -1,4 +1,4 @@
-//! How much more than the bandwidth allows for ACKs deliver at a time (Linux, bbr_update_ack_aggregation).
+//! ACK aggregation: deliveries in excess of the bandwidth (Linux, bbr_update_ack_aggregation).
 
 use super::super::control::Sample;
 use super::super::model::byte_rate::ByteRate;
@@ -8,13 +8,13 @@ use fairlane_schemes::base::units::Time;
 const HALF_WINDOW_ROUNDS: u32 = 5;
 /// Segments of an epoch, at most (bbr_ack_epoch_acked_reset_thresh).
 const MOST_SEGMENTS: u64 = 1 << 20;
-/// What is allowed for lasts this long at the bandwidth, at most (bbr_extra_acked_max_us).
+/// Maximum allowance, as a time at the bandwidth (bbr_extra_acked_max_us).
 const LONGEST: Time = Time::from_millis(100);
 
-/// What ACKs delivered beyond what was to be expected, over the last 5 to 10 rounds, in bytes.
+/// Deliveries of ACKs beyond the expected ones, over the last 5 to 10 rounds, in bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Aggregation {
-    /// Since when what is delivered is compared with the bandwidth.
+    /// Start of the interval in which deliveries are compared with the bandwidth.
     epoch: Time,
     /// Delivered since then.
     acked: u64,
@@ -30,7 +30,7 @@ impl Aggregation {
         (self.epoch, self.acked) = (now, 0);
     }
 
-    /// An ACK; what was expected counts in whole `unit`s of bytes.
+    /// Processes an ACK; expected deliveries are whole `unit`s of bytes.
     pub fn update(&mut self, unit: u64, mss: u32, bw: ByteRate, round_start: bool, cwnd: u32, sample: &Sample) {
         if round_start {
             self.rounds += 1;
@@ -51,7 +51,7 @@ impl Aggregation {
         }
     }
 
-    /// What the window allows for (bbr_ack_aggregation_cwnd).
+    /// Allowance in the window (bbr_ack_aggregation_cwnd).
     pub fn allowance(&self, unit: u64, bw: ByteRate) -> u64 {
         let (most, bound) = (self.extra[0].max(self.extra[1]), Whole { unit, bytes: bw.over(LONGEST) as u64 });
         if bound.at_least(most) { most } else { bound.get() }
@@ -71,7 +71,7 @@ impl Whole {
         self.bytes - self.bytes % self.unit
     }
 
-    /// Whether it is `least` or more: mostly told without a division.
+    /// Returns true if it is `least` or more: mostly without a division.
     #[inline]
     fn at_least(self, least: u64) -> bool {
         least <= self.bytes && (self.bytes - least >= self.unit - 1 || least <= self.get())

@@ -21,13 +21,13 @@
 //! Cost: some 15 floating-point operations per ACK while bandwidth and least RTT stay, 40 otherwise; 392 bytes.
 //!
 //! Deviations:
-//! 1. Where draft and Linux differ, Linux is followed; parameters restore the draft: `bbr1_pacing_margin_percent = 0`,
-//!    `bbr1_ack_aggregation = false`, `bbr1_policer_detection = false`, `bbr1_whole_segments = false`,
-//!    `bbr1_counts_next_quantum = false`, `bbr1_equal_rtt_counts = true`. Always as in Linux: windows have two segments
-//!    more in the phase that probes.
+//! 1. Where draft and Linux differ, the code follows Linux. Parameters restore the draft: `bbr1_pacing_margin_percent =
+//!    0`, `bbr1_ack_aggregation = false`, `bbr1_policer_detection = false`, `bbr1_whole_segments = false`,
+//!    `bbr1_counts_next_quantum = false`, `bbr1_equal_rtt_counts = true`. Only Linux's behaviour is available for one
+//!    detail: windows have two segments more in the phase that probes.
 //! 2. Rates and times are not rounded to fixed point and microseconds.
-//! 3. What is in flight is what has left the sender: Linux also counts what waits for its departure in a lower layer,
-//!    and deducts that again (bbr_packets_in_net_at_edt).
+//! 3. Data in flight are those that have left the sender. Linux also counts data that wait for departure in a lower
+//!    layer, and deducts them again (bbr_packets_in_net_at_edt).
 //! 4. An RTT sample that a delayed ACK may have made longer counts after the window of min_rtt like any other.
 //! 5. Congestion marks are ignored, as in Linux.
 //!
@@ -86,7 +86,7 @@ pub struct Bbr1 {
     min_rtt_stamp: Time,
     /// C.InitialCwnd in bytes.
     initial_cwnd: u64,
-    /// Where the cycle of ProbeBW is, and since when.
+    /// Position in ProbeBW's cycle, and its start time.
     cycle_index: u8,
     cycle_stamp: Time,
     /// probe_rtt_done_stamp.
@@ -104,7 +104,7 @@ pub struct Bbr1 {
     packet_conservation: bool,
     aggregation: Aggregation,
     policer: Policer,
-    /// Pacing rate, quantum and window stay while what they follow from does.
+    /// Pacing rate, quantum and window are cached while their inputs are unchanged.
     paced: Memo<(ByteRate, f64), BitRate>,
     quantum: Memo<Option<BitRate>, u32>,
     window: Memo<Target, u64>,

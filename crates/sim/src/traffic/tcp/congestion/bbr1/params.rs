@@ -44,7 +44,7 @@ params! {
 }
 
 impl Bbr1Params {
-    /// What the pacing margin leaves of a rate.
+    /// A rate less the pacing margin.
     pub fn margin(&self) -> f64 {
         1.0 - self.bbr1_pacing_margin_percent / 100.0
     }

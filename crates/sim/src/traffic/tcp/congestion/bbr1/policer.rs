@@ -1,4 +1,4 @@
-//! Whether a token bucket polices the flow, and at what rate (Linux, bbr_lt_bw_sampling).
+//! Detection of a token bucket that polices the flow, and of its rate (Linux, bbr_lt_bw_sampling).
 //!
 //! From the first loss on, delivery rates are averaged over spans of 4 rounds and more that end with a loss. Two spans
 //! in a row that lose a fifth at much the same rate are taken for a policer, whose rate stands for the bandwidth for 48
@@ -49,13 +49,13 @@ impl From<&Sample> for Point {
 pub struct Policer {
     /// The rate of the last lossy span (lt_bw).
     last: Option<ByteRate>,
-    /// It is taken for that of a policer (lt_use_bw).
+    /// The bandwidth estimate is a policer's rate (lt_use_bw).
     found: bool,
     /// Spans are measured (lt_is_sampling).
     sampling: bool,
     /// Rounds of this span, or since the policer was found.
     rounds: u32,
-    /// Where the span began.
+    /// Start of the interval.
     start: Point,
 }
 
@@ -71,7 +71,8 @@ impl Policer {
         *self = Self { start: here, ..Self::default() };
     }
 
-    /// An ACK; `cycling` says that the gain cycles. Whether a policer is given up, so that the cycle begins anew.
+    /// Processes an ACK; `cycling` means that the gain cycles. Returns true if a policer is given up, so that the cycle
+    /// restarts.
     pub fn update(&mut self, here: Point, round_start: bool, cycling: bool, lost: bool, app_limited: bool) -> bool {
         if self.found {
             self.rounds += u32::from(cycling && round_start);

@@ -1,4 +1,4 @@
-//! The window that fills the path (4.2.3.2), and what it follows from.
+//! The window that fills the path (4.2.3.2), and its inputs.
 
 use super::super::control::Connection;
 use super::super::model::byte_rate::ByteRate;
@@ -7,7 +7,7 @@ use fairlane_schemes::base::units::Time;
 /// Quanta that the hosts hold at full rate (4.2.3.2).
 const HOST_QUANTA: u64 = 3;
 
-/// What a window that fills the path follows from.
+/// Inputs of a window that fills the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Target {
     pub(super) bw: ByteRate,

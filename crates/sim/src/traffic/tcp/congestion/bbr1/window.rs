@@ -1,4 +1,4 @@
-//! What BBRv1 sets: pacing rate, quantum and congestion window (section 4.2).
+//! Outputs of BBRv1: pacing rate, quantum and congestion window (section 4.2).
 
 use super::super::control::{Connection, Output, Sample};
 use super::super::model::byte_rate::ByteRate;
@@ -10,7 +10,7 @@ use fairlane_schemes::base::units::Time;
 
 /// Below this rate a quantum may be a single segment (4.2.2: 1.2 Mbit/s).
 const SINGLE_SEGMENT_RATE: ByteRate = ByteRate(1_200_000.0 / 8.0);
-/// What a quantum takes at the pacing rate (4.2.2).
+/// Volume of a quantum at the pacing rate (4.2.2).
 const QUANTUM_TIME: Time = Time::from_millis(1);
 /// The same in Linux: the rate by 2^10 (sk_pacing_shift).
 const LINUX_QUANTUM_TIME: Time = Time(Time::PER_SECOND >> 10);
@@ -60,7 +60,7 @@ impl Bbr1 {
         });
     }
 
-    /// What volumes are whole multiples of: segments in Linux, bytes in the draft.
+    /// Unit of volumes: segments in Linux, bytes in the draft.
     pub(super) fn unit(of: Connection, params: &Bbr1Params) -> u64 {
         if params.bbr1_whole_segments { u64::from(of.mss) } else { 1 }
     }
@@ -126,7 +126,7 @@ impl Bbr1 {
         if self.packet_conservation { cwnd.max(left) } else { cwnd }
     }
 
-    /// The window outside the first round of recovery: by what is delivered towards the target.
+    /// The window outside the first round of recovery: grows by delivered data towards the target.
     fn grown(&mut self, of: Connection, params: &Bbr1Params, output: &Output, sample: &Sample, cwnd: u64) -> u64 {
         let bw = self.bw();
         let extra = if self.full_bw_reached { self.aggregation.allowance(Self::unit(of, params), bw) } else { 0 };
@@ -155,7 +155,7 @@ impl Bbr1 {
     }
 }
 
-/// Whether losses are repaired.
+/// True during loss recovery.
 fn repairs(phase: Phase) -> bool {
     matches!(phase, Phase::Recovery | Phase::Loss)
 }

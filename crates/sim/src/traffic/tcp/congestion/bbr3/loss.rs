@@ -1,5 +1,4 @@
-//! What losses tell BBRv3, and what it takes back if there were none (draft-ietf-ccwg-bbr, sections 5.5.10.2, 5.5.11
-//! and 5.6.4.4).
+//! Response to losses, and its undo if they were spurious (draft-ietf-ccwg-bbr, sections 5.5.10.2, 5.5.11 and 5.6.4.4).
 
 use super::super::control::{Connection, Moment, Output};
 use super::params::Bbr3Params;
@@ -138,7 +137,7 @@ impl Bbr3 {
     }
 }
 
-/// 5.5.10.2, IsInflightTooHigh: `lost` of what was in flight, `tx_in_flight`, exceeds the threshold.
+/// 5.5.10.2, IsInflightTooHigh: returns true if `lost` out of `tx_in_flight` exceeds the threshold.
 fn too_high(params: &Bbr3Params, lost: u64, tx_in_flight: u32) -> bool {
     lost as f64 > f64::from(tx_in_flight) * params.bbr3_loss_threshold
 }

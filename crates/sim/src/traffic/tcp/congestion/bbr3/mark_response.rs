@@ -1,4 +1,4 @@
-//! How BBRv3 responds to congestion marks: deviation 9.
+//! Response of BBRv3 to congestion marks: deviation 9.
 
 use super::super::control::{Connection, Output};
 use super::params::{Bbr3Ecn, Bbr3Params};
@@ -14,7 +14,7 @@ const THRESHOLD: f64 = 0.5;
 const STARTUP_ROUNDS: u32 = 2;
 
 impl Bbr3 {
-    /// The marks that an ACK tells of.
+    /// The marks reported by an ACK.
     pub(super) fn update_marks(&mut self, of: Connection, params: &Bbr3Params, output: &Output, ack: &Ack<'_>) {
         let marked = ack.sample.marked > 0;
         let share =

@@ -1,4 +1,4 @@
-//! How much of what is delivered bears congestion marks, by round trip.
+//! Marked share of delivered data, by round trip.
 
 /// Weight of a round trip in the moving average (Linux v3, bbr_ecn_alpha_gain).
 const ALPHA_GAIN: f64 = 1.0 / 16.0;
@@ -27,7 +27,7 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// An ACK that tells of a mark.
+    /// Processes an ACK that reports a mark.
     pub fn seen(&mut self) {
         self.in_round = true;
     }

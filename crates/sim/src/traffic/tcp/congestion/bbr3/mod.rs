@@ -15,7 +15,7 @@
 //! | 5.6 | `pacing_rate = gain * bw * 0.99`; `cwnd = gain * bw * min_rtt + extra_acked`, within the model | `bbr3/output.rs` |
 //! | 3.7 | congestion marks | `bbr3/mark_response.rs` |
 //!
-//! Cost: some 60 floating-point operations per ACK, no division but that of its sample; 440 bytes.
+//! Cost: some 60 floating-point operations per ACK, with no division except in its sample; 440 bytes.
 //!
 //! Deviations:
 //! 1. TargetInflight (5.3.3.8.3) includes the quantization budget, as in Linux v3, and counts segments where it stands
@@ -132,7 +132,7 @@ pub struct Bbr3 {
     // 2.15: loss recovery.
     in_recovery: bool,
     prior_cwnd: u32,
-    /// What an undo restores; none outside an episode of recovery.
+    /// State restored by an undo; none outside an episode of recovery.
     undo: Option<Undo>,
 
     // 2.16: ProbeRTT.
@@ -287,7 +287,7 @@ impl<'a> Ack<'a> {
 }
 
 impl Bbr3 {
-    /// What OnInit takes from the handshake (section 5.2.1), and InitPacingRate (5.6.2).
+    /// OnInit with the handshake's RTT (section 5.2.1), and InitPacingRate (5.6.2).
     fn on_open(&mut self, of: Connection, params: &Bbr3Params, output: &mut Output, at: &Moment) {
         self.initial_cwnd = u64::from(output.cwnd);
         self.min_rtt = if at.srtt > Time::ZERO { at.srtt } else { Time::NEVER };

@@ -1,4 +1,4 @@
-//! What BBRv3 sets: pacing rate, send quantum and congestion window (draft-ietf-ccwg-bbr, section 5.6).
+//! Outputs of BBRv3: pacing rate, send quantum and congestion window (draft-ietf-ccwg-bbr, section 5.6).
 
 use super::super::control::{Connection, Output};
 use super::super::model::byte_rate::ByteRate;
@@ -9,7 +9,7 @@ use fairlane_schemes::base::units::Time;
 
 /// The RTT of the first pacing rate, if none was sampled (section 5.6.2).
 const NOMINAL_RTT: Time = Time::from_millis(1);
-/// What a quantum takes at the pacing rate (section 5.6.3).
+/// Volume of a quantum at the pacing rate (section 5.6.3).
 const QUANTUM_TIME: Time = Time::from_millis(1);
 /// Most bytes of a quantum (section 5.6.3).
 const MOST_QUANTUM: u32 = 64 * 1024;

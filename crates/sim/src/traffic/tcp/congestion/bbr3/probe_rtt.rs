@@ -24,7 +24,7 @@ impl Bbr3 {
     /// 5.3.4.3, CheckProbeRTT.
     pub(super) fn check_probe_rtt(&mut self, of: Connection, params: &Bbr3Params, output: &mut Output, ack: &Ack<'_>) {
         if self.state != State::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
-            // SaveCwnd asks for the state before it is ProbeRTT.
+            // SaveCwnd uses the state before it becomes ProbeRTT.
             self.save_cwnd(output);
             self.state = State::ProbeRtt;
             self.probe_rtt_done = None;

@@ -1,4 +1,4 @@
-//! What BBRv3 learns from ACKs: bandwidth, congestion signals of the latest round, aggregation (draft-ietf-ccwg-bbr,
+//! Inputs of BBRv3 from ACKs: bandwidth, congestion signals of the latest round, aggregation (draft-ietf-ccwg-bbr,
 //! sections 5.5.1 to 5.5.9 and 5.5.10.3).
 
 use super::super::control::{Connection, Output};

@@ -59,7 +59,7 @@ impl Bbr3 {
         }
     }
 
-    /// What losses or marks that end Startup leave: the volume that was delivered is safe, and nothing beyond.
+    /// Result of losses or marks that end Startup: the delivered volume is safe, and nothing beyond.
     pub(super) fn startup_was_too_high(&mut self, of: Connection, output: &Output) {
         self.undo_to(State::Startup);
         (self.full_bw_now, self.full_bw_reached) = (true, true);

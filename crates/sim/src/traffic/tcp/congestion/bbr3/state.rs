@@ -4,7 +4,7 @@ use super::super::control::Moment;
 use super::super::model::byte_rate::ByteRate;
 use fairlane_schemes::base::units::Time;
 
-/// Where the state machine is (draft-ietf-ccwg-bbr, section 5.1.1).
+/// States of the state machine (draft-ietf-ccwg-bbr, section 5.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Doubles the rate each round.
@@ -31,16 +31,16 @@ impl State {
     }
 }
 
-/// What ACKs tell of the latest probe (section 2.14, BBR.ack_phase).
+/// Phase of the latest probe, by its ACKs (section 2.14, BBR.ack_phase).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckPhase {
-    /// Nothing.
+    /// None.
     Init,
     /// The pipe is filled at the estimated rate.
     Refilling,
     /// Inflight rises.
     ProbeStarting,
-    /// What was sent while probing is delivered.
+    /// Data sent while probing are being delivered.
     ProbeFeedback,
     /// The probe is over, its feedback is not.
     ProbeStopping,
@@ -61,7 +61,7 @@ impl From<&Moment> for Point {
     }
 }
 
-/// What was before an episode of loss (section 2.15).
+/// State before an episode of loss (section 2.15).
 #[derive(Clone, Copy, Debug)]
 pub struct Undo {
     /// BBR.undo_state: the state that a loss ended.
@@ -77,7 +77,7 @@ pub struct Undo {
 /// A segment that is taken for lost.
 #[derive(Clone, Copy)]
 pub struct Lost {
-    /// Its payload.
+    /// Payload.
     pub bytes: u32,
     /// P.tx_in_flight.
     pub tx_in_flight: u32,

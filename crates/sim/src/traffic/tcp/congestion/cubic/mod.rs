@@ -15,7 +15,7 @@
 //! is the window then.
 //!
 //! Where Linux (`net/ipv4/tcp_cubic.c` bictcp_update, `tcp_cong.c` tcp_cong_avoid_ai) and ns-3 (`tcp-cubic.cc`), which
-//! follows it, agree with each other and not with the RFC, they are followed: deviations 1, 2, 5, 6.
+//! follows it, agree with each other but not with the RFC, the code follows them: deviations 1, 2, 5, 6.
 //!
 //! Where the clock ticks (`clock_tick`) it is Linux's own form, `cubic/ticked.rs`: in whole segments, computed anew
 //! once a tick at most and, while the window stays, each 1/32 s.
@@ -60,7 +60,7 @@ pub struct Cubic {
     w_est: f64,
     /// Last ACK or end of an idle period, by `cubic_clock = "in_use"`.
     clock_read: Time,
-    /// What stands for all but `clock_read` where the clock ticks.
+    /// Parts that are the same for all but `clock_read` if the clock ticks.
     ticked: Ticked,
 }
 
@@ -362,8 +362,8 @@ mod tests {
             acknowledge(&mut congestion, &params, cwnd, 1, now);
         };
         grow(&mut cwnd, Time::ZERO);
-        // After an hour eq. (1) asks for billions of segments: target = 1.5 cwnd. The first ACK counts for growth that
-        // was slower.
+        // After an hour eq. (1) yields billions of segments: target = 1.5 cwnd. The first ACK still counts for the
+        // earlier, slower growth.
         grow(&mut cwnd, Time::from_secs(3600));
         let before = cwnd;
         (0..10).for_each(|_| grow(&mut cwnd, Time::from_secs(3600)));
@@ -378,7 +378,7 @@ mod tests {
         let mut grow = |cwnd: &mut u32, segments| {
             acknowledge(&mut congestion, &params, cwnd, segments, Time::ZERO);
         };
-        // At the start of the epoch W_cubic is 100 + 0.4 * 0.1^3: it asks for nothing. 100 / 20 = 5.
+        // At the start of the epoch W_cubic is 100 + 0.4 * 0.1^3: no growth. 100 / 20 = 5.
         (0..50).for_each(|_| grow(&mut cwnd, 2));
         assert_eq!(cwnd, 105 * MSS);
         congestion.0.reduce(&params, flight(105));
@@ -387,7 +387,7 @@ mod tests {
             acknowledge(&mut congestion, &params, cwnd, segments, Time::ZERO);
         };
         (0..50).for_each(|_| grow(&mut cwnd, 2));
-        // W_est is 0.53 segments above the window: nothing asks for a whole one.
+        // W_est is 0.53 segments above the window: less than a whole one.
         assert_eq!(cwnd, 105 * MSS);
     }
 

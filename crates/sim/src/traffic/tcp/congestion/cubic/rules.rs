@@ -38,7 +38,7 @@ params! {
     }
 }
 
-/// Windows to acknowledge for a segment where nothing asks for growth.
+/// Windows to acknowledge per segment if no growth is due.
 pub(super) const NO_GROWTH: f64 = 100.0;
 /// Segments to acknowledge for one more before the first congestion, at most.
 pub(super) const FIRST_GROWTH: f64 = 20.0;

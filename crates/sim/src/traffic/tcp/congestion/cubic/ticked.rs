@@ -1,13 +1,13 @@
 //! CUBIC in whole segments and ticks of the clock, as Linux computes it (`net/ipv4/tcp_cubic.c` bictcp_update).
 //!
-//! How many segments are to be acknowledged for one more is computed anew once a tick at most, and while the window
-//! stays, 1/32 s after the last time: until then the window grows as it did.
+//! The number of segments to acknowledge for one more is computed at most once a tick and, while the window is
+//! unchanged, 1/32 s after the last time: until then the window grows at the same pace.
 
 use super::super::control::{Connection, Progress};
 use super::rules::{CubicParams, FIRST_GROWTH, LEAST_PER_SEGMENT, NO_GROWTH, alpha, segments_for_one};
 use fairlane_schemes::base::units::Time;
 
-/// What was computed holds so long while the window stays.
+/// Lifetime of a computed value while the window is unchanged.
 const LASTING: Time = Time(Time::PER_SECOND / 32);
 /// Parts of one in which Linux has beta (BICTCP_BETA_SCALE).
 const UNIT: u32 = 1024;
@@ -47,7 +47,7 @@ impl Ticked {
             let epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(params, window, now, progress.segments));
             let since = Time((now - epoch + progress.min_rtt.0.div_ceil(of.clock_tick.0)) * of.clock_tick.0);
             let ahead = since.as_secs_f64() - self.k_s;
-            // Eq. (1); what is added to the plateau is rounded towards it.
+            // Eq. (1); the distance from the plateau is rounded down.
             let above = (params.cubic_c * ahead * ahead * ahead).trunc();
             let per_segment = segments_for_one(f64::from(window), f64::from(self.plateau) + above);
             // Before the first congestion, at least a twentieth a round trip.
@@ -96,7 +96,7 @@ impl Ticked {
         }
     }
 
-    /// cubictcp_recalc_ssthresh: what is left of `window`.
+    /// cubictcp_recalc_ssthresh: remaining part of `window`.
     pub(super) fn reduce(&mut self, params: &CubicParams, window: u32) -> u32 {
         self.epoch = None;
         let beta = (params.cubic_beta * f64::from(UNIT)).round() as u32;
@@ -117,7 +117,7 @@ mod tests {
         Connection { whole_windows: true, clock_tick: MS(4), ..OF }
     }
 
-    /// CUBIC after congestion at `w_max`, and what an ACK of a segment at `window` and `ms` milliseconds asks for.
+    /// CUBIC after congestion at `w_max`, and the response to an ACK of a segment at `window` and `ms` milliseconds.
     fn reduced(w_max: u32) -> impl FnMut(u32, u64) -> u32 {
         let mut ticked = Ticked::default();
         ticked.reduce(&CubicParams::default(), w_max);
@@ -150,8 +150,7 @@ mod tests {
     #[test]
     fn a_small_window_follows_reno_in_eighths() {
         let mut at = reduced(2);
-        // K = 0: at two segments W_cubic is 2 and a few thousandths for the first tenth of a second, and asks for
-        // nothing.
+        // K = 0: at two segments W_cubic is 2 and a few thousandths for the first tenth of a second: no growth.
         assert_eq!(at(2, 0), 200);
         // Reno gains a segment for each 15/8 of a window: with more than three acknowledged, that is the fourth, but it
         // counts when something is computed next.

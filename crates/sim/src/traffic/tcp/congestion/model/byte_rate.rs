@@ -1,4 +1,4 @@
-//! A rate in bytes per second, in floating point: what a model of a path calculates with.
+//! A rate in bytes per second, in floating point, for calculations with path models.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 
@@ -15,7 +15,7 @@ impl ByteRate {
         Self(bytes as f64 / span.max(Time::from_nanos(1)).as_secs_f64())
     }
 
-    /// What is delivered in `span`, in bytes.
+    /// Bytes delivered in `span`.
     #[inline]
     pub fn over(self, span: Time) -> f64 {
         self.0 * span.as_secs_f64()

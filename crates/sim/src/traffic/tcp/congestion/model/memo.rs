@@ -1,4 +1,4 @@
-//! A value that is kept until what it follows from changes: most ACKs leave the model of a path as it is.
+//! A value cached until its inputs change: most ACKs leave the model of a path unchanged.
 
 /// The value that was made last, and what from.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! What controls that model their path are made of: rates, round trips, a windowed maximum, the queuing delay.
+//! Building blocks of path models: rates, round trips, a windowed maximum, the queueing delay.
 
 pub mod byte_rate;
 pub mod memo;

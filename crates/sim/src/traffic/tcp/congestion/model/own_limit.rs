@@ -12,7 +12,7 @@ pub struct OwnLimit {
 }
 
 impl OwnLimit {
-    /// The flow is held back now: what is sent until all that is in flight is delivered counts as limited.
+    /// The control holds the flow back now: data sent until everything in flight is delivered count as limited.
     pub fn mark(&mut self, delivered: u64, in_flight: u32) {
         if delivered > self.until {
             self.from = delivered;
@@ -20,7 +20,7 @@ impl OwnLimit {
         self.until = (delivered + u64::from(in_flight)).max(1);
     }
 
-    /// Whether the segment sent at `prior_delivered` was sent under restraint.
+    /// Returns true if the segment sent at `prior_delivered` was sent while held back.
     #[inline]
     pub fn covers(&self, prior_delivered: u64) -> bool {
         self.until > 0 && (self.from..=self.until).contains(&prior_delivered)

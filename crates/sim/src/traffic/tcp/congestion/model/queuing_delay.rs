@@ -1,4 +1,4 @@
-//! How long segments wait in queues: the delay now, less the least delay of the last minutes.
+//! Queueing delay: the current delay minus the minimum of the last minutes.
 //!
 //! Source: RFC 6817 2.4.2, `update_base_delay`, `update_current_delay`, `queuing_delay`;
 //! draft-irtf-iccrg-ledbat-plus-plus.

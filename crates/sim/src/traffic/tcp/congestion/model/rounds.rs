@@ -34,7 +34,7 @@ impl Rounds {
         }
     }
 
-    /// StartRound: the round begins anew.
+    /// StartRound: starts a new round.
     #[inline]
     pub fn restart(&mut self, delivered: u64) {
         self.end = delivered;

@@ -48,7 +48,7 @@ impl WindowedMax {
         self.get()
     }
 
-    /// Drops what is too old, and sees to it that the candidates are of different age.
+    /// Drops old candidates, and keeps the others of different age.
     fn expire(&mut self, window: u64, new: Candidate) {
         let [first, second, third] = &mut self.candidates;
         let age = new.at - first.at;

@@ -1,4 +1,4 @@
-//! What tests of congestion controls share: a flow whose ACKs are made by hand, and operations drawn at random.
+//! Common parts of tests of congestion controls: a flow with constructed ACKs, and random operations.
 
 pub mod path;
 
@@ -21,7 +21,7 @@ pub const OF: Connection = Connection {
     clock_tick: Time::ZERO,
 };
 
-/// Segments in flight that are told apart.
+/// Maximum number of segments in flight.
 const MOST_SENT: usize = 1000;
 
 /// The least RTT that is drawn, and the highest delivery rate in bit/s.
@@ -43,7 +43,7 @@ pub struct Flow<C: Control> {
     lost: u64,
     /// Counted in congestion avoidance.
     counted: u32,
-    /// P.delivered of what is in flight.
+    /// P.delivered of the data in flight.
     sent: VecDeque<u64>,
 }
 
@@ -77,7 +77,7 @@ impl<C: Control> Flow<C> {
         }
     }
 
-    /// What congestion leaves of the window.
+    /// Window after congestion.
     pub fn reduce(&mut self, cause: Cause) -> u64 {
         let bytes = u64::from(self.output.cwnd);
         let flight = Flight { cwnd: self.output.cwnd, outstanding: bytes, pipe: bytes, cause };
@@ -91,7 +91,7 @@ impl<C: Control> Flow<C> {
         self.control.avoid(self.of, &self.params, Window { cwnd, counted: &mut self.counted }, progress);
     }
 
-    /// Sends what the window allows.
+    /// Sends as the window allows.
     fn send(&mut self) {
         let window = (self.output.cwnd / MSS) as usize;
         if self.sent.len() < window.min(MOST_SENT) {
@@ -99,7 +99,7 @@ impl<C: Control> Flow<C> {
         }
     }
 
-    /// The ACK of the earliest segment in flight; `tell` changes what it says.
+    /// The ACK of the earliest segment in flight; `tell` modifies it.
     pub fn ack(&mut self, tell: impl FnOnce(&mut Sample)) {
         self.send();
         let prior_delivered = self.sent.pop_front().unwrap_or_default();
@@ -181,9 +181,9 @@ pub fn any_event(random: &mut Rng) -> Event {
     }
 }
 
-/// Acts as a sender would, with any ACK, event and growth: the window stays at a segment or more, the pacing rate above
-/// nothing and below what the largest window and the least RTT give, and `holds` holds, which is told the ACK if there
-/// was one.
+/// Acts like a sender, with random ACKs, events and growth. Checks that the window is at least a segment, that the
+/// pacing rate is above zero and below the rate of the largest window and the least RTT, and that `holds` accepts the
+/// state and the ACK, if there was one.
 pub fn never_leaves_its_bounds<C: Control>(params: &C::Params, holds: impl Fn(&Flow<C>, Option<&Sample>) -> bool)
 where
     C::Params: Clone,

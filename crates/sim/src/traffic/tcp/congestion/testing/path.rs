@@ -1,4 +1,4 @@
-//! A flow over a path that a control has a model of: its ACKs are made by hand, each with what it tells of the path.
+//! A flow over a path that a control models: its ACKs are constructed, each with a report of the path.
 
 use super::{MSS, OF, RTT};
 use crate::traffic::tcp::congestion::control::{Control, Event, Moment, Output, Sample};
@@ -9,7 +9,7 @@ use fairlane_schemes::base::units::{BitRate, Time};
 pub const RATE: BitRate = BitRate(8_000_000);
 pub const BDP: u32 = 100 * MSS;
 
-/// What differs between ACKs.
+/// Differences between ACKs.
 #[derive(Clone, Copy)]
 pub struct Told {
     pub rate: Option<BitRate>,
@@ -36,7 +36,7 @@ pub const CALM: Told = Told {
     marked: 0,
 };
 
-/// A control with a state that tests ask for.
+/// A control whose state tests inspect.
 pub trait Modelled: Control {
     type State;
     fn state(&self) -> Self::State;

@@ -29,7 +29,7 @@ fn established(params: &TcpParams, cwnd: u32) -> Sender {
     sender
 }
 
-/// Polls until nothing more is to send; returns the data segments.
+/// Polls until there is nothing more to send; returns the data segments.
 fn drain(sender: &mut Sender, params: &TcpParams, now: Time) -> Vec<u32> {
     std::iter::from_fn(|| sender.poll_transmit(params, now)).filter(|s| s.payload > 0).map(|s| s.seq).collect()
 }

@@ -1,4 +1,4 @@
-//! A sender and a receiver joined by a path of fixed delay that loses or delays what a test chooses.
+//! A sender and a receiver joined by a path of fixed delay, with losses and delays chosen by a test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,25 +23,25 @@ pub(super) fn ack_each() -> TcpParams {
     TcpParams { delayed_ack: 1, ..ns3() }
 }
 
-/// What travels.
+/// Packets on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Packet {
     Segment(Segment),
     Ack(Ack),
 }
 
-/// What the sender did or was told, in order.
+/// Actions and inputs of the sender, in order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Event {
     /// It sent data segment `.0` for the `.1`-th time, counted from 0.
     Sent(u32, u32),
-    /// It took in an ACK of number `.0` in phase `.1`; cwnd became `.2` bytes.
+    /// It processed an ACK of number `.0` in phase `.1`; cwnd became `.2` bytes.
     Acked(u32, Phase, u64),
-    /// Its timer was due and it went into the loss state; cwnd became `.0` bytes.
+    /// Its timer expired and it entered the loss state; cwnd became `.0` bytes.
     TimedOut(u64),
 }
 
-/// What the ACKs have reported, in the plainest form.
+/// Reference implementation of the ACKs' reports.
 #[derive(Debug, Default)]
 struct Board {
     sacked: BTreeSet<u32>,
@@ -60,8 +60,8 @@ impl Board {
     }
 }
 
-/// The wire. `fate` tells of each packet, and of how often the same segment was sent before, how long it is
-/// delayed beyond the path, or `None` if it is lost.
+/// The wire. `fate` returns the extra delay of a packet, given the number of earlier transmissions of the segment, or
+/// `None` if it is lost.
 pub(super) struct Wire<F> {
     pub(super) params: TcpParams,
     pub(super) sender: Sender,
@@ -69,7 +69,7 @@ pub(super) struct Wire<F> {
     pub(super) now: Time,
     pub(super) log: Vec<(Time, Event)>,
     fate: F,
-    /// Which transmissions of data get a congestion mark, by their number from 0, if ECN is on.
+    /// Transmissions of data that get a congestion mark, by number from 0, if ECN is on.
     pub(super) marks: fn(u64) -> bool,
     transmissions: u64,
     board: Board,
@@ -133,7 +133,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         self.events().filter_map(|event| if let Event::Sent(seq, 1..) = event { Some(seq) } else { None }).collect()
     }
 
-    /// What happened, without the times.
+    /// Events without times.
     pub(super) fn events(&self) -> impl Iterator<Item = Event> {
         self.log.iter().map(|(_, event)| *event)
     }
@@ -177,7 +177,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         self.emit(Packet::Ack(ack), 0);
     }
 
-    /// RFC 2018 section 4: blocks are whole runs of what arrived beyond a gap, first that of `seq`.
+    /// RFC 2018 section 4: blocks are complete runs beyond a gap, first that of `seq`.
     fn check_blocks(&self, ack: &Ack, seq: u32) {
         let arrived = |seq: u32| self.arrived.get(seq as usize).copied().unwrap_or(false);
         for block in ack.sacks.iter() {

@@ -22,7 +22,7 @@ impl Modelled for Bbr1 {
 }
 
 impl Flow {
-    /// In ProbeBW, in the phase `index` that has just begun.
+    /// In ProbeBW, at the start of phase `index`.
     fn cycling(params: Bbr1Params, index: u8) -> Self {
         let mut flow = Self::new(params);
         for _ in 0..5 {
@@ -219,7 +219,7 @@ fn the_first_round_of_recovery_sends_what_leaves_the_network_and_its_end_restore
     flow.event(Event::Loss);
     flow.within(Told { lost: 8 * MSS, ..repair });
     assert_eq!(flow.output.cwnd, 92 * MSS);
-    // 4.2.3.4: lost segments are deducted, but what is in flight and delivered may be sent.
+    // 4.2.3.4: lost segments are deducted, but as much as was delivered may be sent.
     flow.within(Told { lost: MSS, in_flight: 91 * MSS, ..repair });
     assert_eq!(flow.output.cwnd, 93 * MSS);
     // The second round grows by what is delivered.

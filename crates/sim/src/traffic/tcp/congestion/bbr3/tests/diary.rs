@@ -20,7 +20,7 @@ pub fn document(name: &str) -> Json {
     let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../examples/bbr3", name].iter().collect();
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut document: Json = toml::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-    // What `fairlane check` judges is no part of the simulator's scenario, and the time series is for that alone.
+    // Expectations of `fairlane check` are not part of the simulator's scenario, and the time series is only for them.
     let keys = document.as_object_mut().expect("a table");
     keys.retain(|key, _| key != "expect" && key != "probes");
     document

@@ -1,5 +1,5 @@
-//! The 22 test cases of the draft's appendix A. Those of 1 to 16 and 20 to 22 are scenario files of `examples/bbr3`;
-//! what these cannot say, a policer and segments that are late at a chosen time, has a path of its own.
+//! The 22 test cases of the draft's appendix A. Cases 1 to 16 and 20 to 22 are scenario files in `examples/bbr3`. The
+//! others need a policer or segments delayed at a chosen time, and use a special path.
 
 use super::diary::{Page, Turn, document, run};
 use super::path::{Lot, Path};
@@ -8,10 +8,10 @@ use crate::traffic::tcp::congestion::model::byte_rate::ByteRate;
 use fairlane_schemes::base::config::ConfigValue;
 use serde_json::Value as Json;
 
-/// What of a packet on the wire is payload: 1448 of 1500 bytes.
+/// Payload of a packet on the wire: 1448 of 1500 bytes.
 const PAYLOAD: f64 = 1448.0 / 1500.0;
 
-/// Whether an estimate is within 2 % of a bit rate on the wire: what the appendix calls close.
+/// Returns true if an estimate is within 2 % of a bit rate on the wire: the appendix's "close".
 fn is_close(estimate: ByteRate, wire_bps: f64) -> bool {
     (estimate.0 * 8.0 / (wire_bps * PAYLOAD) - 1.0).abs() <= 0.02
 }
@@ -115,7 +115,7 @@ fn a6_probe_up_ends_on_losses_though_the_application_limits() {
     let end = turn(&turns, State::Up, State::Down);
     assert!(end.after.bbr.prev_probe_too_high && !end.before.bbr.prev_probe_too_high);
     assert!(!end.after.bbr.full_bw_now);
-    // 5.5.10.2: what the application limits does not tell how much fits.
+    // 5.5.10.2: application-limited data do not show how much fits.
     assert_eq!(end.after.bbr.inflight_longterm, end.before.bbr.inflight_longterm);
 }
 
@@ -143,7 +143,7 @@ fn a8_probe_down_ends_when_headroom_and_a_bdp_are_kept() {
         if after.bbr.state == State::Cruise {
             checked += 1;
         }
-        // What the ACK left in flight; the sender has sent a quantum since.
+        // Data left in flight by the ACK; the sender has sent a quantum since.
         let in_flight = after.in_flight.saturating_sub(u64::from(after.output.quantum));
         assert!(in_flight <= bound.min(bdp) || after.bbr.state != State::Cruise, "at {:?}", after.now);
         assert!(before.now < after.now || after.in_flight > 0);
@@ -231,7 +231,7 @@ fn a13_cruise_fills_the_link_where_acks_come_in_clumps() {
         if after.bbr.state == State::Cruise {
             let bbr = &after.bbr;
             assert!(bbr.extra_acked > 0);
-            // Without bounds of the model the window is 2 BDP, what comes in excess, and nothing else.
+            // Without bounds of the model the window is 2 BDP plus the allowance for aggregation.
             if after.output.cwnd == before.output.cwnd && bbr.inflight_longterm == UNBOUNDED {
                 let window = bbr.bdp(bbr.bw, 2.0) + bbr.extra_acked;
                 assert!(u64::from(after.output.cwnd) <= window.max(3 * u64::from(after.output.quantum)));
@@ -241,7 +241,7 @@ fn a13_cruise_fills_the_link_where_acks_come_in_clumps() {
         }
     });
     assert!(cruised > Time::from_secs(5), "{cruised:?}");
-    // It paces at 99 % of the rate, and no clump of ACKs stops it.
+    // It paces at 99 % of the rate, and aggregated ACKs do not stop it.
     let rate = (sent * 1448 * 8) as f64 / cruised.as_secs_f64();
     assert!((rate / (1e7 * PAYLOAD * 0.99) - 1.0).abs() < 0.02, "{rate}");
 }
@@ -343,7 +343,7 @@ fn a17_a_policer_is_followed_without_lasting_losses() {
         path.now < Time::from_secs(60)
     });
     let (sent, lost) = ((path.sent - sent) as f64, (path.lost - lost) as f64);
-    // What passes is the rate of the tokens: 5 Mbit/s for 40 s are 20 000 segments.
+    // The policer passes the token rate: 5 Mbit/s for 40 s are 20 000 segments.
     assert!(((sent - lost) / 20_000.0 - 1.0).abs() < 0.1, "{sent} sent, {lost} lost");
     // At the rate of Startup half would be lost, all the time.
     assert!(lost / sent < 0.1, "{lost} of {sent}");
@@ -405,7 +405,7 @@ fn a20_probe_rtt_in_startup_returns_to_startup() {
     assert!(!entry.after.bbr.full_bw_reached);
     let exit = turn(&turns, State::ProbeRtt, State::Startup);
     assert!(exit.after.now - entry.after.now > Time::from_millis(200));
-    // It goes on to search: the link has 100 Mbit/s.
+    // It continues to search: the link has 100 Mbit/s.
     let last = turns.last().expect("turns");
     assert!(is_close(last.after.bbr.max_bw, 1e8), "{:?}", last.after.bbr.max_bw);
 }
@@ -480,7 +480,7 @@ fn at(document: &Json, rate_bps: u64, rtt: Time) -> Json {
 const RATES: [u64; 6] = [64_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
 const RTTS: [Time; 4] = [Time::from_micros(800), Time::from_millis(10), Time::from_millis(100), Time::from_secs(1)];
 
-/// Whether a point is within what a test for every change may cost.
+/// Returns true if a point is fast enough for a test that runs at every change.
 fn is_cheap(rate: u64, rtt: Time) -> bool {
     rate as f64 * rtt.as_secs_f64() <= 2e6
 }

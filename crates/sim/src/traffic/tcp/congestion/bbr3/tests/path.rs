@@ -1,4 +1,4 @@
-//! A flow of BBRv3 over a bottleneck that loses and delays what a test chooses, when it chooses.
+//! A BBRv3 flow over a bottleneck with losses and delays chosen by a test.
 
 use super::super::super::State as AnyState;
 use super::super::Bbr3;
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 /// 10 Mbit/s of payload, and 20 ms each way.
 const RATE: BitRate = BitRate(10_000_000);
 const DELAY: Time = Time::from_millis(20);
-/// What the queue holds: 4 bandwidth-delay products.
+/// Queue limit: 4 bandwidth-delay products.
 const QUEUE: Time = Time::from_millis(160);
 
-/// What happens to a segment at the bottleneck.
+/// Fate of a segment at the bottleneck.
 pub enum Lot {
     Arrives,
     /// Late by this much, and after those sent later.
@@ -71,7 +71,7 @@ impl Path {
         }
     }
 
-    /// Goes on while `goes_on`; segments have the lot that `lot` tells.
+    /// Continues while `goes_on` returns true; `lot` decides the fate of segments.
     pub fn run(&mut self, mut lot: impl FnMut(Time) -> Lot, mut goes_on: impl FnMut(&Self) -> bool) {
         self.transmit(&mut lot);
         while goes_on(self) {

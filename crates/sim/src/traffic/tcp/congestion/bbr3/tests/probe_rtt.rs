@@ -64,7 +64,7 @@ fn probe_rtt_in_startup_returns_to_startup() {
     flow.round(low);
     flow.now += Time::from_millis(200);
     assert_eq!(flow.round(low), State::Startup);
-    // And grows on: 2.77 * 0.99 times the rate.
+    // It grows on: 2.77 * 0.99 times the rate.
     assert_eq!(flow.output.pacing, Some(BitRate(21_938_400)));
 }
 

@@ -53,7 +53,7 @@ fn rounds_that_the_application_limits_never_end_startup() {
     }
 }
 
-/// Startup in recovery for a round in which `reports` ACKs told of losses; the round's last ACK has lost 5 % of its
+/// Startup in recovery, in a round with `reports` ACKs that reported losses; the round's last ACK lost 5 % of its
 /// flight.
 fn startup_with_losses(reports: u32) -> Flow {
     let mut flow = Flow::new(Bbr3Params::default());
