@@ -137,7 +137,7 @@ pub struct Afc {
     probability: f64,
 }
 
-/// Who has how much of the virtual queue, and how many there are.
+/// Shares of flows in the virtual queue, and the number of flows.
 #[derive(Clone, Debug)]
 struct Flows {
     share_per: FlowKey,

@@ -133,7 +133,7 @@ impl Sketch {
     }
 }
 
-/// What passes the link, and what would have passed, in bytes that fade.
+/// Passed and offered traffic of the link, in decaying bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct LinkRates {
     offered: f64,

@@ -142,7 +142,7 @@ impl SchemeSpec for AredScheme {
     }
 }
 
-/// Where the average was last, for Feng's variant.
+/// Region of the last average, for Feng's variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Zone {
     Below,

@@ -114,12 +114,12 @@ impl SchemeSpec for BlackScheme {
 pub struct Black {
     share_per: FlowKey,
     occupancy: Box<Occupancy>,
-    /// That of the last drop decision: eq. (4), and RED if it got so far.
+    /// Probability of the last drop decision: eq. (4), and RED's if it was evaluated.
     probability: f64,
 }
 
 impl Black {
-    /// Whether an arrival that was counted is to be dropped before the queue is full.
+    /// Returns true if a counted arrival must be dropped before the queue is full.
     fn judge(&mut self, red: &mut RedCore, flow: u32, wire_bytes: u32, backlog: Backlog, rng: &mut Rng) -> bool {
         let congested = red.average() >= red.min_th() && backlog.packets > 0;
         let excess = if congested { self.occupancy.excess(flow) } else { 0.0 };
@@ -166,7 +166,7 @@ impl Sampler for Black {
     }
 }
 
-/// Who holds how much of the queue, and how many there are.
+/// Shares of flows in the queue, and the number of flows.
 #[derive(Clone, Debug)]
 struct Occupancy {
     cache: LruCache<Share>,

@@ -97,7 +97,7 @@ pub struct Choke {
 }
 
 impl Choke {
-    /// How many packets an arrival is compared with; the average is above `min_th`.
+    /// Number of packets compared with an arrival; the average is above `min_th`.
     fn draws(&self, red: &RedCore) -> u32 {
         let Some((regions, beyond)) = self.regions else { return self.draws };
         if red.average() > red.max_th() {

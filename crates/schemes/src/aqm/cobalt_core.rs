@@ -24,7 +24,7 @@
 //! Not implemented: the factor of (C1) for ingress mode, the number of bulk flows in MTU times.
 
 use crate::contract::prelude::*;
-/// What COBALT aims at; one for all queues.
+/// Targets of COBALT; shared by all queues.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CobaltTarget {
     /// Delay that a queue may have permanently, and least time between two changes of p.
@@ -37,12 +37,12 @@ pub struct CobaltTarget {
     pub increment: f64,
     /// Taken off p when the queue is empty.
     pub decrement: f64,
-    /// Whether a spell has to last until its first signal, as in CodelAF: (C9).
+    /// True if a period above target must last until its first signal, as in CodelAF: (C9).
     pub whole_spells: bool,
 }
 
 impl CobaltTarget {
-    /// Whether a packet that has waited for `sojourn` has waited too long: rule (C1).
+    /// Returns true if `sojourn` is too long: rule (C1).
     #[must_use]
     #[inline]
     pub fn is_exceeded(&self, sojourn: Time) -> bool {
@@ -50,7 +50,7 @@ impl CobaltTarget {
     }
 }
 
-/// What is to be done with a packet at the head.
+/// Decision on a packet at the head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signal {
     /// Drop it.
@@ -62,9 +62,9 @@ pub struct Signal {
 /// The state of COBALT at one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cobalt {
-    /// Of the next signal, and while `count` is 0 the end of activity.
+    /// Time of the next signal, and while `count` is 0 of the end of activity.
     next: Time,
-    /// Of the last change of p.
+    /// Time of the last change of p.
     changed: Time,
     probability: f64,
     count: u32,
@@ -137,7 +137,7 @@ impl Cobalt {
         }
     }
 
-    /// Whether nothing is left to decay.
+    /// Returns true if nothing is left to decay.
     #[must_use]
     pub fn is_at_rest(&self, now: Time) -> bool {
         self.probability == 0.0 && self.count == 0 && now >= self.next
@@ -155,7 +155,7 @@ impl Cobalt {
         self.count
     }
 
-    /// Whether the last delay was too long.
+    /// True if the last delay was too long.
     #[must_use]
     pub fn is_dropping(&self) -> bool {
         self.dropping

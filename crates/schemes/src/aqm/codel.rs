@@ -71,7 +71,7 @@ impl SchemeSpec for CodelScheme {
 /// The target has to lie below the interval: it is what remains of a delay after an interval.
 ///
 /// # Errors
-/// It does not; names the key.
+/// It does not; the error names the key.
 pub fn check_target(target: Time, interval: Time, table: &Table<'_>) -> Result<(), ConfigError> {
     if target < interval {
         return Ok(());
@@ -80,7 +80,7 @@ pub fn check_target(target: Time, interval: Time, table: &Table<'_>) -> Result<(
     Err(ConfigError::new(table.key("target"), problem))
 }
 
-/// What CoDel aims at.
+/// Targets of CoDel.
 #[derive(Clone, Copy, Debug)]
 pub struct CodelTarget {
     /// TARGET.
@@ -154,7 +154,7 @@ impl Codel {
         self.count
     }
 
-    /// Whether it is dropping.
+    /// True while it is dropping.
     #[must_use]
     pub fn is_dropping(&self) -> bool {
         self.dropping

@@ -94,7 +94,7 @@ impl SchemeSpec for CodelAfScheme {
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
     cobalt: Cobalt,
-    /// That wait.
+    /// Waiting packets.
     packets: u32,
     /// In the common queue.
     has_dummy: bool,
@@ -108,7 +108,7 @@ struct Entry<P> {
     is_dummy: bool,
 }
 
-/// What (1) looks at.
+/// Input of rule (1).
 #[derive(Clone, Copy, Debug)]
 struct Occupancy {
     flow_packets: u32,
@@ -297,7 +297,8 @@ mod tests {
     #[test]
     fn rule_1_weighs_the_delay_by_the_flows_part_of_the_queue() {
         let target = Time::from_millis(5);
-        // Of 20 packets of 4 flows an even share is 5: then 5 ms are allowed, with 10 half of that, with 1 five times.
+        // For 20 packets of 4 flows an even share is 5: then 5 ms are allowed, with 10 packets half of that, with 1
+        // five times as much.
         for (flow_packets, allowed_us) in [(5, 5000), (10, 2500), (1, 25_000), (20, 1250)] {
             let found = Occupancy { flow_packets, packets: 20, active_flows: 4 };
             assert!(!found.is_too_long(Time::from_micros(allowed_us), target));

@@ -203,7 +203,7 @@ impl Policers {
         }
     }
 
-    /// Whether a packet of `user` that costs `cost` passes: eq. (2) to (4).
+    /// Decides whether a packet of `user` that costs `cost` passes: eq. (2) to (4).
     fn admits(&mut self, user: u32, cost: f64, now: Time) -> bool {
         self.forget_full_buckets(now);
         let rate = self.bytes_per_s * self.weights.of(user);

@@ -97,7 +97,7 @@ params! {
     }
 }
 
-/// What the two queues have of their parameters, whatever guards the L queue.
+/// Parameters of the two queues, whatever guards the L queue.
 #[derive(Clone, Debug)]
 struct CoupledParams {
     control: ControlParams,
@@ -166,7 +166,7 @@ impl Lottery {
     }
 }
 
-/// What becomes of a packet at the head.
+/// Fate of a packet at the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Pass,
@@ -199,9 +199,9 @@ impl Ramp {
     }
 }
 
-/// What stands in front of the L queue and may send packets to the classic queue in its place.
+/// Guard of the L queue, which may redirect packets to the classic queue.
 pub trait LowGuard: Clone + Debug {
-    /// Whether `packet`, which finds `waiting_bytes` in the L queue, has to go to the classic queue.
+    /// Returns true if `packet`, which finds `waiting_bytes` in the L queue, must go to the classic queue.
     fn ejects<P: Packet>(&mut self, packet: &P, waiting_bytes: u64, now: Time, rng: &mut Rng) -> bool;
     /// The rate of the link is `rate`; the ramp of the L queue from now on.
     fn set_link_rate(&mut self, rate: BitRate) -> Ramp;
@@ -211,7 +211,7 @@ pub trait LowGuard: Clone + Debug {
     fn report(&self, report: Report<'_>);
 }
 
-/// Nothing: every L packet gets in.
+/// No guard: every L packet enters.
 #[derive(Clone, Debug)]
 pub struct Unguarded {
     ramp: Ramp,
@@ -338,7 +338,7 @@ impl<P: Packet, G: LowGuard> DualPi2<P, G> {
         f64::min(self.params.control.coupling * self.base_probability, 1.0)
     }
 
-    /// Whether the L queue is served next.
+    /// Returns true if the L queue is served next.
     fn serves_low(&self) -> bool {
         match (self.low.is_empty(), self.classic.is_empty()) {
             //= RFC 9332 2.5.1-4: The L queue has priority, and a bound to it keeps the classic queue from starving.

@@ -99,7 +99,7 @@ impl SchemeSpec for FredScheme {
     }
 }
 
-/// What FRED knows of a flow with packets waiting.
+/// State of a flow with waiting packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct FlowRecord {
     packets: u32,

@@ -162,7 +162,8 @@ impl PieState {
         }
     }
 
-    /// Whether an arrival that finds `backlog` passes whatever the probability is; RFC 8033 sections 4.1 and 4.4.
+    /// Returns true if an arrival that finds `backlog` is exempt, whatever the probability; RFC 8033 sections 4.1 and
+    /// 4.4.
     #[must_use]
     #[inline]
     pub fn exempts(&self, params: &PieParams, backlog: Backlog) -> bool {
@@ -173,7 +174,8 @@ impl PieState {
         self.burst_allowance > Time::ZERO || calm || backlog.bytes <= 2 * params.mean_packet.0
     }
 
-    /// Whether to drop (or mark) an arrival of `wire_bytes` that finds `backlog`; RFC 8033 sections 4.1, 4.4 and 5.4.
+    /// Decides whether to drop (or mark) an arrival of `wire_bytes` that finds `backlog`; RFC 8033 sections 4.1, 4.4
+    /// and 5.4.
     pub fn decide(&mut self, params: &PieParams, backlog: Backlog, wire_bytes: u32, rng: &mut Rng) -> bool {
         if self.exempts(params, backlog) {
             return false;
@@ -232,7 +234,7 @@ impl PieState {
         self.probability
     }
 
-    /// What is left of the burst allowance.
+    /// Remaining burst allowance.
     #[must_use]
     pub fn burst_allowance(&self) -> Time {
         self.burst_allowance

@@ -95,7 +95,7 @@ params! {
     }
 }
 
-/// What RED says of an arrival.
+/// RED's decision on an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedDecision {
     /// Take it.
@@ -107,7 +107,7 @@ pub enum RedDecision {
 }
 
 impl RedDecision {
-    /// What becomes of the arrival at a port that marks early drops if `ecn`, and forced ones, too, unless `hard_drop`.
+    /// Verdict on the arrival at a port that marks early drops if `ecn`, and also forced ones, unless `hard_drop`.
     #[must_use]
     #[inline]
     pub fn verdict(self, ecn: bool, hard_drop: bool) -> Verdict {
@@ -136,7 +136,7 @@ pub struct RedCore {
     idle_since: Time,
     params: Box<RedParams>,
     in_bytes: bool,
-    /// Whether the last arrival, too, met an average of min_th or more: `old` in ns-2.
+    /// True if the last arrival also met an average of at least min_th: `old` in ns-2.
     was_above: bool,
 }
 
@@ -243,7 +243,7 @@ impl RedCore {
         self.idle_since = self.idle_since.min(now);
     }
 
-    /// Whether the average is so large that every arrival is to be dropped.
+    /// Returns true if the average is so large that every arrival is dropped.
     #[must_use]
     #[inline]
     pub fn is_forced(&self) -> bool {
@@ -272,11 +272,11 @@ impl RedCore {
         let p_b = if scaling == SizeScaling::Before { f64::min(p_b * relative_length, 1.0) } else { p_b };
         let whole = if scaling == SizeScaling::None { self.count } else { self.count / self.params.mean_packet.0 };
         let p_a = spread_over_gap(p_b, whole as f64 * p_b, self.params.wait);
-        // As in ns-2, a certain drop stays certain however short the packet.
+        // As in ns-2, a certain drop stays certain for short packets.
         if scaling == SizeScaling::After && p_a < 1.0 { f64::min(p_a * relative_length, 1.0) } else { p_a }
     }
 
-    /// What a packet adds to the count.
+    /// Contribution of a packet to the count.
     #[inline]
     fn amount(&self, wire_bytes: u32) -> u64 {
         if self.params.size_scaling == SizeScaling::None { 1 } else { u64::from(wire_bytes) }

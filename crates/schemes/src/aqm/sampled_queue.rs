@@ -8,7 +8,8 @@ use std::fmt::Debug;
 
 /// The part of such a scheme that samples.
 pub trait Sampler: Clone + Debug {
-    /// Whether to drop an arrival before the queue is full. RED's average includes it; waiting packets may be dropped.
+    /// Decides whether to drop an arrival before the queue is full. RED's average includes it; waiting packets may be
+    /// dropped.
     fn drops_early<P: Packet>(
         &mut self,
         arrival: (&P, Time),

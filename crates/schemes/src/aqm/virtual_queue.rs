@@ -1,4 +1,4 @@
-//! Which part of what passed is of one flow: the virtual queue that BLACK and AFC take shares of, in three readings.
+//! Shares of flows in recent traffic: the virtual queue of BLACK and AFC, in three readings.
 //!
 //! afc section 3 calls `HitFraction` the share of a virtual queue of size m, which BLACK fills with sampled packets and
 //! AFC with enqueued ones, weighed by their bytes. When it is computed is left open:
@@ -25,7 +25,7 @@ choices! {
     }
 }
 
-/// What a cached flow has of the virtual queue.
+/// Share of a cached flow in the virtual queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Share {
     /// In the window, of what passed since the flow came into the cache.
@@ -43,7 +43,7 @@ impl Share {
     }
 }
 
-/// What a scheme remembers of a cached flow: its share, and what the scheme adds.
+/// Record of a cached flow: its share, and data of the scheme.
 pub(super) trait Record {
     /// The share in it.
     fn share(&mut self) -> &mut Share;
@@ -83,7 +83,7 @@ impl Window {
         }
     }
 
-    /// How long the last whole period took, the first as far as it goes; 0 without periods.
+    /// Duration of the last whole period, or of the first one so far; 0 without periods.
     pub(super) fn period(&self, now: Time) -> Time {
         match self {
             Self::Sliding(_) => Time::ZERO,
@@ -218,7 +218,7 @@ impl Period {
         if self.number == 0 { self.size } else { self.last_size }
     }
 
-    /// How long a whole period takes: as [`Period::reference`].
+    /// Duration of a whole period: as [`Period::reference`].
     fn duration(&self, now: Time) -> Time {
         match self.began {
             Some(began) if self.number == 0 => now.saturating_sub(began),

@@ -1,4 +1,4 @@
-//! What everything else stands on: units, random numbers, configuration, elementary functions.
+//! Foundations: units, random numbers, configuration, elementary functions.
 
 pub mod config;
 pub mod elementary;

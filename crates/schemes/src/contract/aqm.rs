@@ -5,10 +5,10 @@ use crate::base::units::{BitRate, Time};
 use crate::contract::discipline::{Backlog, Report, StateSize};
 use crate::contract::packet::Packet;
 
-/// What active queue management sees of the queue in front of it.
+/// View of the queue for active queue management.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueView {
-    /// What waits.
+    /// Backlog.
     pub backlog: Backlog,
     /// When the packet at the head arrived; `None` if nothing waits.
     pub head_enqueued_at: Option<Time>,
@@ -16,7 +16,7 @@ pub struct QueueView {
     pub link_rate: BitRate,
 }
 
-/// What to do with an arriving packet.
+/// Verdict on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Enqueue it if there is room.
@@ -33,7 +33,7 @@ pub enum Verdict {
 /// [`crate::queue::managed_queue::ManagedQueue`] joins it with buffer, limit and scheduler to a
 /// [`QueueDiscipline`](crate::contract::discipline::QueueDiscipline).
 pub trait Aqm {
-    /// Whether the scheme can drop before the queue is full.
+    /// True if the scheme can drop before the queue is full.
     const DROPS_EARLY: bool = true;
     /// True if the scheme also judges packets at the head of the queue, in [`Aqm::release`]. If it is false, the port
     /// knows when a packet will leave as soon as it arrives.

@@ -12,7 +12,7 @@ pub enum DropReason {
     Aqm,
     /// The queue was full: a tail drop.
     Overlimit,
-    /// It waited already and made room for another packet.
+    /// It was waiting and was pushed out for another packet.
     PushedOut,
 }
 
@@ -38,7 +38,7 @@ impl DropReason {
     }
 }
 
-/// What waits at a port; the packet in transmission is not part of it.
+/// Backlog of a port; the packet in transmission is not part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Packets waiting, all classes together.
@@ -48,7 +48,7 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Whether one more packet fits below `limit`: one slot a packet whatever its size, or its bytes.
+    /// Returns true if one more packet fits below `limit`: one slot per packet whatever its size, or its bytes.
     #[must_use]
     #[inline]
     pub fn has_room_for(self, wire_bytes: u32, limit: QueueLimit) -> bool {
@@ -58,7 +58,7 @@ impl Backlog {
         }
     }
 
-    /// Whether more waits than `limit` allows.
+    /// Returns true if the backlog exceeds `limit`.
     #[must_use]
     #[inline]
     pub fn exceeds(self, limit: QueueLimit) -> bool {
@@ -96,7 +96,7 @@ impl<P> DropSink<P> for () {
     fn dropped(&mut self, _: &P, _: DropReason, _: Backlog) {}
 }
 
-/// What a scheme holds in memory at one port, the waiting packets and their order in a FIFO left out.
+/// Memory of a scheme at one port, without the waiting packets and their FIFO order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateSize {
     /// Records of flows, users or buckets held at present; 0 for a scheme without any.
@@ -120,7 +120,7 @@ pub trait QueueDiscipline<P: Packet> {
     /// The next packet to transmit, from `now` on; `None` if nothing waits: the link falls idle at `now`, and may ask
     /// again at the same time.
     fn dequeue(&mut self, now: Time, rng: &mut Rng, drops: &mut impl DropSink<P>) -> Option<P>;
-    /// What waits.
+    /// Backlog.
     fn backlog(&self) -> Backlog;
     /// True if the discipline judges packets on arrival only and sends them in order of arrival. A port may then store
     /// all packets itself: it calls `admit`, `departed` and `idle` instead of `enqueue` and `dequeue`.
@@ -164,7 +164,7 @@ pub trait QueueDiscipline<P: Packet> {
     fn drop_probability(&self) -> Option<f64> {
         None
     }
-    /// What the scheme remembers now.
+    /// Current state size of the scheme.
     fn state_size(&self) -> StateSize;
     /// Tells what the scheme measures and counts itself, such as an average queue or a fair rate. Off the fast path.
     fn report(&self, _report: Report<'_>) {}

@@ -1,4 +1,4 @@
-//! What counts as one flow for a scheme.
+//! Unit that a scheme treats as one flow.
 
 use crate::choices;
 use crate::contract::packet::Packet;

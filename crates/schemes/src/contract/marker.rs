@@ -21,14 +21,14 @@ impl MarkerScheme {
         Self(name)
     }
 
-    /// Its name in a scenario.
+    /// Name in a scenario.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.0
     }
 }
 
-/// What one meter is told at its start.
+/// Initial values of one meter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeterSpec {
     /// The part of the user's reference rate that belongs to this ingress, above 0.
@@ -42,17 +42,17 @@ pub struct MeterSpec {
 /// Meters users' traffic at the edge and labels their packets. It holds what all meters of a domain have in common;
 /// the state of each is apart and small.
 pub trait Marker {
-    /// Its name.
+    /// Name.
     const SCHEME: MarkerScheme;
     /// The label that ports treat best: what a user would write who could.
     const BEST_LABEL: f64;
-    /// Its parameters.
+    /// Parameters.
     type Params: ParamSet + Clone + Debug + PartialEq;
-    /// What one meter remembers.
+    /// State of one meter.
     type State: Clone + Debug;
     /// Meters with these parameters.
     fn new(params: &Self::Params) -> Self;
-    /// What has a meter of its own.
+    /// Unit that is metered.
     fn key(&self) -> FlowKey {
         FlowKey::User
     }

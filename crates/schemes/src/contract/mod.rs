@@ -1,4 +1,4 @@
-//! What a scheme is to its hosts, and what it is built on: none of this knows a scheme.
+//! Interface between schemes and hosts, and its building blocks: none of this knows a scheme.
 
 pub mod aqm;
 pub mod buffer;

@@ -1,4 +1,4 @@
-//! What a scheme may know of a packet, whatever host carries it.
+//! Properties of a packet that a scheme may use, in any host.
 
 use crate::base::units::Time;
 use std::fmt::Debug;
@@ -37,7 +37,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// Whether the transport understands congestion marks: then a packet may be marked instead of dropped.
+    /// Returns true if the transport understands congestion marks: then a packet may be marked instead of dropped.
     #[must_use]
     #[inline]
     pub const fn is_capable(self) -> bool {

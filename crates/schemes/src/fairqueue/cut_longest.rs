@@ -9,7 +9,7 @@ use crate::fairqueue::queue_store::QueueStore;
 pub struct Stored {
     /// The queue that it is in.
     pub queue: u32,
-    /// What waited before it.
+    /// Backlog before it.
     pub found: Backlog,
 }
 

@@ -39,13 +39,13 @@ pub struct DrawnRanks {
     waiting: [u32; RANKS],
     offered: [u64; RANKS],
     dropped: [u64; RANKS],
-    /// Of a packet served: packets of a lower rank that it left behind.
+    /// Inversions: packets of a lower rank left behind by a served packet.
     inversions: [u64; RANKS],
     served: u64,
 }
 
 impl DrawnRanks {
-    /// Those of an idle port.
+    /// State of an idle port.
     #[must_use]
     pub fn new(source: RankSource) -> Self {
         let weights: [f64; RANKS] = std::array::from_fn(|rank| weight(source, rank));
@@ -110,7 +110,7 @@ impl DrawnRanks {
     }
 }
 
-/// How often `rank` is drawn, in any unit: the distributions of the simulations of SP-PIFO (`LstfTcpSocket.java`).
+/// Weight of `rank`, in any unit: the distributions of the simulations of SP-PIFO (`LstfTcpSocket.java`).
 fn weight(source: RankSource, rank: usize) -> f64 {
     let below_bound = |weight: f64| if rank < BOUND { weight } else { 0.0 };
     match source {

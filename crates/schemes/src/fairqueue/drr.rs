@@ -109,7 +109,7 @@ pub struct Drr<P> {
     round: IntrusiveList,
     /// Number of the round.
     round_number: u64,
-    /// Whether the first queue of the round has got its quantum.
+    /// True if the first queue of the round has got its quantum.
     visiting: bool,
     savings: Option<Savings>,
     share_per: FlowKey,
@@ -241,7 +241,7 @@ impl<P: Packet> Drr<P> {
 /// The round of a queue that has never been in one.
 const NEW: u64 = u64::MAX;
 
-/// What an empty queue has saved by round `now`.
+/// Savings of an empty queue by round `now`.
 fn saved(turn: &DrrQueue, now: u64) -> f64 {
     turn.deficit + turn.quantum * (now - turn.round) as f64
 }

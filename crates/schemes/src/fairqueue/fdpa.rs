@@ -124,7 +124,7 @@ impl ActiveUsers {
         let mut is_new = false;
         let at = *by_key.or_insert_with(key, || {
             is_new = true;
-            // As if measured from time 0, in silence so far: a first packet is a rate of L / M.
+            // As if measured from time 0 without packets so far: the first packet gives a rate of L / M.
             let rate = RateState::new(Time::ZERO);
             let user = User { key, link: Link::NONE, last: now, weight: weight_of_user, rate };
             *weight += user.weight;
@@ -158,7 +158,7 @@ pub struct Fdpa<P> {
     link_rate: BitRate,
     params: FdpaParams,
     limit: QueueLimit,
-    /// What each priority and all lower ones may take together.
+    /// Maximum backlog of each priority and all lower ones together.
     parts: Box<[QueueLimit]>,
     weights: Weights,
 }

@@ -24,7 +24,7 @@
 //! 3. Controllers that would not move any more are not asked until their queue gets a packet.
 //! 4. The limit is the buffer's, by default far below the 10 240 packets of Linux and ns-3.
 //! 5. Classes are not looked at.
-//! 6. Those of PIE, see [`crate::aqm::pie`], but for the delay, which is the sojourn time in all three.
+//! 6. Those of PIE, see [`crate::aqm::pie`], except the delay, which is the sojourn time in all three.
 //!
 //! Not implemented: the memory limit of Linux, which it counts, but does not enforce; the estimate of the departure
 //! rate, off by default in both; `CeThreshold`, `UseL4s` and the set-associative hash of ns-3, off by default.

@@ -22,11 +22,11 @@ pub struct HashedQueues<P, R> {
 /// An arrival that is let in.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<P> {
-    /// It.
+    /// The packet.
     pub packet: P,
     /// Its queue.
     pub queue: u32,
-    /// What waited before it.
+    /// Backlog before it.
     pub found: Backlog,
 }
 
@@ -39,7 +39,7 @@ impl<P: Packet, R: Copy> HashedQueues<P, R> {
         Self { queues, turns: NewAndOld::new(quantum), seed: None, limit }
     }
 
-    /// Whether there is room for `wire_bytes` beside what waits.
+    /// Returns true if there is room for `wire_bytes` besides the backlog.
     #[inline]
     pub fn has_room(&self, waiting: Backlog, wire_bytes: u32) -> bool {
         waiting.has_room_for(wire_bytes, self.limit)
@@ -80,7 +80,7 @@ impl<P: Packet, R: Copy> HashedQueues<P, R> {
         self.turns.next(&mut self.queues, serve)
     }
 
-    /// What waits in all queues.
+    /// Backlog of all queues.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.queues.backlog()

@@ -9,7 +9,7 @@ const OUT: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub struct IndexedHeap<K> {
     entries: Vec<(K, u32)>,
-    /// Where each number stands in `entries`.
+    /// Index of each number in `entries`.
     positions: Vec<u32>,
 }
 
@@ -26,7 +26,7 @@ impl<K: Copy + Ord> IndexedHeap<K> {
         self.entries.first().copied()
     }
 
-    /// Whether nothing is in.
+    /// Returns true if it is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

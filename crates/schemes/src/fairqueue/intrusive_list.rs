@@ -14,15 +14,15 @@ pub struct Link {
 }
 
 impl Link {
-    /// Of an element in no list.
+    /// Links of an element in no list.
     pub const NONE: Self = Self { prev: NIL, next: NIL };
 }
 
 /// An element that can be in a list.
 pub trait Linked {
-    /// Its neighbours.
+    /// Links of an element.
     fn link(&self) -> &Link;
-    /// Its neighbours, to change.
+    /// Mutable links of an element.
     fn link_mut(&mut self) -> &mut Link;
 }
 
@@ -52,7 +52,7 @@ impl IntrusiveList {
         (self.tail != NIL).then_some(self.tail)
     }
 
-    /// Whether there is no element.
+    /// Returns true if there is no element.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.head == NIL

@@ -24,7 +24,7 @@ enum Place {
     Old,
 }
 
-/// What the record of a queue keeps for its turns.
+/// Turn state in the record of a queue.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     /// Whole bytes.

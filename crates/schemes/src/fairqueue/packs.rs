@@ -84,7 +84,7 @@ impl SchemeSpec for PacksScheme {
     }
 }
 
-/// How the queues of one port are filled.
+/// Admission of packets to the queues of one port.
 #[derive(Clone, Debug)]
 pub struct Packs {
     window: RankWindow,

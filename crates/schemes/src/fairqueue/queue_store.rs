@@ -17,7 +17,7 @@ use crate::fairqueue::intrusive_list::{IntrusiveList, Link, Linked, NIL};
 use std::cmp::Reverse;
 use std::ops::{Index, IndexMut};
 
-/// What the longest queue has most of.
+/// Measure of the longest queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LengthMeasure {
     /// Bytes; among equals, packets.
@@ -143,19 +143,19 @@ impl<P: Packet, T: Copy, R> QueueStore<P, T, R> {
         self.open * (size_of::<Queue<R>>() + size_of::<((u64, u64), u32)>() + size_of::<u32>())
     }
 
-    /// What waits in all queues.
+    /// Backlog of all queues.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// Whether more waits than `limit` allows.
+    /// Returns true if the backlog exceeds `limit`.
     #[inline]
     pub fn exceeds(&self, limit: QueueLimit) -> bool {
         self.backlog.exceeds(limit)
     }
 
-    /// What waits in `queue`.
+    /// Backlog of `queue`.
     #[inline]
     pub fn length(&self, queue: u32) -> Backlog {
         self.queues[queue as usize].length

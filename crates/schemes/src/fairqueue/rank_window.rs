@@ -5,7 +5,7 @@
 /// A sliding window of ranks, of every packet or of one in `period`.
 #[derive(Clone, Debug)]
 pub struct RankWindow {
-    /// As many as have come, at most `length`; the oldest is overwritten.
+    /// The last `length` ranks; the oldest is overwritten.
     ranks: Vec<f64>,
     length: usize,
     oldest: usize,

@@ -4,7 +4,7 @@ use crate::contract::prelude::*;
 use crate::fairqueue::ranked_queues::RankedQueues;
 use std::fmt::Debug;
 
-/// What makes such a scheme: where packets go by their ranks.
+/// Definition of such a scheme: the queue of a packet by its rank.
 pub trait Placement: Clone + Debug {
     /// The queue of a packet of `rank`, which has room, or why it is dropped. Each arrival is asked for once.
     fn place<P: Packet>(&mut self, queues: &RankedQueues<P>, rank: f64, wire_bytes: u32) -> Result<u32, DropReason>;
@@ -19,7 +19,7 @@ pub trait Placement: Clone + Debug {
 pub struct RankedPort<P, R> {
     /// The queues.
     pub queues: RankedQueues<P>,
-    /// How they are filled.
+    /// Admission rule.
     pub placement: R,
 }
 

@@ -69,14 +69,14 @@ impl<P: Packet> RankedQueues<P> {
         }
     }
 
-    /// Whether the port and `queue` have room. An empty queue has room for a packet that fits into the port.
+    /// Returns true if the port and `queue` have room. An empty queue has room for a packet that fits into the port.
     #[inline]
     pub fn has_room(&self, queue: u32, wire_bytes: u32) -> bool {
         let length = self.queues[queue as usize].length;
         !self.is_full_for(wire_bytes) && (length.packets == 0 || length.has_room_for(wire_bytes, self.queue_limit))
     }
 
-    /// Whether the port has no room.
+    /// Returns true if the port has no room.
     #[inline]
     pub fn is_full_for(&self, wire_bytes: u32) -> bool {
         !self.backlog.has_room_for(wire_bytes, self.limit)
@@ -129,7 +129,7 @@ impl<P: Packet> RankedQueues<P> {
         Some(packet)
     }
 
-    /// What waits in all queues.
+    /// Backlog of all queues.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog

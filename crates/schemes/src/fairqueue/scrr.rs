@@ -106,7 +106,7 @@ struct ScrrQueue {
     /// F; where packets are tagged, of the last one that came.
     finish: f64,
     weight: f64,
-    /// Whether it is among the new ones.
+    /// True if it is among the new ones.
     is_new: bool,
 }
 
@@ -124,7 +124,7 @@ impl Absent {
     }
 }
 
-/// How long a flow without packets is remembered: `SCRR_GC_AGE`.
+/// Time for which a flow without packets is remembered: `SCRR_GC_AGE`.
 const FORGET_AFTER: Time = Time::from_secs(3);
 
 /// The queues of one port, their round and its clock. Virtual time counts bytes per unit of weight.

@@ -45,7 +45,7 @@ choices! {
     pub enum PushDown {
         /// The distance of its rank from the bound of the first queue.
         Cost = "cost",
-        /// Its rank.
+        /// By its rank.
         Rank = "rank",
         /// By one unit of rank.
         One = "one",

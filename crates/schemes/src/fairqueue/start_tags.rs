@@ -23,7 +23,7 @@ pub struct StartTags {
 }
 
 impl StartTags {
-    /// Those of an idle port.
+    /// State of an idle port.
     #[must_use]
     pub fn new(share_per: FlowKey, weights: Weights) -> Self {
         Self { finish: ExpiringTable::default(), virtual_time: 0.0, largest_finish: 0.0, share_per, weights }

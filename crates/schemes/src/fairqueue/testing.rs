@@ -1,4 +1,4 @@
-//! What the tests of the fair schedulers share: random operations with any parameters, and measured shares.
+//! Common parts of the tests of fair schedulers: random operations with any parameters, and measured shares.
 
 use crate::base::rng::Rng;
 use crate::contract::prelude::*;

@@ -19,7 +19,7 @@
 //!
 //! Deviations:
 //! 1. Time is real, so V advances in one step per arrival through all departures of flows from GPS in between.
-//! 2. What GPS has already served of a packet that is dropped later stays served.
+//! 2. Service by GPS to a packet that is dropped later is not taken back.
 //! 3. V uses the rate that the link had since the last arrival; a change counts from the first arrival after it.
 //! 4. On equal F the queue with the smaller number goes first.
 //! 5. A packet that exceeds the limit alone is dropped itself.
@@ -91,7 +91,7 @@ impl Ord for Tag {
     }
 }
 
-/// What is known of a flow with work.
+/// Record of a flow with work.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     key: u32,

@@ -13,7 +13,7 @@ impl Activity {
     pub const FRACTION_BITS: u32 = 16;
     /// All bits of the label.
     pub const BITS: u32 = 22;
-    /// What [`Activity::biased`] adds: 32.
+    /// Offset of [`Activity::biased`]: 32.
     pub const BIAS: i32 = 1 << (Self::BITS - 1);
     /// The lowest label, -32: also that of a rate of zero.
     pub const MIN: Self = Self(-Self::BIAS);

@@ -49,7 +49,7 @@ pub(super) const SUM_EXTRA_BITS: u32 = 6;
 /// Fraction bits of a weight.
 pub(super) const WEIGHT_BITS: u32 = 8;
 
-/// What a packet counts for unless its bytes count.
+/// Weight of a packet, unless bytes are weighted.
 pub const PACKET_WEIGHT: u32 = 1 << WEIGHT_BITS;
 
 /// The averager of one port: 24 bytes.
@@ -144,7 +144,7 @@ mod tests {
     use proptest::prelude::*;
 
     const BOUND: f64 = 1.32e-4;
-    /// Of packets of 20 bytes and more that count by their bytes: 256/20 times the rounding.
+    /// Error bound for packets of at least 20 bytes weighted by bytes: 256/20 times the rounding.
     const BOUND_BY_BYTES: f64 = BOUND + 8.5e-6;
     const WITHOUT_DIVISION: f64 = 5.6e-7;
     const UNIT: f64 = 1.0 / 65_536.0;

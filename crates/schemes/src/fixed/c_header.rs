@@ -11,7 +11,8 @@ use super::tables::{EXP2, LOG2};
 use super::{Accounting, Activity, LOG2_OF_ZERO_Q31, PACKET};
 use std::fmt::{Display, Write};
 
-/// Its windows of six bits are all different (a de Bruijn sequence): times 2^(n+1) - 1, the upper six bits tell n.
+/// Its windows of six bits are all different (a de Bruijn sequence): the upper six bits of its product with 2^(n+1) - 1
+/// identify n.
 const DE_BRUIJN: u64 = 0x03f7_9d71_b4cb_0a89;
 
 /// n at the place that the upper six bits of [`DE_BRUIJN`] times 2^(n+1) - 1 give.

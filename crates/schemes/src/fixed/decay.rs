@@ -76,7 +76,7 @@ impl Decay {
         ns >> self.shift
     }
 
-    /// What is left of `value` after a number of ticks.
+    /// Rest of `value` after a number of ticks.
     ///
     /// ```text
     /// value * exp(-ticks * tick / memory)

@@ -42,7 +42,8 @@ pub fn log2_q31(x: u64) -> i64 {
     (i64::from(63 - leading_zeros) << 31) + fraction as i64
 }
 
-/// How far the curve bows out over a cell: ln 2 * d^2 in Q31, from its rise d; P4 keeps it in the table.
+/// Maximum distance of the curve from its chord in a cell: ln 2 * d^2 in Q31, from its rise d; P4 keeps it in the
+/// table.
 #[inline]
 pub(super) fn bow(rise: u64) -> u64 {
     (((rise * rise) >> 31) * LN2_Q32) >> 33

@@ -88,7 +88,7 @@ impl Accounting {
     }
 }
 
-/// What all meters with one memory and one reference rate share.
+/// Constants shared by all meters with one memory and one reference rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedMeterParams {
     decay: Decay,
@@ -136,7 +136,7 @@ impl FixedMeterParams {
         self.log2_memory
     }
 
-    /// What turns log2(S) - log2(T) into an activity, Q31, likewise: the only one that depends on R_r.
+    /// Term that turns log2(S) - log2(T) into an activity, Q31, likewise: the only one that depends on R_r.
     #[must_use]
     pub fn offset_q31(&self) -> i64 {
         self.offset
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn hours_of_jumbo_packets_at_100_gigabit_do_not_overflow() {
-        // As much as 32 bits count at a time: 4 GB, 0.34 s at 100 Gbit/s; ten hours with the longest memory.
+        // Maximum of 32 bits at a time: 4 GB, 0.34 s at 100 Gbit/s; ten hours with the longest memory.
         let gap = u64::from(u32::MAX) * 8 / 100;
         let mut pair = Pair::new(3_600_000_000_000, 1_000, 0);
         let mut now = 0;

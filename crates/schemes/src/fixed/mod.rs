@@ -68,8 +68,8 @@ pub use threshold::{FixedThreshold, PACKET};
 pub struct OutOfRange {
     /// The parameter.
     pub name: &'static str,
-    /// Its lowest value.
+    /// Minimum.
     pub min: String,
-    /// Its highest value.
+    /// Maximum.
     pub max: String,
 }

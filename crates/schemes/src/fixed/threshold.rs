@@ -51,7 +51,7 @@ impl FixedThreshold {
         self.q_min.max(self.q_base - ((self.gamma * excess) >> Activity::FRACTION_BITS)) // eq. (10)
     }
 
-    /// Whether a packet that finds this queue is dropped: `Q >= T_drop`, "not smaller than" (abc2018 III-C2).
+    /// Returns true if a packet that finds this queue is dropped: `Q >= T_drop`, "not smaller than" (abc2018 III-C2).
     #[must_use]
     #[inline]
     pub fn drops(&self, queue: i64, activity: Activity, average: Activity) -> bool {

@@ -3,7 +3,7 @@
 //! Source: Estan, Varghese and Fisk, "Counting the Number of Active Flows on a High Speed Link", ACM SIGCOMM CCR 32(3),
 //! 2002; afc section 3 uses it.
 //!
-//! Of `b` bits every packet sets bit `h(flow) mod b`. With `z` bits still zero and `rho = n/b`:
+//! Every packet sets bit `h(flow) mod b` of `b` bits. With `z` bits still zero and `rho = n/b`:
 //!
 //! | quantity | formula |
 //! |---|---|

@@ -65,7 +65,7 @@ impl<T> ExpiringTable<T> {
         self.records.len()
     }
 
-    /// Whether there is no record.
+    /// Returns true if there is no record.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()

@@ -81,7 +81,7 @@ impl<T> FlowTable<T> {
         self.0.len()
     }
 
-    /// Whether there is no record.
+    /// Returns true if there is no record.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -80,7 +80,7 @@ impl<T> LruCache<T> {
         self.slots.len()
     }
 
-    /// Whether there is no record.
+    /// Returns true if there is no record.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()

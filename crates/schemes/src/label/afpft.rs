@@ -101,14 +101,14 @@ impl Marker for AfpftMarker {
     }
 }
 
-/// What a port knows of a flow.
+/// Record of a flow at a port.
 #[derive(Clone, Copy, Debug)]
 struct FlowRecord {
     /// Seconds of virtual time.
     finish: f64,
     /// Packets in the queue.
     count: u32,
-    /// Whether a packet came with a negative tag.
+    /// True if a packet arrived with a negative tag.
     is_edge: bool,
 }
 

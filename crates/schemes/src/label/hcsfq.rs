@@ -157,7 +157,7 @@ struct State {
     length: QueueLength,
     weights: Weights,
     params: HcsfqParams,
-    /// Of the packet judged last: alpha_i if it exceeded it.
+    /// Drop decision on the packet judged last: alpha_i if it exceeded it.
     relabel: Option<f64>,
     drop_probability: f64,
 }
@@ -265,7 +265,7 @@ impl Aqm for HcsfqAqm {
     }
 }
 
-/// What the estimates of fair rates have in common.
+/// Parameters shared by the estimates of fair rates.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     window: Time,

@@ -58,13 +58,13 @@ impl<M: Marker> MeterBank<M> {
         }
     }
 
-    /// Whether it has a meter for each flow.
+    /// Returns true if it has a meter for each flow.
     #[must_use]
     pub fn is_of_flows(&self) -> bool {
         matches!(self.meters, Meters::OfFlows(..))
     }
 
-    /// What the edge remembers now.
+    /// Current state size of the edge.
     #[must_use]
     pub fn state_size(&self) -> StateSize {
         let (records, bytes) = match &self.meters {

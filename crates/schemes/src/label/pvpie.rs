@@ -19,7 +19,7 @@
 //! Deviations:
 //! 1. The parameters of the paper are unknown to us, and abc2018 calls them crucial: PIE has the defaults of RFC 8033,
 //!    the histogram forgets in 0.3 s.
-//! 2. What exempts a packet in PIE (burst allowance, low delay, short queue) exempts it here.
+//! 2. Conditions that exempt a packet in PIE (burst allowance, low delay, short queue) exempt it here.
 //! 3. The quantile follows p at most one update late.
 //! 4. Values beyond the range count in the last bin of their side.
 

@@ -92,7 +92,7 @@ impl SchemeSpec for RfqScheme {
     }
 }
 
-/// What the meters of a domain have in common.
+/// Parameters shared by the meters of a domain.
 #[derive(Clone, Debug)]
 pub struct RfqMarker {
     averaging: Averaging,
@@ -169,14 +169,14 @@ pub struct RfqAqm {
     state: State,
 }
 
-/// What the threshold follows.
+/// Input of the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// The queue has reached its threshold.
     Long,
-    /// It is shorter, and the link is underutilised.
+    /// The queue is shorter, and the link is underutilised.
     Low,
-    /// It is shorter, and the link is used.
+    /// The queue is shorter, and the link is utilised.
     Used,
 }
 
@@ -225,7 +225,7 @@ impl RfqAqm {
 
 impl Aqm for RfqAqm {
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, _: &mut Rng) -> Verdict {
-        // Nothing is counted yet, but the rate decays to what it is now.
+        // No counts yet, but the rate decays to its current value.
         self.accepted.update(self.averaging, [0.0], now);
         let is_low = self.accepted.rates()[0] < self.low_rate;
         let state = match (is_shorter(queue, self.q_threshold), is_low) {

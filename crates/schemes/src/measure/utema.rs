@@ -52,7 +52,7 @@ impl Memory {
     }
 }
 
-/// What one rate measurement remembers, for many that share a memory: TDRM-UTEMA.
+/// State of one rate measurement, for many that share a memory: TDRM-UTEMA.
 #[derive(Clone, Debug)]
 pub struct RateState {
     /// S.

@@ -18,7 +18,7 @@ pub struct DelayHistogram {
     sum_ps: [u64; 2],
     /// The shortest span; [`Time::NEVER`] before the first.
     min: Time,
-    /// How much longer the longest is.
+    /// Relative width of a bin.
     range_ps: u64,
 }
 
@@ -91,7 +91,7 @@ impl DelayHistogram {
         self.widen(other.min, other.max());
     }
 
-    /// How many spans were counted.
+    /// Number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()

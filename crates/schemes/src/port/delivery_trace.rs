@@ -45,7 +45,7 @@ impl OpportunityTimes {
         &self.0
     }
 
-    /// How long a round takes.
+    /// Duration of a round.
     #[must_use]
     pub fn period(&self) -> Time {
         Time::from_millis(u64::from(self.0[self.0.len() - 1]))
@@ -58,7 +58,7 @@ impl OpportunityTimes {
         Time(self.period().0.saturating_mul(round)).saturating_add(Time::from_millis(u64::from(self.0[place])))
     }
 
-    /// How many opportunities come until `time`, at that instant included: the number of the first one after it.
+    /// Number of opportunities until `time`, inclusive: the number of the first one after it.
     #[must_use]
     pub fn count_until(&self, time: Time) -> u64 {
         // The round before may end at the instant at which this one begins; opportunities at zero are of this one.
@@ -134,7 +134,7 @@ impl TraceCourse {
         self.at
     }
 
-    /// What a discipline is told at `now`: times must not decrease.
+    /// Informs a discipline at `now`; times must not decrease.
     pub fn told_rate(&mut self, now: Time) -> BitRate {
         let Some(length) = self.trace.told_window else { return self.told };
         let window = now.0 / length.0;

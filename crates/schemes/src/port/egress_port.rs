@@ -99,7 +99,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         self.keeps_packets = false;
     }
 
-    /// What waits.
+    /// Backlog.
     #[must_use]
     #[inline]
     pub fn backlog(&self) -> Backlog {
@@ -138,7 +138,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         self.discipline.set_classes(classes);
     }
 
-    /// What is in transmission or in flight.
+    /// Packets in transmission or in flight.
     #[must_use]
     #[inline]
     pub fn wire(&self) -> &Wire<P> {

@@ -44,7 +44,7 @@ pub struct LinkRate {
     course: Course,
 }
 
-/// What comes after the current rate.
+/// Steps after the current rate.
 #[derive(Clone, Debug)]
 enum Course {
     /// Changes still to come, the next one last.
@@ -75,7 +75,7 @@ impl LinkRate {
         self.current.rate()
     }
 
-    /// Whether it never changes.
+    /// Returns true if it never changes.
     #[must_use]
     pub fn is_constant(&self) -> bool {
         self.holds_until == Time::NEVER

@@ -27,7 +27,7 @@ impl<T: Copy> Ring<T> {
         self.len
     }
 
-    /// Whether there is none.
+    /// Returns true if it is empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {

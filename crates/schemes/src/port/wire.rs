@@ -1,4 +1,4 @@
-//! What is on its way over a link, in order.
+//! Packets in flight on a link, in order.
 
 use super::ring::Ring;
 use crate::base::units::Time;
@@ -29,7 +29,7 @@ impl<P: Copy> Wire<P> {
         self.packets.len()
     }
 
-    /// Whether nothing is on its way.
+    /// Returns true if nothing is in flight.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()

@@ -38,12 +38,12 @@ impl<P: Packet> ClassQueues<P> {
         }
     }
 
-    /// Whether packets leave in the order in which they came.
+    /// Returns true if packets leave in the order of arrival.
     pub fn is_fifo(&self) -> bool {
         self.scheduler == Scheduler::Fifo
     }
 
-    /// What waits.
+    /// Backlog.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog

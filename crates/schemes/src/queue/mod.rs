@@ -1,4 +1,4 @@
-//! What the queues of schemes are made of.
+//! Building blocks of the schemes' queues.
 
 pub mod class_queues;
 pub mod managed_queue;

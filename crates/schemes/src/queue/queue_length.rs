@@ -22,7 +22,7 @@ choices! {
     }
 }
 
-/// Whether the queue is shorter than `threshold`; as a delay, backlog over the link's rate.
+/// Returns true if the queue is shorter than `threshold`; as a delay, backlog over the link's rate.
 #[inline]
 pub fn is_shorter(queue: &QueueView, threshold: Threshold) -> bool {
     match threshold {
@@ -59,12 +59,12 @@ impl QueueLength {
     }
 }
 
-/// What a [`QueueLength`] measures, for who keeps its two bytes beside others of its own.
+/// Measure of a [`QueueLength`], for callers that store its two bytes next to other fields.
 #[derive(Clone, Copy, Debug)]
 pub struct LengthKind {
     /// The unit.
     pub measure: QueueMeasure,
-    /// Where a delay comes from.
+    /// Source of a delay.
     pub estimate: DelayEstimate,
 }
 

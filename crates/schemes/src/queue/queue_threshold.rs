@@ -63,7 +63,7 @@ impl QueueThreshold {
         QueueLength::new(self.measure, DelayEstimate::LinkRate).of(queue, now)
     }
 
-    /// Whether the queue is as long as the threshold, or longer.
+    /// Returns true if the queue is at least as long as the threshold.
     #[must_use]
     #[inline]
     pub fn is_reached(&self, queue: &QueueView, now: Time) -> bool {

@@ -27,7 +27,7 @@ struct Place<P> {
     behind: u32,
 }
 
-/// Where a waiting packet lies, until the next removal.
+/// Position of a waiting packet, valid until the next removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position(u32);
 
@@ -38,7 +38,7 @@ impl<P> Default for RandomAccessFifo<P> {
 }
 
 impl<P: Packet> RandomAccessFifo<P> {
-    /// What waits.
+    /// Backlog.
     #[must_use]
     #[inline]
     pub fn backlog(&self) -> Backlog {

@@ -32,9 +32,9 @@ struct Entry {
 pub struct Sorted<P> {
     /// The packet.
     pub packet: P,
-    /// Its tag.
+    /// Tag.
     pub tag: f64,
-    /// Its number in the order of arrival, as [`SortedQueue::push`] returned it.
+    /// Arrival number, as returned by [`SortedQueue::push`].
     pub arrival: u64,
 }
 
@@ -51,7 +51,7 @@ impl<P> Default for SortedQueue<P> {
 }
 
 impl<P: Packet> SortedQueue<P> {
-    /// What waits.
+    /// Backlog.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog
@@ -137,7 +137,7 @@ impl<T: Ord + Copy> MinMaxHeap<T> {
         Some(item)
     }
 
-    /// Whether `a` belongs above `b` on minimum or maximum levels.
+    /// Returns true if `a` belongs above `b` on minimum or maximum levels.
     #[inline]
     fn precedes<const MAX: bool>(&self, a: usize, b: usize) -> bool {
         if MAX { self.0[a] > self.0[b] } else { self.0[a] < self.0[b] }

@@ -16,12 +16,12 @@ use serde::Serialize;
 pub struct SchemeInfo {
     /// Name in a scenario.
     pub name: &'static str,
-    /// What it is.
+    /// Kind.
     #[serde(flatten)]
     pub about: About,
     /// The marker that it needs at the edge.
     pub marker: &'static str,
-    /// Whether it keeps rates that an operator sets, as an incumbent does, and so does not share by itself alone.
+    /// True if it enforces configured rates, as HTB does, and so does not share fairly by itself.
     pub shapes: bool,
     /// Bytes of state at an idle port with default parameters, see [`idle_bytes`].
     pub idle_bytes: usize,
@@ -37,7 +37,7 @@ pub struct SchemeParam {
     pub spec: ParamSpec,
     /// `queue` or `marker`.
     pub table: &'static str,
-    /// Whether all schemes have it.
+    /// True if all schemes have it.
     pub shared: bool,
 }
 

@@ -50,7 +50,7 @@ impl Handle {
         self.0
     }
 
-    /// What [`Handle::bits`] gave; any other number names no packet that waits.
+    /// A value of [`Handle::bits`]; any other number identifies no waiting packet.
     #[must_use]
     #[inline]
     pub const fn of_bits(bits: u64) -> Self {
@@ -58,12 +58,12 @@ impl Handle {
     }
 }
 
-/// What an external scheme sees of an arriving packet. In this order no reader copies two fields in one go: of what was
-/// written in parts a moment ago, that would wait.
+/// View of an arriving packet for an external scheme. With this field order no reader copies two fields at once, which
+/// would stall on partly written data.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Arrival {
-    /// Its name.
+    /// Name.
     pub handle: Handle,
     /// The marker's label.
     pub label: f64,
@@ -79,10 +79,10 @@ pub struct Arrival {
     pub wire_bytes: u32,
 }
 
-/// What an external scheme is told of its port.
+/// Description of its port for an external scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct ExternalPort<'a> {
-    /// What the queue may hold.
+    /// Limit of the queue.
     pub limit: QueueLimit,
     /// The buffer's parameters.
     pub buffer: &'a BufferParams,
@@ -96,7 +96,7 @@ pub struct ExternalPort<'a> {
     pub params: &'a Map<String, Json>,
 }
 
-/// What a call wants done with packets, and tells, besides its answer.
+/// Requests of a call besides its answer: actions on packets, and readings.
 #[derive(Clone, Debug, Default)]
 pub struct Actions {
     /// Packets to drop: the offered one, or some that wait. Without a reason it is found here: the offered packet did
@@ -116,7 +116,7 @@ impl Actions {
         self.drops.push((packet, None));
     }
 
-    /// Whether no packet is to be dropped or marked.
+    /// Returns true if no packet is to be dropped or marked.
     #[inline]
     fn are_none(&self) -> bool {
         self.drops.is_empty() && self.marks.is_empty()
@@ -151,15 +151,15 @@ pub trait ExternalDiscipline: Debug + Send {
     /// # Errors
     /// The scheme failed.
     fn dequeue(&mut self, backlog: Backlog, now: Time, actions: &mut Actions) -> Result<Option<Handle>, String>;
-    /// Whether [`ExternalDiscipline::dequeue`] is called as well when nothing waits and the link falls idle.
+    /// True if [`ExternalDiscipline::dequeue`] is also called when the queue is empty and the link becomes idle.
     fn is_told_of_idleness(&self) -> bool {
         false
     }
     /// The link's rate is `rate` from now on.
     fn set_link_rate(&mut self, rate: BitRate);
-    /// What messages call a method.
+    /// Name of a method in messages.
     fn name_of(&self, call: Call) -> String;
-    /// What the scheme remembers, as far as it tells.
+    /// State size of the scheme, as far as it reports it.
     fn state_size(&self) -> StateSize {
         StateSize::default()
     }
@@ -173,7 +173,7 @@ pub trait ExternalFactory: Debug + Send + Sync {
     fn params(&self) -> &[ParamSpec] {
         &[]
     }
-    /// What tells its build from any other, if that is known: then it is the key `library` of a configuration.
+    /// Identity of its build, if known: then it is the key `library` of a configuration.
     fn library(&self) -> Option<&str> {
         None
     }
@@ -200,18 +200,18 @@ pub trait ExternalFactory: Debug + Send + Sync {
     /// The scheme of an idle port.
     ///
     /// # Errors
-    /// It cannot be made; one line that names it.
+    /// It cannot be created; one line that names it.
     fn create(&self, port: &ExternalPort<'_>) -> Result<Box<dyn ExternalDiscipline>, String>;
 }
 
 /// An external scheme with the name that it has in a configuration.
 #[derive(Clone, Debug)]
 pub struct ExternalScheme {
-    /// Its name.
+    /// Name.
     pub name: Arc<str>,
     /// Makes it.
     pub factory: Arc<dyn ExternalFactory>,
-    /// Its parameters.
+    /// Parameters.
     params: Arc<Map<String, Json>>,
 }
 
@@ -461,7 +461,7 @@ impl<P: Packet> QueueDiscipline<P> for External<P> {
         self.0.threshold
     }
 
-    /// What the scheme tells, and the adaptor's own.
+    /// Readings of the scheme, and the adaptor's.
     fn state_size(&self) -> StateSize {
         let told = self.0.scheme.as_ref().map_or_else(StateSize::default, |scheme| scheme.state_size());
         StateSize { bytes: told.bytes + size_of::<State<P>>() + self.0.store.bytes(), ..told }

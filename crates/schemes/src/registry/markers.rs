@@ -69,7 +69,7 @@ macro_rules! markers {
                 Self::None
             }
 
-            /// Which marker it is.
+            /// Kind of marker.
             #[must_use]
             pub fn scheme(&self) -> MarkerScheme {
                 match self {
@@ -148,7 +148,7 @@ macro_rules! markers {
                 }
             }
 
-            /// Whether it has a meter for each flow.
+            /// Returns true if it has a meter for each flow.
             #[must_use]
             pub fn is_of_flows(&self) -> bool {
                 match self {
@@ -157,7 +157,7 @@ macro_rules! markers {
                 }
             }
 
-            /// What the edge remembers now.
+            /// Current state size of the edge.
             #[must_use]
             pub fn state_size(&self) -> StateSize {
                 match self {
@@ -170,8 +170,7 @@ macro_rules! markers {
 }
 
 impl AnyMeterBank {
-    /// As [`MeterBank::label`]. As with disciplines, the code of the markers that run most stands in the caller's
-    /// place.
+    /// As [`MeterBank::label`]. As with disciplines, the code of the most frequent markers is inlined at the caller.
     #[inline]
     pub fn label<P: Packet>(&mut self, user: usize, packet: &mut P, now: Time, rng: &mut Rng) {
         match self {
@@ -199,7 +198,7 @@ mod tests {
     use crate::registry::schemes::Scheme;
     use crate::testing::TestPacket;
 
-    /// What a user writes into the label of a packet in front of a meter is gone behind it.
+    /// A label that a user writes before the meter has no effect after it.
     #[test]
     fn no_marker_reads_the_label_that_a_packet_comes_with() {
         let spec = MeterSpec { reference_rate: BitRate(1_000_000), weight: 1.0, start: Time::ZERO };

@@ -34,7 +34,7 @@ impl QueueConfig {
         Self { buffer, scheme: SchemeParams::External(scheme) }
     }
 
-    /// Which scheme of the list it is, if it is one of them.
+    /// Listed scheme, if it is one.
     #[must_use]
     pub fn scheme(&self) -> Option<Scheme> {
         self.scheme.scheme()
@@ -58,7 +58,7 @@ impl QueueConfig {
         }
     }
 
-    /// Whether it may mark packets that can be marked.
+    /// Returns true if it may mark ECN-capable packets.
     #[must_use]
     pub fn marks(&self) -> bool {
         self.scheme.marks()
@@ -72,7 +72,7 @@ impl QueueConfig {
         Self::read_with(table, &no_external)
     }
 
-    /// As [`QueueConfig::read`]; `scheme` may also name one that `find` finds.
+    /// As [`QueueConfig::read`]; `scheme` may also name one that `find` knows.
     ///
     /// # Errors
     /// As [`QueueConfig::read`].
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    /// Whether any packet leaves marked of an overload of those that can be.
+    /// Returns true if any packet is marked in an overload of ECN-capable ones.
     fn is_seen_to_mark(config: &QueueConfig) -> bool {
         let rate = BitRate(10_000_000);
         let mut queue = config.build(rate, &Weights::equal());

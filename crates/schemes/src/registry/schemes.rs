@@ -32,43 +32,43 @@ macro_rules! schemes {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::MARKER, )+ }
             }
 
-            /// What the catalogue says.
+            /// Catalogue entry.
             #[must_use]
             pub fn about(self) -> About {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::ABOUT, )+ }
             }
 
-            /// Its parameters beyond the buffer.
+            /// Parameters besides the buffer.
             #[must_use]
             pub fn params(self) -> Vec<ParamSpec> {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::Params::specs(), )+ }
             }
 
-            /// Whether it decides the order of service itself.
+            /// True if it decides the order of service itself.
             #[must_use]
             pub fn orders_packets(self) -> bool {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::ORDERS_PACKETS, )+ }
             }
 
-            /// Whether it may drop a packet that finds the queue empty.
+            /// True if it may drop a packet that finds the queue empty.
             #[must_use]
             pub fn drops_when_empty(self) -> bool {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::DROPS_WHEN_EMPTY, )+ }
             }
 
-            /// Whether packets of one flow may leave in another order than they came.
+            /// True if packets of one flow may be reordered.
             #[must_use]
             pub fn reorders_flows(self) -> bool {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::REORDERS_FLOWS, )+ }
             }
 
-            /// Whether the buffer's limit holds for the queue of each user.
+            /// True if the buffer's limit applies to each user's queue.
             #[must_use]
             pub fn limits_each_user(self) -> bool {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::LIMITS_EACH_USER, )+ }
             }
 
-            /// Whether it keeps rates that an operator sets.
+            /// True if it enforces configured rates.
             #[must_use]
             pub fn shapes(self) -> bool {
                 match self { $( Self::$Variant => <$Spec as SchemeSpec>::SHAPES, )+ }
@@ -206,8 +206,8 @@ schemes! {
     Scrr = "scrr", crate::fairqueue::scrr::ScrrScheme;
 }
 
-/// As `dispatch!`, with the code of the two schemes that run most by far in the caller's place, and that of all others
-/// behind a call: with forty schemes in it the loop of an engine would be 6 % slower.
+/// As `dispatch!`, with the two most frequent schemes inlined at the caller, and all others behind a call: with forty
+/// schemes inlined, the engine's loop would be 6 % slower.
 macro_rules! dispatch_near {
     ($self:expr, $discipline:ident => $call:expr, $other:ident => $far:expr) => {
         match $self {

@@ -65,7 +65,7 @@ pub struct Harness {
     record: Record,
 }
 
-/// What is known of the packets offered so far.
+/// Records of the packets offered so far.
 #[derive(Debug, Default)]
 struct Record {
     /// Waiting packets: id to flow and length.

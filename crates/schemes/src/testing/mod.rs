@@ -92,7 +92,7 @@ impl DropSink<TestPacket> for Drops {
     }
 }
 
-/// What an AQM or a discipline reports: `readings(|report| queue.report(report))`.
+/// Readings of an AQM or a discipline: `readings(|report| queue.report(report))`.
 pub fn readings(report: impl FnOnce(Report<'_>)) -> Vec<(&'static str, f64)> {
     let mut readings = Vec::new();
     report(&mut |name, value| readings.push((name, value)));
@@ -117,15 +117,15 @@ pub fn view(packets: u32, link_rate: BitRate) -> QueueView {
 /// Reads a `[queue]` table.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The error.
 pub fn read_queue(table: serde_json::Value) -> Result<QueueConfig, ConfigError> {
     QueueConfig::read(&mut Table::new("queue", &table)?)
 }
 
-/// What is wrong with a `[queue]` table.
+/// Error of a `[queue]` table.
 ///
 /// # Panics
-/// Nothing is.
+/// It is valid.
 #[must_use]
 pub fn refusal(table: serde_json::Value) -> String {
     read_queue(table).expect_err("a table that must be refused").to_string()

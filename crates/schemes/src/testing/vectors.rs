@@ -93,7 +93,7 @@ impl Port {
             lines.depart(&packet, start);
             self.free_at = start + RATE.time_of(u64::from(packet.wire_bytes));
         }
-        // Nothing waits: the next packet is served when it comes.
+        // Nothing waits: the next packet is served on arrival.
         if now < Time::NEVER {
             self.free_at = self.free_at.max(now);
         }

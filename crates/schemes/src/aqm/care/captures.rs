@@ -17,9 +17,9 @@ struct Count {
 pub(super) struct CaptureList {
     ring: Vec<u32>,
     capacity: usize,
-    /// Where the next capture goes once the ring is full.
+    /// Index of the next capture once the ring is full.
     next: usize,
-    /// How many of the last captures estimate the number of flows.
+    /// Number of last captures from which the number of flows is estimated.
     counted: usize,
     flows: FlowTable<Count>,
     recent: Captures,
@@ -72,7 +72,7 @@ impl CaptureList {
         self.flows.len()
     }
 
-    /// What the estimate is made from.
+    /// Input of the estimator.
     pub(super) fn recent(&self) -> &Captures {
         &self.recent
     }

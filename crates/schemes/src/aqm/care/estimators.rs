@@ -41,7 +41,7 @@ choices! {
 /// Highest order of the jackknife; captures beyond the fifth need no count of their own.
 pub(super) const MAX_ORDER: usize = 5;
 
-/// What was captured on some occasions.
+/// Captures on some occasions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Captures {
     /// t: occasions, each the capture of one packet.

@@ -27,10 +27,10 @@
 //! Deviations:
 //! 1. afc names no estimator. The jackknife of order 1, the first-order model of heterogeneous flows, is the default
 //!    because it agrees with afc's Tables 1 and 3. They chose it, and their rows of CARE are no test of it.
-//! 2. Nothing is dropped below a queue of `gate`, the others' lower threshold: otherwise the scheme would drop on an
-//!    idle link. It is the queue itself that counts, no average, so that a short gate (4 of 24 packets) is reached in
-//!    underload.
-//! 3. As long as fewer than `t` captures are held, their number takes the place of `t`.
+//! 2. Nothing is dropped below a queue of `gate`, which corresponds to the lower threshold of other schemes: otherwise
+//!    the scheme would drop on an idle link. It is the queue itself, not an average, so that a short gate (4 of 24
+//!    packets) is reached in underload.
+//! 3. While fewer than `t` captures are held, their number replaces `t`.
 //! 4. The fair rate is that of arrivals, not of the link: arrival rate / N^.
 //!
 //! Not implemented: RED behind the drops; afc names no thresholds for CARE.

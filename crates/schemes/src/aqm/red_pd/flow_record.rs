@@ -1,4 +1,4 @@
-//! What RED-PD remembers of a flow with drops: rules (3) to (6).
+//! Record of a flow with drops: rules (3) to (6).
 
 use crate::base::units::Time;
 
@@ -10,7 +10,7 @@ const REGULAR: usize = 3;
 const PUNISH_PAUSE: u64 = 4;
 const PUNISH_PAUSE_TIME: Time = Time::from_millis(400);
 
-/// What is remembered of a flow with drops.
+/// Record of a flow with drops.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlowRecord {
     /// Bytes that RED dropped, by interval: the one that runs at the index of the port's `slot`.
@@ -35,7 +35,7 @@ pub(super) struct Monitor {
     pub(super) known: usize,
 }
 
-/// What the end of an interval tells all flows.
+/// Values at the end of an interval that apply to all flows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interval {
     pub(super) number: u64,

@@ -23,7 +23,7 @@ pub(super) struct Bins {
     pub(super) counts_since: Time,
 }
 
-/// What the bins say of a flow.
+/// Result of a flow's bins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Judgement {
     pub(super) probability: f64,
@@ -120,7 +120,7 @@ impl Hold {
         Self { shortest: params.freeze, longest: params.freeze_most, rng: Rng::stream(seed, 0, "hold", 0) }
     }
 
-    /// Whether a bin may change this long after it did.
+    /// Returns true if a bin may change at this interval after its last change.
     fn is_over(&mut self, elapsed: Time) -> bool {
         if elapsed < self.shortest || elapsed >= self.longest {
             return elapsed >= self.shortest;

@@ -24,8 +24,8 @@
 //! when the hash functions change.
 //!
 //! Deviations:
-//! 1. What a packet was counted in follows from the time of its enqueueing: a set has counted the packets stored since
-//!    it began to. The bins are computed again from the flow when it leaves, nothing is stored with it.
+//! 1. The time of a packet's enqueueing determines the sets that counted it: a set has counted the packets stored since
+//!    it began to. When the packet leaves, its bins are computed again from the flow; nothing is stored with it.
 //! 2. The paper warms up by flows of rule (3) only (`warm_up` 0), Linux by all flows late in the interval as well. A
 //!    flow of rule (3) raises its bins in the second set at every arrival (one change per `freeze`): few of its packets
 //!    are stored, so that their number would not tell.
@@ -119,7 +119,7 @@ pub struct Sfb {
     buckets: Box<FlowTable<TokenBucket>>,
     probability: f64,
     penalised: u64,
-    /// Whether the packet admitted last is under the rate limit: it spends when it is stored.
+    /// True if the packet admitted last is under the rate limit: it uses tokens when it is stored.
     limited: bool,
     params: Box<SfbParams>,
 }

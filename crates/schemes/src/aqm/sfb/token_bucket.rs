@@ -15,7 +15,7 @@ impl TokenBucket {
         Self { bits: params.penalty_burst.0 as f64 * 8.0, last: now }
     }
 
-    /// Whether a packet may pass now.
+    /// Returns true if a packet may pass now.
     pub(super) fn has_room(&mut self, wire_bytes: u32, now: Time, params: &SfbParams) -> bool {
         let earned = now.saturating_sub(self.last).as_secs_f64() * params.penalty_rate.as_f64();
         self.bits = f64::min(self.bits + earned, params.penalty_burst.0 as f64 * 8.0);

@@ -31,7 +31,7 @@ const KINDS: [(&str, Read); 9] = [
 /// range.
 ///
 /// # Errors
-/// It cannot; the error is at the parameter's name.
+/// The value is invalid; the error is at the parameter's name.
 pub fn check_declared(spec: &ParamSpec) -> Result<(), ConfigError> {
     let is_known = spec.choices.is_some() || KINDS.iter().any(|(kind, _)| *kind == spec.kind);
     if !is_known {

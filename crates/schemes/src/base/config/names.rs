@@ -12,7 +12,7 @@ const MOST_MEANT: usize = 3;
 const OTHER_WORDS: [(&str, &[&str]); 3] =
     [("udp", &["cbr", "poisson", "on_off"]), ("fifo", &["droptail"]), ("pfifo", &["droptail"])];
 
-/// Those of `known` that `unknown` may stand for, the most similar first. Upper case and hyphens make no difference.
+/// Names of `known` that are similar to `unknown`, the most similar first. Case and hyphens do not matter.
 #[must_use]
 pub fn meant<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let unknown = plain(unknown);
@@ -32,8 +32,7 @@ pub fn meant<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// What to say of a name that is not known: those that may be meant, or else what there is; of more than `most`, the
-/// nearest.
+/// Hint for an unknown name: similar names, or otherwise all; of more than `most`, the nearest.
 #[must_use]
 pub fn near(unknown: &str, known: &[&str], most: usize) -> String {
     let close = meant(unknown, known.iter().copied());

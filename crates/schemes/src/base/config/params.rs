@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use std::slice;
 
-/// What a parameter is, for people, tables and schemas.
+/// Description of a parameter, for people, tables and schemas.
 #[derive(Clone, Debug, Serialize)]
 pub struct ParamSpec {
     /// Key in a scenario; also the name in Python and every other host.
@@ -23,16 +23,16 @@ pub struct ParamSpec {
     pub min: Json,
     /// Largest value allowed, or null.
     pub max: Json,
-    /// How the value is written, such as `"5 ms"`.
+    /// Notation of the value, such as `"5 ms"`.
     pub unit: &'static str,
     /// All values allowed, for a choice.
     pub choices: Option<&'static [&'static str]>,
-    /// What each of them means, as its comment says, not trimmed; nothing where nobody says.
+    /// Meaning of each choice, from its doc comment, not trimmed; empty without one.
     #[serde(skip)]
     pub choice_docs: &'static [&'static str],
-    /// What it does.
+    /// Description.
     pub doc: String,
-    /// Where the default or the meaning comes from.
+    /// Source of the default or the meaning.
     pub source: &'static str,
 }
 
@@ -61,7 +61,7 @@ impl ParamSpec {
             fields.insert("default".into(), self.default.clone());
         }
         fields.insert("description".into(), Json::String(self.doc.clone()));
-        // What JSON Schema has no word for: bounds of quantities, symbol and source.
+        // Values without a counterpart in JSON Schema: bounds of quantities, symbol and source.
         let annotations = [
             ("x-minimum", self.min.clone()),
             ("x-maximum", self.max.clone()),
@@ -90,7 +90,7 @@ pub struct Declared {
     pub kind: &'static str,
     /// The literal of the default.
     pub default: &'static str,
-    /// Those of the smallest and the largest value allowed.
+    /// Minimum and maximum.
     pub range: Option<(&'static str, &'static str)>,
     /// As that of [`ParamSpec`].
     pub unit: &'static str,
@@ -98,7 +98,7 @@ pub struct Declared {
     pub choices: Option<&'static [&'static str]>,
     /// Likewise.
     pub choice_docs: &'static [&'static str],
-    /// Its comment, not trimmed.
+    /// Doc comment, not trimmed.
     pub doc: &'static str,
     /// As that of [`ParamSpec`].
     pub source: &'static str,
@@ -108,7 +108,7 @@ pub struct Declared {
 type Rest<'a> = slice::Iter<'a, Declared>;
 
 impl Declared {
-    /// What it is.
+    /// Kind of value.
     #[must_use]
     pub fn spec(&self) -> ParamSpec {
         let (min, max) = self.bounds().unwrap_or_default();
@@ -135,7 +135,7 @@ impl Declared {
         read_value(next.name, &literal(next.default), next.bounds()).expect("declared defaults are well-formed")
     }
 
-    /// What `table` has for the next parameter; `base` if the key is absent.
+    /// Value of the next parameter in `table`; `base` if the key is absent.
     ///
     /// # Errors
     /// See [`read_value`].
@@ -169,7 +169,7 @@ fn literal(text: &str) -> Json {
 
 /// A set of parameters declared by [`params!`](crate::params!).
 pub trait ParamSet: Sized + Default {
-    /// What the parameters are.
+    /// Parameters.
     fn specs() -> Vec<ParamSpec>;
     /// Reads the set, defaults for absent keys; other keys of the table are left to the caller.
     ///
@@ -232,7 +232,7 @@ macro_rules! params {
         }
 
         impl $Name {
-            /// Its parameters, in order.
+            /// Parameters, in order.
             const DECLARED: &'static [$crate::base::config::Declared] = &[$(
                 $crate::base::config::Declared {
                     name: stringify!($field),

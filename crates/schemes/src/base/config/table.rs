@@ -99,7 +99,7 @@ impl<'a> Table<'a> {
     /// The name of a file that must be there; `example` shows what one looks like.
     ///
     /// # Errors
-    /// It is missing, or no text.
+    /// It is missing, or not a text.
     pub fn required_file(&mut self, name: &'static str, example: &str) -> Result<String, ConfigError> {
         let key = self.key(name);
         let problem = match self.get(name) {

@@ -15,7 +15,7 @@ pub trait ConfigValue: Sized {
     const EXAMPLE: &'static str;
     /// All values, if they can be listed.
     const CHOICES: Option<&'static [&'static str]> = None;
-    /// What each of them means; nothing where nobody says.
+    /// Meaning of each choice; empty without one.
     const CHOICE_DOCS: &'static [&'static str] = &[];
     /// Reads it; `None` if the value is of another kind.
     fn parse(value: &Json) -> Option<Self>;
@@ -25,11 +25,11 @@ pub trait ConfigValue: Sized {
     }
     /// Writes it so that [`ConfigValue::parse`] reads it back.
     fn to_json(&self) -> Json;
-    /// Whether it lies between the two, ends included.
+    /// Returns true if it is within the bounds, inclusive.
     fn within(&self, min: &Self, max: &Self) -> bool;
 }
 
-/// As [`ConfigValue::unit_of_fraction`], of a quantity.
+/// As [`ConfigValue::unit_of_fraction`], for a quantity.
 fn fraction_of<T: FromStr<Err = QuantityError>>(value: &Json) -> Option<&'static str> {
     match value.as_str()?.parse::<T>() {
         Err(QuantityError::Fraction(unit)) => Some(unit),

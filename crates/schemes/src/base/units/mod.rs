@@ -160,7 +160,7 @@ impl BitRate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// What a queue may hold: a number of packets, one slot each whatever the size, or of bytes.
+/// Limit of a queue: a number of packets, one slot each whatever the size, or of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
     /// At most this many packets.
@@ -212,7 +212,7 @@ impl Threshold {
     }
 }
 
-/// How a queue's length is measured.
+/// Measure of a queue's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueMeasure {
     /// Packets waiting.

@@ -12,9 +12,9 @@ use std::str::FromStr;
 /// Why a text is not the quantity asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuantityError {
-    /// It is no number with a unit of this quantity, or too large a number.
+    /// Not a number with a unit of this quantity, or too large.
     Malformed,
-    /// It is not a whole number of this unit, the smallest that the type holds.
+    /// Not a whole number of the smallest unit that the type holds.
     Fraction(&'static str),
 }
 

@@ -124,7 +124,7 @@ impl SchemeSpec for CakeScheme {
 /// Credits in a byte.
 const PER_BYTE: f64 = 65_536.0;
 
-/// Where a queue is in its life.
+/// Phase of a queue's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// In no list; the place is free.

@@ -4,10 +4,10 @@
 
 use crate::flows::hash::bucket;
 
-/// How a key came to its place.
+/// Outcome of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It was the last to have it.
+    /// The slot still belonged to it.
     Own,
     /// The place was free.
     Free,

@@ -112,12 +112,12 @@ fn default_round(buffer: &BufferParams, rate: BitRate) -> Time {
     Time::from_secs_f64(bytes as f64 * 8.0 / rate.as_f64()).max(Time::from_micros(1))
 }
 
-/// What the groups may send in one round, in bytes.
+/// Byte budgets of the groups in one round.
 #[derive(Clone, Copy, Debug)]
 struct Budgets {
     top: u64,
     bottom: u64,
-    /// Whether arrivals beyond may be dropped: the port was saturated.
+    /// True if arrivals beyond may be dropped: the port was saturated.
     limited: bool,
 }
 
@@ -133,9 +133,9 @@ pub struct Cebinae<P> {
     queues: [VecDeque<P>; 2],
     backlog: Backlog,
     limit: QueueLimit,
-    /// Which queue is the present round's.
+    /// Queue of the current round.
     head: usize,
-    /// Which queue is served first.
+    /// Queue that is served first.
     first: usize,
     /// When the present round began.
     base: Time,
@@ -205,7 +205,7 @@ impl<P: Packet> Cebinae<P> {
         }
     }
 
-    /// Whether further rounds change nothing but the bottom bucket and the places of the queues.
+    /// Returns true if further rounds change only the bottom bucket and the roles of the queues.
     fn is_at_rest(&self) -> bool {
         let at_rest = |budgets: &Budgets| !budgets.limited && budgets.bottom == self.round_bytes;
         self.departed_bytes == 0 && self.budgets.iter().all(at_rest) && at_rest(&self.decided)
@@ -261,7 +261,7 @@ impl<P: Packet> Cebinae<P> {
         self.bottom_bytes = self.bottom_bytes.saturating_sub(ended.bottom);
     }
 
-    /// What a group could have sent since the round began.
+    /// Bytes that a group could have sent since the round began.
     fn allowance(&self, is_top: bool, now: Time) -> u64 {
         let elapsed = now.saturating_sub(self.base).0 as f64 / self.ends.period().0 as f64;
         let (present, next) = (self.budgets[self.head].of(is_top), self.budgets[1 - self.head].of(is_top));
@@ -411,7 +411,7 @@ mod tests {
         // 7 * 1500 bytes * 0.99 = 10 395 bytes in 10 ms; 15 000 - 10 395 = 4605 bytes are left.
         assert!((bench.reading("top_rate_bps") - 8_316_000.0).abs() < 1.0);
         assert!((bench.reading("bottom_rate_bps") - 3_684_000.0).abs() < 1.0);
-        // Nothing has gone since: not saturated at the end of the next round.
+        // Nothing was sent since: not saturated at the end of the next round.
         bench.serve(20);
         assert_eq!((bench.reading("saturated"), bench.reading("top_rate_bps")), (0.0, 0.0));
     }

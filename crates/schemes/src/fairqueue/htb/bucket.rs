@@ -4,7 +4,7 @@ use super::params::HtbParams;
 use crate::base::units::{BitRate, Bytes, Time};
 use crate::contract::class_tree::Class;
 
-/// What a class may do.
+/// Mode of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     CannotSend,
@@ -93,7 +93,7 @@ impl Bucket {
         self.counted_at = now;
     }
 
-    /// Whether it is as a new one.
+    /// Returns true if it equals a new one.
     pub(super) fn is_full_at(&self, now: Time) -> bool {
         let grown = self.grown_at(now);
         self.rate.is_full(grown) && self.ceil.as_ref().is_none_or(|ceil| ceil.is_full(grown))

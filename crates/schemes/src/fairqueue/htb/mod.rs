@@ -107,7 +107,7 @@ const WAITING_BYTES: usize = size_of::<(Time, u32)>() + size_of::<u32>();
 /// No class.
 const NONE: u32 = u32::MAX;
 
-/// What only a leaf has, or only an inner class.
+/// Parts of a leaf, or of an inner class.
 #[derive(Debug)]
 enum Kind<P> {
     /// Children that borrow, by priority.
@@ -122,7 +122,7 @@ struct LeafState<P> {
     user: u32,
     priority: usize,
     quantum: i64,
-    /// What is left of its turn at each level.
+    /// Deficit at each level.
     deficits: [i64; LEVELS],
     queue: Leaf<P>,
 }
@@ -192,7 +192,7 @@ pub struct Htb<P> {
     work: Work,
 }
 
-/// What it has done so far.
+/// Counters so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Work {
     sent: u64,
@@ -268,7 +268,7 @@ impl<P: Packet> Htb<P> {
         self.classes.len() as u32 - 1
     }
 
-    /// What the leaf of a user is to have.
+    /// Rates of a user's leaf.
     fn spec_of(&self, user: u32) -> ClassSpec {
         self.tree.leaf(user).unwrap_or_else(|| {
             let rate = BitRate(((self.params.rate.as_f64() * self.weights.of(user)).round() as u64).max(1000));

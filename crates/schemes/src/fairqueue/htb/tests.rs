@@ -16,7 +16,7 @@ fn class(parent: u32, rate: f64, ceil: f64) -> ClassSpec {
     ClassSpec { parent: Some(parent), rate: rate_of(rate), ceil: Some(rate_of(ceil)) }
 }
 
-/// What a test asks of a tree whose leaves always have packets, at a link of `link` Mbit/s.
+/// Demand of a test on a tree whose leaves always have packets, at a link of `link` Mbit/s.
 struct Load {
     link: u64,
     seconds: f64,

@@ -19,7 +19,7 @@ impl Turns {
         self.members.is_empty()
     }
 
-    /// Whether the first class came or the last one went.
+    /// True if the first class arrived or the last one left.
     pub(super) fn set(&mut self, class: u32, is_member: bool) -> bool {
         let was_empty = self.is_empty();
         if is_member {
@@ -30,7 +30,7 @@ impl Turns {
         was_empty != self.is_empty()
     }
 
-    /// Whose turn it is; `None` after the last.
+    /// Class whose turn it is; `None` after the last.
     pub(super) fn at(&mut self) -> Option<u32> {
         self.next = self.members.range(self.next..).next().copied().unwrap_or(END);
         (self.next != END).then_some(self.next)

@@ -11,7 +11,7 @@ pub(in crate::fixed) const CUTS: u32 = 30;
 /// log2(0.99) in Q31.
 pub(in crate::fixed) const LOG2_CUT_Q31: i64 = -31_137_589;
 
-/// What does not change at run time.
+/// Constants at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedCsfqParams {
     rates: RateConstants,
@@ -100,7 +100,7 @@ impl FixedCsfq {
     /// Cuts of the fair rate that an onset of congestion allows.
     pub const CUTS: u32 = CUTS;
 
-    /// Whether a packet is dropped, and the label that it leaves with otherwise.
+    /// Drop decision, and the label of a packet that passes.
     ///
     /// A packet without a label counts in A and F. It is never dropped early, and it says nothing about the largest
     /// label: a burst of such packets must not pass for users of the lowest rate and set alpha to it.
@@ -212,7 +212,7 @@ impl FixedCsfq {
     }
 }
 
-/// What a packet finds.
+/// State found by a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueState {
     /// Below Q_min: no packet is dropped early.
@@ -256,7 +256,7 @@ mod tests {
             Self { params: FixedCsfqParams::new(K, K, C, UNIT).unwrap(), fixed: FixedCsfq::default(), real, rng, q_min }
         }
 
-        /// What the integer and the real port decide.
+        /// Decisions of the integer and the real port.
         fn admit(&mut self, label: Option<Activity>, bytes: u32, packets: u32, now_ns: u64) -> (bool, bool) {
             // The reference draws only if the label exceeds alpha; a copy shows which number that is.
             let random = (self.rng.clone().open01() * 4_294_967_296.0) as u32;

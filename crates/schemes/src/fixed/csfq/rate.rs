@@ -7,7 +7,7 @@
 //! r = (1 - exp(-x)) * L/T + exp(-x) * r
 //! ```
 //!
-//! What is kept is S = r * K in bytes, so that no number is divided:
+//! The state is S = r * K in bytes, so that no number is divided:
 //!
 //! ```text
 //! S = S * exp(-x) + L * h(x),   h(x) = (1 - exp(-x))/x = 2^-(log2(x) - log2(1 - exp(-x)))
@@ -38,7 +38,7 @@ use crate::fixed::log2::log2_q31;
 /// Fraction bits of S, and of the bytes that wait for the next tick.
 const SUM_BITS: u32 = crate::fixed::meter::SUM_BITS;
 
-/// What all estimators with one time constant K share.
+/// Constants shared by all estimators with one time constant K.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateConstants {
     decay: Decay,
@@ -81,7 +81,7 @@ impl RateConstants {
         self.log2_constant
     }
 
-    /// What turns log2(S) into log2 of the rate over `unit`, Q31.
+    /// Term that turns log2(S) into log2 of the rate over `unit`, Q31.
     #[must_use]
     pub fn offset_q31(&self, unit: BitRate) -> i64 {
         q31(libm::log2(8e9 / unit.as_f64()) - f64::from(SUM_BITS)) - self.log2_constant
@@ -111,7 +111,7 @@ pub struct FixedRates<const N: usize> {
     sums: [u64; N],
     /// Bytes of the tick, Q16.
     pending: [u64; N],
-    /// Its number.
+    /// Number of the variant.
     last_tick: u64,
 }
 

@@ -54,7 +54,7 @@ impl AbcRule {
         f64::max(self.q_min, self.q_base - self.gamma * (activity - average_activity)) // eq. (10)
     }
 
-    /// What becomes of a packet that finds the queue this long.
+    /// Verdict on a packet that finds this queue.
     #[must_use]
     #[inline]
     pub fn verdict(queue: f64, drop_threshold: f64) -> Verdict {

@@ -31,7 +31,7 @@ params! {
 /// The label of a user whose packets had no length so far: the least that the wire format can say.
 const LEAST_ACTIVITY: f64 = -32.0;
 
-/// What the meters of a domain have in common.
+/// Parameters shared by the meters of a domain.
 #[derive(Clone, Debug)]
 pub struct AbcMarker {
     memory: Memory,
@@ -48,7 +48,7 @@ pub struct AbcMeter {
 }
 
 impl AbcMeter {
-    /// What it remembers.
+    /// State.
     #[must_use]
     pub fn rate(&self) -> &RateState {
         &self.rate

@@ -113,7 +113,7 @@ impl Base {
             }
             Self::Red(core) => {
                 core.arrival(queue.backlog, wire_bytes, now);
-                // As RED itself: a long average does not drop what finds nothing waiting.
+                // As RED itself: a long average does not drop a packet that finds an empty queue.
                 if queue.backlog.packets == 0 { 0.0 } else { core.base_probability() }
             }
             Self::Pie(core) => {
@@ -258,7 +258,7 @@ mod tests {
     fn probability(params: &Abc2016Params, activity: f64, average: f64, packets: u32) -> f64 {
         let mut aqm = Abc2016Aqm::new(params);
         aqm.set_link_rate(BitRate(10_000_000));
-        // So that eq. (6) gives the average wanted.
+        // So that eq. (6) gives the desired average.
         aqm.average_activity = (average - (1.0 - params.average_weight) * activity) / params.average_weight;
         let view = view(packets, BitRate(10_000_000));
         let packet = TestPacket { label: activity, ..Default::default() };

@@ -26,7 +26,7 @@ params! {
     }
 }
 
-/// What the meters of a domain have in common.
+/// Parameters shared by the meters of a domain.
 #[derive(Clone, Debug)]
 pub struct Abc2016Marker {
     kind: Abc2016MeterKind,
@@ -41,7 +41,7 @@ pub struct Abc2016Meter {
     reading: Reading,
     /// R_r in bit/s.
     reference_rate: f64,
-    /// What is left of the burst allowance, in bits.
+    /// Remaining burst allowance, in bits.
     budget_bits: f64,
     last: Time,
 }

@@ -136,7 +136,7 @@ mod tests {
         (aqm, rng)
     }
 
-    /// Of 10 000 arrivals of the same instant, how many are dropped; and the label of those that pass.
+    /// Number of drops among 10 000 simultaneous arrivals, and the label of those that pass.
     fn offer(aqm: &mut CsfqAqm, rng: &mut Rng, label: f64, queue: u32) -> (u32, f64) {
         let (mut dropped, mut after) = (0, label);
         for _ in 0..10_000 {

@@ -35,7 +35,7 @@ choices! {
     }
 }
 
-/// What does not change at run time.
+/// Constants at run time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub variant: CsfqVariant,
@@ -44,7 +44,7 @@ pub(super) struct Rules {
     pub window: Time,
 }
 
-/// What an arrival tells the estimate.
+/// Input of the estimate from an arrival.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observation {
     /// The packet's label as it came.
@@ -55,7 +55,7 @@ pub(super) struct Observation {
     pub accepted_rate: f64,
     /// C in bit/s.
     pub capacity: f64,
-    /// Whether the queue is below the threshold.
+    /// True if the queue is below the threshold.
     pub is_short: bool,
 }
 

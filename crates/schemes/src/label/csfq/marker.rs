@@ -14,7 +14,7 @@ params! {
     }
 }
 
-/// What the meters of a domain have in common.
+/// Parameters shared by the meters of a domain.
 #[derive(Clone, Debug)]
 pub struct CsfqMarker {
     averaging: Averaging,

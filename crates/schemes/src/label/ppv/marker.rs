@@ -35,7 +35,7 @@ params! {
     }
 }
 
-/// What the meters of a domain have in common.
+/// Parameters shared by the meters of a domain.
 #[derive(Clone, Debug)]
 pub struct PpvMarker {
     kind: PpvMarkerKind,
@@ -54,7 +54,7 @@ pub struct PpvMeter {
     place: Place,
 }
 
-/// What finds a packet's place.
+/// State that determines a packet's position.
 #[derive(Clone, Debug)]
 enum Place {
     Random(RateEstimates<1>),

@@ -24,7 +24,7 @@
 //!    bounds the rate of all values above its own in the long run.
 //! 3. Buckets hold one full packet at least: otherwise those below 120 kbit/s would never be used. The depth of 100 ms
 //!    is ours. What no bucket holds is worth one step less than the last.
-//! 4. Of packets of equal least value the arrival goes first, then the last that came.
+//! 4. Of packets with equal minimum value, the arrival is dropped first, then the last one that arrived.
 //! 5. A packet that is longer than the whole queue is dropped at once.
 //!
 //! Not implemented: other throughput-value functions (several classes, delay). Service is first-in-first-out over both

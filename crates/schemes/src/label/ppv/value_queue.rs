@@ -113,7 +113,7 @@ impl<P: Packet> ValueQueue<P> {
         packet
     }
 
-    /// Whether the slot at `a` in the heap goes before that at `b`: less value, or as much and later.
+    /// Returns true if the slot at `a` in the heap precedes that at `b`: less value, or equal value and later arrival.
     #[inline]
     fn precedes(&self, a: usize, b: usize) -> bool {
         let (a, b) = (&self.slots[self.heap[a] as usize], &self.slots[self.heap[b] as usize]);

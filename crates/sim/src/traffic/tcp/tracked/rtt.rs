@@ -20,7 +20,7 @@ pub(super) struct RttEstimator {
     deviation: Time,
     /// The largest `deviation` of this round trip, at least the least timeout.
     largest: Time,
-    /// What stands beside SRTT in the timeout.
+    /// Variation term of the timeout, added to SRTT.
     variation: Time,
     /// The round trip is over when this segment is acknowledged.
     round_end: u32,
@@ -63,7 +63,7 @@ impl RttEstimator {
         self.latest
     }
 
-    /// What a congestion control from outside sees.
+    /// View of an external congestion control.
     pub(super) fn rtts(&self) -> Rtts {
         let deviation = Time(self.deviation.0 / 4);
         Rtts { latest: self.latest, smoothed: self.srtt, least: self.least, deviation }
@@ -163,7 +163,7 @@ impl RttEstimator {
         debug_assert!(self.variation >= params.min_rto.min(self.variation));
     }
 
-    /// A timeout doubles what is in force.
+    /// A timeout doubles the current value.
     pub(super) fn back_off(&mut self, params: &TcpParams) {
         //= RFC 6298 5.5-1: A timeout doubles RTO.
         self.rto = Time(self.rto.0.saturating_mul(2)).min(params.max_rto);

@@ -1,4 +1,4 @@
-//! What the application has written: all that it has to send or, for a span of time, as much as its rate allows.
+//! Data written by the application: all at once or, for a period, as much as its rate allows.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 
@@ -24,7 +24,7 @@ impl Supply {
         self.written
     }
 
-    /// What is written by `now`, if `sent` segments were sent. Nothing waits in the socket buffer as the span begins.
+    /// Segments written by `now`, if `sent` segments were sent. The socket buffer is empty at the start of the period.
     #[inline]
     pub(super) fn update(&mut self, params: &TcpParams, sent: u32, now: Time) {
         let Some(rate) = params.app_rate else { return };

@@ -2,10 +2,11 @@
 
 use fairlane_schemes::base::units::Time;
 
-/// What Linux adds to the delay of a probe and of the reordering window (TCP_TIMEOUT_MIN_US in `include/net/tcp.h`).
+/// Minimum timeout that Linux adds to the delay of a probe and of the reordering window (TCP_TIMEOUT_MIN_US in
+/// `include/net/tcp.h`).
 pub(super) const LEAST_TIMEOUT: Time = Time::from_millis(2);
 
-/// What the timer stands for, and when it is due.
+/// Purpose and deadline of the timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timer {
     /// It does not run.
@@ -19,7 +20,7 @@ pub(super) enum Timer {
 }
 
 impl Timer {
-    /// When it is due; [`Time::NEVER`] if it does not run.
+    /// Deadline; [`Time::NEVER`] if it does not run.
     #[inline]
     pub(super) fn due(self) -> Time {
         match self {
@@ -39,7 +40,7 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// Whether a probe is outstanding that repeats a segment.
+    /// True if a probe that repeats a segment is outstanding.
     pub(super) fn is_copy(&self) -> bool {
         self.end.is_some() && self.repeats
     }

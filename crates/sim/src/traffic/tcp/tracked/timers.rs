@@ -10,7 +10,7 @@ use crate::traffic::tcp::TcpParams;
 use crate::traffic::tcp::phase::Phase;
 
 impl TrackedSender {
-    /// Acts on the timers that are due; harmless if early.
+    /// Handles expired timers; harmless if early.
     #[inline]
     pub fn on_timer(&mut self, params: &TcpParams, now: Time) {
         if self.pacing_timer <= now {
@@ -26,7 +26,7 @@ impl TrackedSender {
         }
     }
 
-    /// Acts on the timer, which is due.
+    /// Handles the expired timer.
     #[inline(never)]
     fn on_timer_due(&mut self, params: &TcpParams, now: Time) {
         let timer = std::mem::replace(&mut self.timer, Timer::Off);
@@ -48,7 +48,7 @@ impl TrackedSender {
         }
     }
 
-    /// Starts the timer anew for a probe or, if none may be sent, for the timeout. After an ACK that `advances` SND.UNA
+    /// Restarts the timer for a probe or, if none may be sent, for the timeout. After an ACK that `advances` SND.UNA
     /// the timeout counts from now.
     pub(super) fn arm(&mut self, params: &TcpParams, advances: bool, now: Time) {
         if let Some(delay) = self.probe_time(params) {
@@ -60,12 +60,12 @@ impl TrackedSender {
         }
     }
 
-    /// Starts the timer anew for the timeout. RFC 6298 5.
+    /// Restarts the timer for the timeout. RFC 6298 5.
     pub(super) fn arm_timeout(&mut self, params: &TcpParams, now: Time) {
         self.timer = match self.timer {
             //= RFC 6298 5.2-1: The timer stops when all is acknowledged.
             _ if self.records.outstanding() == 0 => Timer::Off,
-            // What has passed since the first segment was sent counts.
+            // Time since the first segment was sent counts.
             Timer::Probe(_) | Timer::Reordering(_) => {
                 let left = self.timeout_of_first().saturating_sub(now);
                 Timer::Timeout(params.due(now, left.max(Time(1))))

@@ -1,4 +1,4 @@
-//! What is sent next, and when. After `tcp_output.c` tcp_write_xmit, tcp_xmit_retransmit_queue.
+//! Selection of the next transmission. After `tcp_output.c` tcp_write_xmit, tcp_xmit_retransmit_queue.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::packet::Ecn;
@@ -40,7 +40,7 @@ impl TrackedSender {
         Some(segment)
     }
 
-    /// What leaves now, and the rate that pays for it if it is paced.
+    /// The next transmission, and its pacing rate if it is paced.
     #[inline]
     fn choose(&mut self, params: &TcpParams, now: Time) -> Option<(Next, Option<BitRate>)> {
         //= RFC 9002 7.5-1: cwnd holds no probe back.
@@ -74,7 +74,7 @@ impl TrackedSender {
         None
     }
 
-    /// Whether the next chunk is not due yet, whatever it will be: what most ACKs of a paced sender find.
+    /// Returns true if the next chunk is not due yet, whatever it will be: the usual case for ACKs of a paced sender.
     #[inline]
     fn awaits_pacing(&self, params: &TcpParams, now: Time) -> bool {
         let is_paced = params.pacing == Pacing::On || self.output.pacing.is_some();
@@ -129,7 +129,7 @@ impl TrackedSender {
         }
     }
 
-    /// Whether there are data that were not sent yet, and room for them in the buffers.
+    /// Returns true if there are unsent data, and room for them in the buffers.
     #[inline]
     pub(super) fn has_new_segment(&self, params: &TcpParams) -> bool {
         let outstanding = u64::from(self.records.outstanding()) + 1;
@@ -221,8 +221,8 @@ impl TrackedSender {
             self.undo.on_resend(now);
             self.records.resend(seq, record);
         }
-        // The timer runs while anything is outstanding, and anew when the first segment is sent again, but not in place
-        // of one that waits for segments out of order (tcp_xmit_retransmit_queue).
+        // The timer runs while anything is outstanding, and restarts when the first segment is retransmitted, unless it
+        // waits for reordered segments (tcp_xmit_retransmit_queue).
         let by_records = params.loss_detection != LossDetection::Scoreboard;
         let head_again = by_records && !new && seq == self.records.una() && self.phase == Phase::Recovery;
         let awaits_order = matches!(self.timer, Timer::Reordering(_));
@@ -242,7 +242,7 @@ impl TrackedSender {
     }
 }
 
-/// What data carry that are sent for the first time, or `again` like a SYN.
+/// ECN codepoint of data sent for the first time, or `again` like a SYN.
 #[inline]
 fn codepoint(params: &TcpParams, again: bool) -> Ecn {
     match params.congestion_control.ecn_use() {

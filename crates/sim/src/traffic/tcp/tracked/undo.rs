@@ -1,9 +1,9 @@
-//! Whether the last reduction was spurious: Eifel by time stamps (RFC 3522, RFC 4015) and D-SACK (RFC 2883, RFC 3708),
-//! as in Linux (`tcp_input.c` tcp_may_undo).
+//! Detection of spurious reductions: Eifel by timestamps (RFC 3522, RFC 4015) and D-SACK (RFC 2883, RFC 3708), as in
+//! Linux (`tcp_input.c` tcp_may_undo).
 
 use fairlane_schemes::base::units::Time;
 
-/// What a reduction can be undone by.
+/// State needed to undo a reduction.
 #[derive(Clone, Debug)]
 pub(super) struct Undo {
     /// SND.UNA at the reduction (undo_marker); none if there is nothing to undo.
@@ -21,7 +21,7 @@ impl Undo {
         Self { marker: None, unanswered: None, first_copy: Time::NEVER, prior: None }
     }
 
-    /// A reduction begins, with `resent` copies in flight; `prior` is what it can be undone to.
+    /// Starts a reduction, with `resent` copies in flight; `prior` is the state to restore.
     pub(super) fn begin(&mut self, una: u32, resent: u32, prior: Option<(u32, u32)>) {
         *self = Self {
             marker: Some(una),
@@ -46,17 +46,17 @@ impl Undo {
         }
     }
 
-    /// Whether each copy was answered by a D-SACK: all originals arrived.
+    /// Returns true if each copy was answered by a D-SACK: all originals arrived.
     pub(super) fn all_copies_were_needless(&self) -> bool {
         self.marker.is_some() && self.unanswered == Some(0)
     }
 
-    /// Whether an ACK that advances SND.UNA answers an original: its echo is older than the first copy.
+    /// Returns true if an ACK that advances SND.UNA answers an original: its echo is older than the first copy.
     pub(super) fn answers_original(&self, echo: Time) -> bool {
         self.marker.is_some() && self.first_copy < Time::NEVER && echo < self.first_copy
     }
 
-    /// Whether there is a reduction to undo.
+    /// Returns true if there is a reduction to undo.
     pub(super) fn is_open(&self) -> bool {
         self.marker.is_some()
     }
@@ -102,7 +102,7 @@ mod tests {
         undo.on_resend(MS(100));
         undo.on_resend(MS(100));
         undo.on_dsack(5);
-        // Of a segment before the reduction: not one of these.
+        // For a segment from before the reduction: not one of these.
         undo.on_dsack(4);
         assert!(!undo.all_copies_were_needless());
         undo.on_dsack(6);

@@ -1,4 +1,4 @@
-//! Tests of the whole sender, against a path of fixed delay that loses what a test chooses.
+//! Tests of the whole sender, with a path of fixed delay and losses chosen by a test.
 
 mod path;
 mod quic;

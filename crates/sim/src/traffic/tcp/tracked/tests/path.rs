@@ -1,4 +1,4 @@
-//! A sender and a receiver joined by a path of fixed delay that loses, delays or marks what a test chooses.
+//! A sender and a receiver joined by a path of fixed delay, with losses, delays and marks chosen by a test.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::traffic::tcp::{Ack, Receiver, Segment, TcpParams, TcpProfile};
 pub(super) const MSS: u32 = 1000;
 pub(super) const MS: fn(u64) -> Time = Time::from_millis;
 
-/// Linux with round segments and, so that times can be told by hand, an exact clock and SACKs that do not wait.
+/// Linux with round segment sizes and, so that times can be computed by hand, an exact clock and SACKs without delay.
 pub(super) fn linux() -> TcpParams {
     let profile = TcpParams::profile(TcpProfile::Linux);
     TcpParams { segment_payload: MSS, clock_tick: Time::ZERO, sack_delay: Time::ZERO, ..profile }
@@ -24,7 +24,7 @@ pub(super) fn plain() -> TcpParams {
     TcpParams { delayed_ack: 1, congestion_control: CongestionControl::Reno, hystart: HyStartKind::Off, ..linux() }
 }
 
-/// What happens to one transmission.
+/// Fate of one transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lot {
     Arrives,
@@ -41,7 +41,7 @@ enum Packet {
     Ack(Ack),
 }
 
-/// The path, 50 ms long. `lot` tells what happens to segment `.0` when it is sent for the `.1`-th time, from 0.
+/// The path, 50 ms long. `lot` decides the fate of segment `.0` when it is sent for the `.1`-th time, from 0.
 pub(super) struct Path<F> {
     pub(super) params: TcpParams,
     pub(super) sender: TrackedSender,
@@ -49,7 +49,7 @@ pub(super) struct Path<F> {
     pub(super) now: Time,
     /// Transmissions of data: when, which, the how manieth.
     pub(super) sent: Vec<(Time, u32, u32)>,
-    /// The codepoints of what was sent, the handshake included.
+    /// Codepoints of all sent packets, including the handshake.
     pub(super) codepoints: Vec<Ecn>,
     pub(super) acks: u64,
     lot: F,
@@ -135,7 +135,7 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
         }
     }
 
-    /// What holds at any time.
+    /// Invariants.
     fn check(&self) {
         self.sender.records.check();
         let cwnd = self.sender.cwnd();

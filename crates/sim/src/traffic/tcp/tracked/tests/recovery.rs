@@ -223,8 +223,8 @@ fn sending_the_first_segment_again_does_not_end_the_wait_for_later_ones() {
     path.run_to_completion();
     let at = |seq| path.sent.iter().find(|sent| sent.1 == seq).unwrap().0.0 / MS(1).0;
     assert!(at(46) > at(32) + 5, "{} {}", at(32), at(46));
-    // Nothing is sent after 49, so that no ACK comes; each is lost 100 + 100 / 4 ms after it was sent, the timer is
-    // that of the last one and adds 2 ms. PRR sends one segment again, and the other with its ACK.
+    // Nothing is sent after 49, so no ACK arrives; each is lost 100 + 100 / 4 ms after it was sent, and the timer, set
+    // for the last one, adds 2 ms. PRR sends one segment again, and the other with its ACK.
     assert_eq!(path.resent(), [(at(46) + 127, 32), (at(46) + 227, 46)]);
 }
 
@@ -247,8 +247,8 @@ fn a_recovery_is_followed_by_the_next_while_the_copy_of_a_later_loss_is_in_fligh
 
 #[test]
 fn a_copy_that_a_probe_has_sent_is_no_loss_but_disorder() {
-    // What leaves at 200 ms stalls until 900 ms. A probe repeats its end, 29, and a timeout its beginning; the first
-    // ACK tells that nothing was lost.
+    // Packets that leave at 200 ms stall until 900 ms. A probe repeats the last one, 29, and a timeout the first; the
+    // first ACK shows that nothing was lost.
     let stalls = |seq, time| match (seq, time) {
         (29, 1..) => Lot::NotBefore(MS(950)),
         (10.., _) => Lot::NotBefore(MS(900)),
@@ -268,8 +268,8 @@ fn a_copy_that_a_probe_has_sent_is_no_loss_but_disorder() {
 
 #[test]
 fn what_a_timer_took_for_lost_is_no_loss_of_the_next_ack() {
-    // As above, but 45 is lost too: the timer takes three for lost. PRR sends the first again, and since its ACK shows
-    // progress without new losses, with that one segment more than it delivers.
+    // As above, but 45 is lost too: the timer considers three lost. PRR retransmits the first, and since its ACK shows
+    // progress without new losses, then one segment more than it delivers.
     let lot = |seq, time| match (seq, time) {
         (k, 0) if k < 10 => Lot::Late(MS(2 * u64::from(k))),
         (10, 0) => Lot::Late(MS(1)),
@@ -324,7 +324,7 @@ fn a_spurious_recovery_is_undone_by_the_dsack() {
 
 #[test]
 fn a_spurious_timeout_is_undone_when_originals_arrive() {
-    // What leaves at 200 ms stalls for a second, and so do the copies that timeouts send at 500 and 1100 ms.
+    // Packets that leave at 200 ms stall for a second, and so do the copies that timeouts send at 500 and 1100 ms.
     let stalls = |seq, time| match time {
         0 if (10..30).contains(&seq) => Lot::Late(MS(1000)),
         1 if seq == 10 => Lot::Late(MS(700)),
@@ -397,7 +397,7 @@ fn a_paced_sender_spreads_its_window_over_the_round_trip() {
 fn marks_reduce_the_window_once_a_round_trip_without_a_loss() {
     for accurate_ecn in [false, true] {
         let params = TcpParams { ecn: true, accurate_ecn, ..plain() };
-        // Those of 25 to 39 are sent before the echo of the first, those of 100 to 104 after it has been answered.
+        // Segments 25 to 39 are sent before the echo of the first, 100 to 104 after it has been answered.
         let marked =
             |seq, _| if (25..40).contains(&seq) || (100..105).contains(&seq) { Lot::Marked } else { Lot::Arrives };
         let mut path = Path::new(params, Some(400), marked);
