@@ -1,4 +1,4 @@
-//! What the programs that measure have in common.
+//! Common parts of the measuring programs.
 
 use fairlane_memory::{LargePages, large_pages};
 use fairlane_sim::scenario::Scenario;

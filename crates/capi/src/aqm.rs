@@ -52,7 +52,7 @@ impl AqmConfig {
 }
 
 impl AveragerState {
-    /// The mean as the reference has it. `memory_ns` is ignored where nothing is counted.
+    /// Mean as in the reference. `memory_ns` is ignored where nothing is counted.
     fn mean(&self, memory_ns: u64) -> Result<WeightedMean, Status> {
         // Each packet counts as 1 when it is counted: N is 0 or at least 1, and S/N is an activity.
         let is_count = self.weighted_count == 0.0 || (1.0..=LARGEST_SUM).contains(&self.weighted_count);
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn fairlane_abc_aqm_threshold(
     })
 }
 
-/// Whether a packet that finds `queue` waiting is to be dropped (1) or not (0): `queue` has reached `threshold`.
+/// Returns 1 if a packet that finds `queue` waiting must be dropped, else 0: `queue` has reached `threshold`.
 ///
 /// # Safety
 /// `drop` is null or points to a number that nobody else uses during the call.

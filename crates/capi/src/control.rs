@@ -11,7 +11,7 @@ use fairlane_sim::traffic::tcp::external::{ControlFactory, Delivered, ExternalCo
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
 
-/// What a control sets; holds what is in force when a function is called.
+/// Outputs of a control; contains the current values when a function is called.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct COutput {
@@ -33,7 +33,7 @@ pub struct CSegment {
     pub sent_ns: u64,
     /// Number of its last transmission, the first is 1.
     pub number: u32,
-    /// Its payload.
+    /// Payload.
     pub bytes: u32,
     /// 1 if the sender had too few data to fill the window.
     pub app_limited: u8,
@@ -69,7 +69,7 @@ pub struct CAck {
     pub in_flight: u32,
     /// 1 if the sender had too few data when that segment was sent.
     pub app_limited: u8,
-    /// 1 if the window bounded what was sent.
+    /// 1 if the window limited sending.
     pub window_limited: u8,
     /// 1 if losses are being repaired.
     pub in_recovery: u8,
@@ -77,16 +77,16 @@ pub struct CAck {
 
 type OfSegment = unsafe extern "C" fn(*mut c_void, *const CSegment, *mut COutput) -> c_int;
 
-/// `FAIRLANE_CONGESTION_CONTROL_VERSION`: changes with the table, or with what a function of it means.
+/// `FAIRLANE_CONGESTION_CONTROL_VERSION`: changes with the table, or with the meaning of its functions.
 const VERSION: u32 = 1;
 
 /// The functions of a control; `fairlane.h` says what each is for.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ControlTable {
-    /// Version of the table as the host has it.
+    /// The host's version of the table.
     pub version: u32,
-    /// Size of the table as the host has it.
+    /// The host's size of the table.
     pub size: usize,
     /// Name in scenarios.
     pub name: *const c_char,
@@ -112,12 +112,12 @@ pub struct ControlTable {
     pub on_event: Option<unsafe extern "C" fn(*mut c_void, c_int, u64, *mut COutput) -> c_int>,
     /// The window after an ACK in congestion avoidance.
     pub grow: Option<unsafe extern "C" fn(*mut c_void, u32, u32, u64) -> u32>,
-    /// What congestion leaves of it.
+    /// Window after congestion.
     pub reduce: Option<unsafe extern "C" fn(*mut c_void, u32, u64, u64, c_int) -> u32>,
 }
 
 impl ControlTable {
-    /// The control of the host's table `place`, counted from 0; a mistake is told with that.
+    /// The control of the host's table `place`, counted from 0, which errors mention.
     ///
     /// # Safety
     /// `table` is null or points to a table whose functions, name and context stay valid as long as the control is
@@ -218,7 +218,7 @@ impl Drop for CControl {
 }
 
 impl CControl {
-    /// Shows what is in force, calls a function and takes what it has set.
+    /// Passes the current values, calls a function and applies its outputs.
     fn call(&self, name: &str, output: &mut Output, call: impl FnOnce(*mut COutput) -> c_int) -> Result<(), String> {
         let pacing_bps = output.pacing.map_or(0, |rate| rate.0);
         let mut set = COutput { window: output.cwnd, quantum: output.quantum, pacing_bps };

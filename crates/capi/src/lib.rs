@@ -1,4 +1,4 @@
-//! The schemes behind a C interface: `include/fairlane.h` declares what is here, a test compares the two.
+//! C interface of the schemes: `include/fairlane.h` declares these functions; a test compares the two.
 //!
 //! Four parts:
 //!
@@ -8,10 +8,10 @@
 //! - [`marker`]: any marker, made from the text of a `[marker]` table.
 //! - [`simulation`]: a run of a scenario, with congestion controls of the host's own ([`control`]).
 //!
-//! Conventions: every function that can fail returns a [`Status`]; what it computes goes through pointers. Times are
-//! nanoseconds on a clock of the caller, below 200 days; a clock that runs backwards counts as standing
-//! still, where this can be detected. A null pointer, a number out of range or a panic becomes a status, never a crash.
-//! A handle may be used by one thread at a time.
+//! Conventions: every function that can fail returns a [`Status`]; results are written through pointers. Times are
+//! nanoseconds on a clock of the caller, below 200 days; a clock that runs backwards counts as standing still, where
+//! this can be detected. A null pointer, a number out of range or a panic becomes a status, never a crash. A handle may
+//! be used by one thread at a time.
 
 #![allow(unsafe_code, reason = "pointers of callers in C: checked for null, each use with its reason")]
 
@@ -47,7 +47,7 @@ fn guard(body: impl FnOnce() -> Result<(), Status>) -> Status {
     }
 }
 
-/// What a pointer of the caller points to.
+/// Reference to a caller's pointer.
 ///
 /// # Safety
 /// `pointer` is null or points to a valid `T` that nobody writes during the call.
@@ -56,7 +56,7 @@ unsafe fn read<'a, T>(pointer: *const T) -> Result<&'a T, Status> {
     unsafe { pointer.as_ref() }.ok_or(Status::Null)
 }
 
-/// What a pointer of the caller points to, to be written.
+/// Mutable reference to a caller's pointer.
 ///
 /// # Safety
 /// `pointer` is null or points to a valid `T` that nobody else uses during the call.
@@ -65,7 +65,7 @@ unsafe fn write<'a, T>(pointer: *mut T) -> Result<&'a mut T, Status> {
     unsafe { pointer.as_mut() }.ok_or(Status::Null)
 }
 
-/// Ends what a handle stands for, if it is not null.
+/// Frees the object of a handle, if it is not null.
 ///
 /// # Safety
 /// `handle` is null or came from `Box::into_raw`, and nobody uses it afterwards.
@@ -79,7 +79,7 @@ unsafe fn destroy<T>(handle: *mut T) {
     }
 }
 
-/// Largest sum in a state of the caller; no link brings so many bits or packets.
+/// Maximum sum in a state of the caller; no link transmits so many bits or packets.
 const LARGEST_SUM: f64 = 1e30;
 
 /// Times of the caller are before this. Schemes add intervals to them, of a day at most, and count in picoseconds, of

@@ -28,7 +28,7 @@ pub struct Queue {
     stats: QueueStats,
 }
 
-/// What a queue has done. Offered = dropped + sent + waiting, in packets.
+/// Counters of a queue. Offered = dropped + sent + waiting, in packets.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QueueStats {
@@ -191,7 +191,7 @@ pub unsafe extern "C" fn fairlane_queue_set_rate(queue: *mut Queue, rate_bps: u6
     })
 }
 
-/// What the queue has done so far.
+/// Counters of the queue so far.
 ///
 /// # Safety
 /// `queue` is null or a queue that nobody else uses during the call, `stats` is null or points to room for a

@@ -1,9 +1,9 @@
-//! How a call ended.
+//! Result of a call.
 
 use fairlane_plugin::packet::BadPacket;
 use std::ffi::{CStr, c_char, c_int};
 
-/// How a call ended. Anything but `Ok` leaves state and results as they were, `Internal` excepted.
+/// Result of a call. Anything but `Ok` leaves state and results unchanged, except `Internal`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -34,7 +34,7 @@ impl Status {
     }
 }
 
-/// What a status means, in English; never null, and must not be freed.
+/// Meaning of a status, in English; never null, and must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn fairlane_status_message(status: c_int) -> *const c_char {
     let known = Status::ALL.into_iter().find(|known| *known as c_int == status);

@@ -1,4 +1,4 @@
-//! A program in C gives congestion controls of its own to a simulation.
+//! A C program provides congestion controls to a simulation.
 
 use crate::support::{compiler, with_host};
 use serde_json::Value as Json;

@@ -1,4 +1,4 @@
-//! A program in C uses the whole interface; what it computes is what the library computes.
+//! A C program uses the whole interface; its results equal those of the library.
 
 use crate::support::{compiler, with_host};
 use fairlane_capi::aqm::{AqmConfig, AveragerState};
@@ -35,7 +35,7 @@ fn run(program: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What the program in C prints, computed here.
+/// Output of the C program, computed here.
 fn expected() -> String {
     let mut text = format!(
         "layout {} {} {} {} {} {} {}\nplaces {} {} {}\n",
@@ -172,7 +172,7 @@ fn the_header_declares_what_the_library_exports() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/{name}.rs"));
         std::fs::read_to_string(path).unwrap()
     });
-    // Where a name of the interface begins, up to the bracket of its parameters.
+    // Start of a name of the interface, up to the bracket of its parameters.
     let names = |text: &str| -> BTreeSet<String> {
         let calls = text.match_indices("fairlane_").map(|(at, _)| &text[at..]);
         let name = calls.filter_map(|rest| {
@@ -184,7 +184,7 @@ fn the_header_declares_what_the_library_exports() {
     let without_comments = HEADER.split("/*").map(|part| part.split_once("*/").map_or(part, |(_, code)| code));
     let exported = sources.iter().flat_map(|text| text.split("extern \"C\" fn ").skip(1));
     let exported: BTreeSet<String> = exported.map(|rest| rest[..rest.find('(').unwrap()].to_owned()).collect();
-    // The last is what a library of schemes defines, not this one.
+    // The last one is defined by a library of schemes, not by this one.
     let mut declared = names(&without_comments.collect::<String>());
     assert!(declared.remove(ENTRY));
     assert!(HEADER.contains(&format!("#define FAIRLANE_SCHEME_VERSION {VERSION}\n")));

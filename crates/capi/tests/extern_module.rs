@@ -1,8 +1,8 @@
 //! The module of externs for BMv2 (`planes/p4/extern`) decides as the `f64` reference does, bit for bit, on a train of
 //! packets.
 //!
-//! The switch's classes are stood in for (`tests/stub`): what is tested is that parameters of `abc.p4`'s tables, state
-//! as bit strings and the calls of the C interface give back the reference.
+//! The switch's classes are stubs (`tests/stub`). The test shows that parameters of `abc.p4`'s tables, state as bit
+//! strings and the calls of the C interface give the reference's results.
 
 use crate::support::{compiler, with_host};
 use fairlane_schemes::base::rng::Rng;
@@ -28,7 +28,7 @@ const RULE: AbcRule = AbcRule { q_min: 6.0, q_base: 20.0, gamma: 16.0 };
 const LIMIT: u64 = 12;
 const PACKETS: u64 = 20_000;
 
-/// What the tables say of the parameters above.
+/// Tables for the parameters above.
 fn parameters() -> String {
     let meter = FixedMeterParams::new(METER_MEMORY, REFERENCE).unwrap();
     let averager = Decay::new(AVERAGER_MEMORY).unwrap();
@@ -50,7 +50,7 @@ fn parameters() -> String {
     numbers.map(|number| number.to_string()).join(" ") + "\n"
 }
 
-/// The packets for the program, and what the reference makes of them.
+/// Packets for the program, and the reference's results.
 fn train() -> (String, Vec<String>) {
     let spec = MeterSpec { reference_rate: REFERENCE, weight: 1.0, start: Time::ZERO };
     let params = AbcMarkerParams { memory: METER_MEMORY, ..Default::default() };
@@ -59,7 +59,7 @@ fn train() -> (String, Vec<String>) {
     let (mut rng, mut unused) = (Rng::stream(1, 0, "train", 0), Rng::stream(1, 0, "marker", 0));
     let (mut input, mut expected, mut now_ns) = (String::new(), Vec::new(), 0u64);
     for i in 0..PACKETS {
-        // Bursts and silences at a clock of microseconds, as that of the switch.
+        // Bursts and silences on a microsecond clock, like the switch's.
         let gap_us = if i % 1000 == 999 { 5e6 } else { rng.exponential(250.0) };
         now_ns += gap_us as u64 * 1000;
         let (bytes, queue) = (20 + (rng.bits() % 1481) as u32, rng.bits() % 30);
@@ -87,7 +87,7 @@ fn train() -> (String, Vec<String>) {
     (input, expected)
 }
 
-/// What the program makes of a text on its standard input.
+/// Output of the program for a text on its standard input.
 fn fed(program: &Path, input: String) -> String {
     let mut child = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();

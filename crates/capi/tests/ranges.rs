@@ -95,8 +95,8 @@ fn queue_of(scheme: Scheme) -> *mut fairlane_capi::queue::Queue {
     queue
 }
 
-/// Packets wait at 0; then nothing happens until the last nanosecond that a clock may show. Whoever made up for each
-/// missed tick of 10 us, some 10^12, would take hours, and whoever added to the time without room would panic.
+/// Packets wait at 0; then nothing happens until the last nanosecond of the clock. Catching up with each missed tick of
+/// 10 us, some 10^12, would take hours, and an unchecked addition to the time would panic.
 #[test]
 fn a_gap_of_half_a_year_is_one_call_for_every_scheme() {
     const END_NS: u64 = 200 * 24 * 3600 * 1_000_000_000;

@@ -4,19 +4,19 @@
 //! src/LibreQoS.py, docs/v2.0/configuration-advanced.md; LibreQoS 1.4, src/LibreQoS.py.
 //!
 //! Columns are found by their names, whatever their order, capitals and spaces. Rows with the same `Circuit ID` are
-//! devices of one circuit. Its node is that of `Anchor Node ID`, else of `Parent Node ID`, else of `Parent Node`.
-//! Columns that the caller does not use are named in a note if they are not empty.
+//! devices of one circuit. Its node is that of `Anchor Node ID`, otherwise of `Parent Node ID`, otherwise of `Parent
+//! Node`. Unused columns are named in a note if they are not empty.
 //!
 //! Cost: once; each byte is looked at twice, and a circuit is found by its identifier in a hash table.
 //!
 //! Deviations:
 //! 1. A row has as many cells as the header, and a column that is needed has a name there. LibreQoS takes what then
 //!    stands in a column, or the column at its usual place, and lets a row end early.
-//! 2. All devices of a circuit have the same parent, rates and, where it is used, name. LibreQoS takes those of the
-//!    first, but for the parent.
-//! 3. A parent that is named is in `network.json`, unless that has no nodes. LibreQoS warns, and attaches the circuit
-//!    to a node of its own making.
-//! 4. A node that is not virtual has both rates. LibreQoS takes those of its parent for what is missing or 0.
+//! 2. All devices of a circuit must have the same parent, rates and, where it is used, name. LibreQoS uses those of the
+//!    first device, except for the parent.
+//! 3. A named parent must be in `network.json`, unless that has no nodes. LibreQoS warns, and attaches the circuit to a
+//!    generated node.
+//! 4. A node that is not virtual must have both rates. LibreQoS uses those of its parent for missing or zero rates.
 //! 5. An identifier has no `#`. LibreQoS's documentation says so, its code does not look.
 //! 6. A file that neither is UTF-8 nor begins with a byte order mark is Windows-1252, of which Latin-1 is a part; a
 //!    note says so. LibreQoS tries that first, too, where it always succeeds.
@@ -27,21 +27,21 @@ use std::collections::HashMap;
 /// A circuit: a subscriber with all its devices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Circuit {
-    /// What its devices have in common; has no `#`.
+    /// Common identifier of its devices; has no `#`.
     pub id: String,
-    /// Its name; empty without one.
+    /// Name; empty without one.
     pub name: String,
     /// Line of its first device.
     pub line: u64,
     /// Index of its node, which may be virtual; without a network, or a parent, none.
     pub node: Option<usize>,
-    /// Name of its parent as the file has it.
+    /// Name of its parent, as in the file.
     pub parent: Option<String>,
     /// Greatest rates down and up in bit/s.
     pub most: [Option<u64>; 2],
     /// Assured rates down and up in bit/s.
     pub least: [Option<u64>; 2],
-    /// Addresses and prefixes of all devices, as the file has them.
+    /// Addresses and prefixes of all devices, as in the file.
     pub addresses: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ pub struct Circuits {
     pub circuits: Vec<Circuit>,
     /// Lines of devices without an address.
     pub without_address: Vec<u64>,
-    /// What a reader of results ought to know about the file.
+    /// Caveats about the file.
     pub notes: Vec<String>,
 }
 
@@ -94,7 +94,7 @@ impl Column {
         COLUMNS[self as usize].0
     }
 
-    /// Its place among the columns of a header.
+    /// Index among the columns of a header.
     pub(crate) fn find(self, columns: &[String]) -> Option<usize> {
         let normal = |name: &String| -> String {
             name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
@@ -118,10 +118,10 @@ pub struct Use<'a> {
     pub compared: &'a [Column],
 }
 
-/// Whether a text from [`decode`] is `ShapedDevices.csv`, by its header.
+/// Returns true if a text from [`decode`] is `ShapedDevices.csv`, by its header.
 ///
 /// # Errors
-/// It is no table.
+/// It is not a table.
 pub fn is_shaped_devices(text: &str) -> Result<bool, String> {
     Ok(Column::CircuitId.find(&Table::open(text)?.columns).is_some())
 }
@@ -168,16 +168,16 @@ impl Circuits {
     }
 }
 
-/// Places of columns, and what was noticed in rows.
+/// Indices of columns, and observations about rows.
 struct CircuitReader<'a> {
     /// Place of each of [`COLUMNS`] that is used and there.
     places: [Option<usize>; COLUMNS.len()],
     uses: Use<'a>,
     /// Nodes by name, and by identifier; without a network none.
     nodes: Option<[HashMap<&'a str, usize>; 2]>,
-    /// Whether each column of the header has a cell that is not empty.
+    /// Whether each column of the header has a non-empty cell.
     is_filled: Vec<bool>,
-    /// How many rows have an anchor, or an identifier of their parent, that is not in the network.
+    /// Number of rows with an anchor, or an identifier of their parent, that is not in the network.
     unknown: [usize; 2],
 }
 
@@ -336,7 +336,7 @@ mod tests {
     const NETWORK: &str = r#"{"Site_1": {"downloadBandwidthMbps": 1000, "uploadBandwidthMbps": 500, "id": "s1",
         "children": {"AP_A": {"downloadBandwidthMbps": 250, "uploadBandwidthMbps": 50, "id": "a", "name": "Alpha"},
         "AP_B": {"downloadBandwidthMbps": 500, "uploadBandwidthMbps": 100, "id": "b"}}}}"#;
-    /// Of LibreQoS 1.4, 2.0 and 2.1; 2.2 has two more columns, a list with overrides of queues one more.
+    /// Columns of LibreQoS 1.4, 2.0 and 2.1; 2.2 has two more columns, a list with overrides of queues one more.
     const HEAD: &str = "Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,MAC,IPv4,IPv6,Download Min Mbps,\
         Upload Min Mbps,Download Max Mbps,Upload Max Mbps,Comment";
     const HEAD_22: &str = "Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,Parent Node ID,\
@@ -403,7 +403,7 @@ mod tests {
         let row = "1,Anna,1,D1,AP_A,,\"100.64.0.1, 100.64.0.2\",fdd7::/56,1,1,155,20,";
         assert!(read(HEAD, row).is_ok());
         assert!(read(HEAD_22, row).unwrap_err().starts_with("line 2: 13 cells, the header has 15;"));
-        // Its documentation has an override behind the last of 15.
+        // Its documentation has an override after the last of 15 columns.
         let row = "1,Anna,1,D1,AP_A,,,,100.64.0.5,,1,1,105,18,\"\",cake/fq_codel";
         assert!(read(HEAD_22, row).unwrap_err().starts_with("line 2: 16 cells, the header has 15;"));
         let found = read(&format!("{HEAD_22},sqm"), row).unwrap();

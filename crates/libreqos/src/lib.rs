@@ -1,8 +1,8 @@
 //! LibreQoS's files, read strictly: `network.json`, a tree of nodes, and `ShapedDevices.csv`, the circuits in it.
 //!
-//! Simulator and node read the same files and must not read them differently. The reader is a crate of its own because
-//! neither depends on the other, and because the schemes, which both depend on, do no I/O and know no file format. What
-//! it refuses where LibreQoS guesses stands in the head of [`Circuits`]' module.
+//! Simulator and node must parse the same files identically. The parser is a separate crate because neither depends on
+//! the other, and because the schemes, on which both depend, do no I/O and know no file format. The module docs of
+//! [`Circuits`] list what it rejects where LibreQoS guesses.
 
 mod circuits;
 mod network;

@@ -11,7 +11,7 @@ use std::fmt;
 /// A node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
-    /// Its name, which no other node has.
+    /// Name, unique in the network.
     pub name: String,
     /// Names from the root to it, with `/` in between.
     pub path: String,
@@ -19,9 +19,9 @@ pub struct Node {
     pub parent: Option<usize>,
     /// Rates to it and from it in bit/s. A virtual node may have none.
     pub rates: [Option<u64>; 2],
-    /// Whether it is a group on paper only, which limits nothing (`is_virtual_node` in `virtual_tree_nodes.py`).
+    /// True for a purely logical group without a limit (`is_virtual_node` in `virtual_tree_nodes.py`).
     pub is_virtual: bool,
-    /// Its identifier, which no other node has.
+    /// Identifier, unique in the network.
     pub id: Option<String>,
     /// Other names that circuits may know it by (`collect_physical_parent_node_aliases`).
     pub aliases: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Node {
 pub struct Network {
     /// The nodes.
     pub nodes: Vec<Node>,
-    /// What a reader of results ought to know about the file.
+    /// Caveats about the file.
     pub notes: Vec<String>,
 }
 
@@ -150,7 +150,7 @@ impl NetworkReader {
     }
 }
 
-/// Says what is wrong with a JSON text, and where.
+/// Error of a JSON text, with its position.
 fn json_problem(error: &serde_json::Error) -> String {
     let (line, column) = (error.line(), error.column());
     let text = error.to_string();

@@ -49,7 +49,7 @@ impl<'a> Table<'a> {
     /// Reads the next row: its line, and a cell for each column.
     ///
     /// # Errors
-    /// It has more or fewer cells than the header, which `hint` explains; or a comment before it may be a row.
+    /// It has more or fewer cells than the header, as `hint` explains; or a comment before it may be a row.
     pub fn next(&mut self, hint: &str) -> Result<Option<(u64, &StringRecord)>, String> {
         loop {
             let before = self.reader.position().clone();

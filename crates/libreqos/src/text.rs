@@ -4,8 +4,8 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
 /// Decodes a file to text whose lines end with `\n`, with a note if the encoding is a guess.
 ///
-/// The encoding is that of the byte order mark, without one UTF-8, else Windows-1252, of which Latin-1 is the printable
-/// part.
+/// The encoding is given by the byte order mark; otherwise UTF-8 if valid, else Windows-1252, of which Latin-1 is the
+/// printable part.
 ///
 /// # Errors
 /// The file contradicts its mark, is UTF-16 without one, or has a zero byte.

@@ -1,11 +1,10 @@
 //! Blocks below a large page, side by side in large pages.
 //!
-//! A stretch of addresses is reserved once; memory comes with the first use of each page. Blocks lie in the order in
-//! which they were asked for. A block that was given back serves the next one of its class. When none is left that is
-//! used, all memory goes back to the system.
+//! An address range is reserved once; each page gets memory at its first use. Blocks are in the order of allocation. A
+//! freed block serves the next request of its class. When no block is used any more, all memory returns to the system.
 //!
-//! One thread at a time takes a block: who finds another at it goes to the system's allocator, so nobody ever waits,
-//! not even for a thread that a fork has left behind. To give back takes no turn.
+//! One thread at a time allocates: a thread that finds another at it uses the system's allocator. So no thread ever
+//! waits, not even for one that a fork has left behind. Freeing needs no exclusive access.
 
 use crate::large_block::map;
 use crate::size_class::{CLASSES, LINE, SizeClass};
@@ -62,12 +61,12 @@ impl Arena {
         }
     }
 
-    /// Whether it has blocks for this: of a line at least, which are the better for it, and on no other border.
+    /// Returns true for layouts that it serves: at least a cache line, which benefits, with no larger alignment.
     pub fn suits(layout: Layout) -> bool {
         layout.size() >= LINE && layout.align() <= LINE
     }
 
-    /// Whether a block is in it.
+    /// Returns true if a block is in the arena.
     pub fn has(&self, block: *mut u8) -> bool {
         block.addr().wrapping_sub(self.start.load(Relaxed)) < SPAN
     }
@@ -88,7 +87,7 @@ impl Arena {
     /// Gives back a block of a class.
     ///
     /// # Safety
-    /// It was taken from here as one of this class, and nobody uses it any more.
+    /// It was allocated here as one of this class, and is no longer used.
     pub unsafe fn give_back(&self, block: *mut u8, class: SizeClass) {
         let head = &self.free[class.index];
         let block: *mut Block = block.cast();
@@ -145,7 +144,7 @@ impl Arena {
         }
     }
 
-    /// Nothing is used, as it seems: gives the memory back, if it is much.
+    /// If no block seems used, returns the memory to the system, unless it is little.
     #[cold]
     fn return_all(&self) {
         if self.given.load(Relaxed) < WORTH_RETURNING || self.busy.swap(true, Acquire) {
@@ -153,7 +152,7 @@ impl Arena {
         }
         let given = self.given.load(Relaxed);
         if self.used.load(Acquire) == 0 && given >= WORTH_RETURNING {
-            // Whoever gave a block back has done with it, and nobody takes one now.
+            // Freed blocks are no longer used, and no thread allocates now.
             for head in &self.free {
                 head.store(ptr::null_mut(), Relaxed);
             }
@@ -162,7 +161,7 @@ impl Arena {
             // again.
             match unsafe { madvise(start, given, Advice::LinuxDontNeed) } {
                 Ok(()) => self.given.store(0, Relaxed),
-                // Their bytes stay, and what has no zeros must not be said to: no block of them comes again.
+                // Their bytes stay, so they must not be reported as zeroed: blocks of them are never reused.
                 Err(_) => self.given.store(SPAN, Relaxed),
             }
         }
@@ -170,7 +169,7 @@ impl Arena {
     }
 }
 
-/// Whether the process may have so many addresses only (`ulimit -v`, `-d`): they are left to those who fill them.
+/// Returns true if the process's address space is limited (`ulimit -v`, `-d`): it is then left to actual allocations.
 fn limits_addresses() -> bool {
     [Resource::As, Resource::Data].into_iter().any(|resource| getrlimit(resource).current.is_some())
 }

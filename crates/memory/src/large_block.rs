@@ -1,4 +1,4 @@
-//! Blocks of a large page and more: memory of their own from the system, which goes back at once.
+//! Blocks of at least a large page: separate memory from the system, which is returned immediately.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::alloc::Layout;
@@ -23,13 +23,13 @@ pub fn obtain(bytes: usize) -> Option<NonNull<u8>> {
 /// Gives it back.
 ///
 /// # Safety
-/// It came from [`obtain`] with this size, and nobody uses it any more.
+/// It came from [`obtain`] with this size, and is no longer used.
 pub unsafe fn give_back(block: *mut u8, bytes: usize) {
     // SAFETY: these are the pages that were mapped for it. Nothing can be done if the system does not take them.
     let _ = unsafe { munmap(block.cast(), whole_pages(bytes)) };
 }
 
-/// Pages for so many bytes, all zero: large ones, and ordinary ones for what would not fill another.
+/// Pages for this number of bytes, all zero: large ones, and ordinary ones for the remainder.
 pub fn map(bytes: usize, flags: MapFlags) -> Option<NonNull<u8>> {
     let bytes = bytes.checked_next_multiple_of(PAGE)?;
     let room = bytes.checked_add(LARGE_PAGE)?;

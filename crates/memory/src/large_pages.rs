@@ -1,4 +1,4 @@
-//! Which block comes from where.
+//! Choice of the source of each block.
 
 use crate::arena::Arena;
 use crate::large_block;
@@ -7,7 +7,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// So many bytes may lie in ordinary pages: a run that needs no more gains nothing by large ones.
+/// Bytes that stay in ordinary pages: a run that needs no more gains nothing from large ones.
 const ORDINARY_BYTES: usize = 4 << 20;
 
 /// The allocator: see the [crate](crate).

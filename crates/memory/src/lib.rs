@@ -1,9 +1,8 @@
-//! An allocator that puts what a big simulation holds into large pages.
+//! An allocator that puts the memory of big simulations into large pages.
 //!
-//! A run with ten thousands of users waits for memory, and for the places of pages as well: with pages of 4 kB the
-//! processor looks up one for nearly every line that it fetches. Linux has pages of 2 MB for memory that is asked for
-//! so (`madvise`); where `/sys/kernel/mm/transparent_hugepage/enabled` says `never`, all is as without, in pages of
-//! 4 kB.
+//! A run with tens of thousands of users waits for memory and for address translation: with pages of 4 kB, the
+//! processor needs a table walk for nearly every line that it fetches. Linux has pages of 2 MB on request (`madvise`).
+//! If `/sys/kernel/mm/transparent_hugepage/enabled` is `never`, the allocator uses pages of 4 kB.
 //!
 //! A program has it by `#[global_allocator] static MEMORY: LargePages = large_pages();`. Blocks of 2 MB and more have
 //! pages of their own. Smaller ones come from the system's allocator, as ever, until they are 4 MB together; what comes

@@ -6,20 +6,20 @@ pub const LINE: usize = 64;
 const EXACT_LINES: usize = 8;
 /// Classes in each power of two beyond.
 const STEPS: usize = 4;
-/// How many classes there are, below [`crate::large_block::LARGE_PAGE`].
+/// Number of classes below [`crate::large_block::LARGE_PAGE`].
 pub const CLASSES: usize = EXACT_LINES + STEPS * 12;
 
 /// A class of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeClass {
-    /// Its number among all.
+    /// Index of the class.
     pub index: usize,
     /// Bytes of its blocks.
     pub bytes: usize,
 }
 
 impl SizeClass {
-    /// The smallest class that has room for so many bytes, at least one.
+    /// The smallest class with room for this number of bytes, at least one.
     pub fn of(bytes: usize) -> Self {
         let lines = bytes.div_ceil(LINE);
         if lines <= EXACT_LINES {

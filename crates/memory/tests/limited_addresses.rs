@@ -1,5 +1,4 @@
-//! What a limit of addresses (`ulimit -v`) allows can be had. In a process of its own, since the limit is of the
-//! process.
+//! Allocation under a limit of the address space (`ulimit -v`). A separate process, since the limit is per process.
 
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #![allow(unsafe_code, reason = "it calls an allocator by hand")]
@@ -10,7 +9,7 @@ use std::alloc::{GlobalAlloc, Layout};
 
 #[test]
 fn addresses_that_are_limited_are_not_reserved() {
-    // What the arena would reserve, and one GiB, less than what is asked for below.
+    // The arena's reservation, and one GiB, less than the requests below.
     let limit = Rlimit { current: Some(65 << 30), ..getrlimit(Resource::As) };
     setrlimit(Resource::As, limit).unwrap();
     let memory = LargePages::new();

@@ -1,4 +1,4 @@
-//! A program with the allocator, on every system: what it holds keeps its content.
+//! A program with the allocator, on every system: allocated memory keeps its content.
 
 use fairlane_memory::{LargePages, large_pages};
 

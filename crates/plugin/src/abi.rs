@@ -1,10 +1,10 @@
-//! What crosses the interface, field by field as `fairlane.h` has it; a test of `crates/capi` compares the two.
+//! Data of the interface, field by field as in `fairlane.h`; a test of `crates/capi` compares the two.
 
 use crate::packet::CPacket;
 use std::ffi::{c_char, c_int, c_void};
 
-/// `FAIRLANE_SCHEME_VERSION`: changes with a table, or with what a function of it means. What is added behind the last
-/// field of [`SchemeTable`] and may be left out changes its size only.
+/// `FAIRLANE_SCHEME_VERSION`: changes with a table, or with the meaning of its functions. Optional fields appended to
+/// [`SchemeTable`] change only its size.
 pub const VERSION: u32 = 1;
 
 /// The symbol that a library has: an [`Entry`].
@@ -32,7 +32,7 @@ pub type Enqueue = unsafe extern "C-unwind" fn(
     context: *mut c_void,
 ) -> c_int;
 
-/// Asks for the next packet; see [`SchemeTable::dequeue`].
+/// Requests the next packet; see [`SchemeTable::dequeue`].
 pub type Dequeue = unsafe extern "C-unwind" fn(
     state: *mut c_void,
     now_ps: u64,
@@ -45,7 +45,7 @@ pub type Dequeue = unsafe extern "C-unwind" fn(
 /// The drop threshold that the last arrival met; see [`SchemeTable::drop_threshold`].
 pub type DropThreshold = unsafe extern "C-unwind" fn(state: *const c_void) -> f64;
 
-/// A parameter that a scheme declares. Texts are UTF-8; values stand as a scenario has them, texts without quotes.
+/// A parameter declared by a scheme. Texts are UTF-8; values are in the scenario's notation, texts without quotes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
@@ -53,7 +53,7 @@ pub struct Parameter {
     pub name: *const c_char,
     /// Kind of value.
     pub kind: *const c_char,
-    /// What it is if the key is absent; null if it is absent then.
+    /// Default; null if there is none.
     pub default_value: *const c_char,
     /// Least value, or null.
     pub least: *const c_char,
@@ -61,7 +61,7 @@ pub struct Parameter {
     pub most: *const c_char,
     /// All values of a choice, with commas between them; otherwise null.
     pub choices: *const c_char,
-    /// What it does.
+    /// Description.
     pub doc: *const c_char,
 }
 
@@ -71,11 +71,11 @@ pub struct Parameter {
 pub struct Value {
     /// In s, bit/s, bytes, packets or without a unit; 0 or 1 of a flag, the place of a choice; NaN without a number.
     pub number: f64,
-    /// As a scenario has it, with every digit; null if it is absent.
+    /// Value in the scenario's notation, with every digit; null if it is absent.
     pub text: *const c_char,
 }
 
-/// What a scheme is told of its port. Its pointers end with the call.
+/// A port's properties for a scheme. The pointers are valid during the call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PortView {
@@ -91,11 +91,11 @@ pub struct PortView {
     pub seed: u64,
     /// Weights of the first users; all others have weight 1.
     pub weights: *const f64,
-    /// How many there are.
+    /// Number of them.
     pub weight_count: usize,
     /// Values of the parameters, in the order of their declaration.
     pub values: *const Value,
-    /// How many there are.
+    /// Number of them.
     pub value_count: usize,
 }
 
@@ -103,17 +103,17 @@ pub struct PortView {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct SchemeTable {
-    /// Size of the table as the library has it.
+    /// The library's size of the table.
     pub size: usize,
     /// Name in scenarios.
     pub name: *const c_char,
-    /// What it does, in one sentence.
+    /// Summary, in one sentence.
     pub summary: *const c_char,
     /// The marker that its labels come from, or null.
     pub marker: *const c_char,
-    /// Its parameters.
+    /// Parameters.
     pub parameters: *const Parameter,
-    /// How many there are.
+    /// Number of them.
     pub parameter_count: usize,
     /// Checks what no single range can.
     pub check: Option<unsafe extern "C-unwind" fn(port: *const PortView, message: *mut c_char, size: usize) -> c_int>,
@@ -130,17 +130,17 @@ pub struct SchemeTable {
     pub destroy: Option<unsafe extern "C-unwind" fn(state: *mut c_void)>,
     /// Offers a packet; needed.
     pub enqueue: Option<Enqueue>,
-    /// Asks for the next packet; needed.
+    /// Requests the next packet; required.
     pub dequeue: Option<Dequeue>,
     /// The rate of the link changes.
     pub set_rate: Option<unsafe extern "C-unwind" fn(state: *mut c_void, rate_bps: u64)>,
     /// Why the last call that failed did so.
     pub failure: Option<unsafe extern "C-unwind" fn(state: *const c_void, message: *mut c_char, size: usize)>,
-    /// The drop threshold that the last arrival met; NaN if there is none: then it is not asked again.
+    /// The drop threshold found by the last arrival; NaN if there is none, after which it is not called again.
     pub drop_threshold: Option<DropThreshold>,
-    /// What the scheme remembers.
+    /// State size of the scheme.
     pub state_size: Option<unsafe extern "C-unwind" fn(state: *const c_void, records: *mut usize, bytes: *mut usize)>,
-    /// Tells what the scheme measures itself.
+    /// Reports the scheme's own measurements.
     pub report: Option<unsafe extern "C-unwind" fn(state: *const c_void, on_reading: OnReading, context: *mut c_void)>,
 }
 
@@ -150,15 +150,15 @@ pub struct SchemeTable {
 pub struct LibraryTable {
     /// Version of the interface that the library has, first in every version.
     pub version: u32,
-    /// Size of the table as the library has it.
+    /// The library's size of the table.
     pub size: usize,
     /// Name of the library.
     pub name: *const c_char,
-    /// Its own version.
+    /// Version of the library.
     pub release: *const c_char,
-    /// Its schemes.
+    /// Schemes.
     pub schemes: *const *const SchemeTable,
-    /// How many there are.
+    /// Number of them.
     pub scheme_count: usize,
 }
 

@@ -24,7 +24,7 @@ use std::ptr::null;
 #[macro_export]
 macro_rules! export {
     ($($name:literal = $Spec:ty),+ $(,)?) => {
-        /// What a host asks for the schemes of this library.
+        /// Entry points of this library's schemes for a host.
         #[allow(unsafe_code)]
         #[unsafe(no_mangle)]
         pub extern "C" fn fairlane_schemes(_host_version: u32) -> *const $crate::abi::LibraryTable {
@@ -38,7 +38,7 @@ macro_rules! export {
     };
 }
 
-/// The table of a library; what it points to is never freed.
+/// The table of a library; it is never freed.
 #[must_use]
 pub fn library(name: &str, release: &str, schemes: Vec<SchemeTable>) -> LibraryTable {
     let schemes: Vec<*const SchemeTable> = schemes.into_iter().map(|scheme| &raw const *kept(scheme)).collect();
@@ -53,7 +53,7 @@ pub fn library(name: &str, release: &str, schemes: Vec<SchemeTable>) -> LibraryT
     }
 }
 
-/// The table of a scheme; what it points to is never freed.
+/// The table of a scheme; it is never freed.
 #[must_use]
 pub fn scheme<S: SchemeSpec>(name: &str) -> SchemeTable {
     let specs = S::Params::specs();
@@ -95,8 +95,8 @@ thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Has panics keep their words for [`SchemeTable::failure`] in place of printing them. The hook is the library's alone,
-/// which has a standard library of its own.
+/// Stores panic messages for [`SchemeTable::failure`] instead of printing them. The hook affects only the library,
+/// which has a separate standard library.
 pub fn keep_panics() {
     std::panic::set_hook(Box::new(|info| {
         let payload = info.payload();
@@ -137,7 +137,7 @@ impl DropSink<CheckedPacket> for Sink {
     }
 }
 
-/// What a port view says, in the terms of the schemes.
+/// Converts a port view to the schemes' types.
 struct Description {
     buffer: BufferParams,
     rate: BitRate,
@@ -181,7 +181,7 @@ impl Description {
     }
 }
 
-/// Runs `body`; what it says or panics with goes to the message.
+/// Runs `body`; an error or a panic goes to the message.
 ///
 /// # Safety
 /// `message` is null or points to `size` bytes that nobody else uses.
@@ -237,7 +237,7 @@ unsafe extern "C-unwind" fn destroy<S: SchemeSpec>(state: *mut c_void) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(unsafe { Box::from_raw(state.cast::<Guest<S>>()) })));
 }
 
-/// Calls a scheme; 1 if it panics, which `failure` tells.
+/// Calls a scheme; 1 if it panics, with the reason in `failure`.
 ///
 /// # Safety
 /// `state` came from `create` and is used by nobody else.
@@ -311,7 +311,7 @@ unsafe extern "C-unwind" fn failure<S: SchemeSpec>(state: *const c_void, message
     unsafe { text::write(message, size, &(*state.cast::<Guest<S>>()).failure) };
 }
 
-/// What a reading call gives, or `otherwise` if it panics.
+/// Result of a reading call, or `otherwise` if it panics.
 ///
 /// # Safety
 /// `state` came from `create`, and nobody changes it.

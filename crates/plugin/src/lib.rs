@@ -18,7 +18,7 @@ pub mod host;
 pub mod packet;
 mod text;
 
-/// What a scheme is written with.
+/// Imports for writing a scheme.
 pub mod prelude {
     pub use crate::export;
     pub use fairlane_schemes::base::units::Probability;

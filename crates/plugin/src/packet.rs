@@ -9,7 +9,7 @@ use fairlane_schemes::contract::packet::{Ecn, Packet, TrafficClass};
 pub struct CPacket {
     /// Anything of the caller's, such as a pointer to its own packet.
     pub id: u64,
-    /// What the marker wrote: an activity, a rate, a tag.
+    /// Label written by the marker: an activity, a rate, a tag.
     pub label: f64,
     /// Transport connection.
     pub flow: u32,

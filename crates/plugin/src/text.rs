@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 use std::ffi::{CStr, c_char};
 
-/// A value of this kind as a scenario has it, from its text.
+/// A value of this kind in the scenario's notation, from its text.
 pub(crate) fn json_of(kind: &str, text: &str) -> Json {
     let is_plain = matches!(kind, "count" | "number" | "flag" | "probability");
     let plain = is_plain.then(|| serde_json::from_str(text).ok()).flatten();

@@ -1,4 +1,4 @@
-//! Schemes of the list do over the C interface what they do without it.
+//! Built-in schemes behave the same over the C interface.
 
 #![allow(unsafe_code)] // a table of pointers
 
@@ -22,7 +22,7 @@ use fairlane_schemes::registry::schemes::AnyDiscipline;
 use fairlane_schemes::testing::TestPacket;
 use serde_json::{Value as Json, json};
 
-/// The schemes that draw no random numbers, which a library has from a seed of its own.
+/// The schemes without random numbers, for which a library has a separate seed.
 fn library() -> LibraryTable {
     let schemes = vec![
         guest::scheme::<DropTailScheme>("my-droptail"),
@@ -36,7 +36,7 @@ fn library() -> LibraryTable {
     guest::library("mine", "1.0", schemes)
 }
 
-/// What happens to packets, by their number; a threshold and a label with every bit.
+/// Events of packets, by number; a threshold and a label with every bit.
 #[derive(Debug, PartialEq)]
 enum Event {
     Dropped(u64, DropReason),

@@ -56,7 +56,7 @@ pub fn find_control(name: &str) -> Option<NamedControl> {
     Some(NamedControl { name: name.into(), factory })
 }
 
-/// What a window may be, as messages say it.
+/// Allowed values of a window, for messages.
 const A_WINDOW: &str = "a positive number of bytes, at most 4294967295";
 
 /// A number of bytes of the user's; parts of a byte do not count.
@@ -196,7 +196,7 @@ pub struct PySegment {
     app_limited: bool,
 }
 
-/// What happens apart from ACKs.
+/// Handles events other than ACKs.
 #[pyclass(frozen, module = "fairlane", name = "Event")]
 pub struct PyEvent {
     #[pyo3(get)]
@@ -331,7 +331,7 @@ impl PyControl {
         Ok(self.object.as_ref().expect("just made"))
     }
 
-    /// Shows the connection what is in force, calls a method, if the class has it, and takes what it has set.
+    /// Passes the current values to the connection, calls a method, if the class has it, and applies its outputs.
     fn tell<T>(&mut self, output: &mut Output, name: &str, method: Method, of: impl FnOnce() -> T) -> Result<(), String>
     where
         T: PyClass + Into<PyClassInitializer<T>>,

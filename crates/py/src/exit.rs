@@ -1,7 +1,7 @@
 //! The exit of the interpreter, before which runs that are under way end.
 //!
-//! A thread that asks for the interpreter's lock during its exit never gets it, and whoever waits for that thread
-//! hangs. `atexit` functions are called while the lock is still to be had.
+//! A thread that requests the interpreter's lock during its exit never gets it, and joining that thread hangs. `atexit`
+//! functions are called while the lock is still available.
 
 use fairlane_sim::engine::batch::Batch;
 use fairlane_sim::engine::watched_run::WatchedRun;

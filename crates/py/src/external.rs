@@ -70,7 +70,7 @@ pub struct Packet {
     #[pyo3(get)]
     size: u32,
     class: TrafficClass,
-    /// Whether the transport understands congestion marks.
+    /// True if the transport understands congestion marks.
     #[pyo3(get)]
     ecn_capable: bool,
     /// The marker's label, 0 without a marker.
@@ -133,7 +133,7 @@ impl Port {
         }
     }
 
-    /// Whether the packet fits alongside those that wait.
+    /// Returns true if the packet fits in addition to the waiting ones.
     fn has_room(&self, packet: &Packet) -> bool {
         self.backlog().has_room_for(packet.size, self.limit)
     }
@@ -190,9 +190,9 @@ impl Port {
     }
 }
 
-/// What an object of the user decides.
+/// Decisions of a user's object.
 enum Kind {
-    /// Whether a packet joins one queue, which is kept here.
+    /// Returns true if a packet joins the single queue kept here.
     Admits { admit: Py<PyAny>, queue: VecDeque<Handle> },
     /// Everything.
     Orders { enqueue: Py<PyAny>, dequeue: Py<PyAny> },
@@ -226,7 +226,7 @@ impl PyScheme {
         Ok(Self { called, port, limit, kind })
     }
 
-    /// Shows the port what waits, calls a method, and takes what it wants done.
+    /// Passes the waiting packets to the port, calls a method, and applies its actions.
     fn call<'py, T>(
         &self,
         py: Python<'py>,
@@ -268,7 +268,7 @@ impl PyScheme {
     }
 }
 
-/// What an early-drop scheme says of a packet.
+/// Verdict of an early-drop scheme on a packet.
 enum Admission {
     Accept,
     Mark,

@@ -82,7 +82,7 @@ fn read_scenario(text: &str) -> PyResult<Scenario> {
         .map_err(|error| scenario_error(&error))
 }
 
-/// Version of the extension, which is that of the package.
+/// Version of the extension, equal to that of the package.
 #[pyfunction]
 fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
@@ -94,7 +94,7 @@ fn engine_version() -> &'static str {
     fairlane_sim::version::ENGINE
 }
 
-/// The content of a file with a distribution of sizes, as the key `points` of a scenario has it.
+/// Converts a file with a size distribution to the key `points` of a scenario.
 #[pyfunction]
 fn points_of_cdf(content: &str) -> PyResult<String> {
     scenario::SizeCdf::of_file(content).map(|cdf| cdf.text()).map_err(PyValueError::new_err)
@@ -106,7 +106,7 @@ fn canonical(scenario: &str) -> PyResult<String> {
     Ok(read_scenario(scenario)?.write().to_string())
 }
 
-/// The content of a file in Mahimahi's format, as the key `gaps` of a scenario has it.
+/// Converts a file in Mahimahi's format to the key `gaps` of a scenario.
 #[pyfunction]
 fn gaps_of_trace(content: &str) -> PyResult<String> {
     scenario::gaps_of_trace(content).map_err(PyValueError::new_err)
@@ -118,25 +118,25 @@ fn nodes_of_network(content: &[u8]) -> PyResult<String> {
     scenario::nodes_of_network(content).map_err(PyValueError::new_err)
 }
 
-/// The tree of these nodes and LibreQoS's ShapedDevices.csv, as the key `tree` of a scenario has it.
+/// Converts these nodes and LibreQoS's ShapedDevices.csv to the key `tree` of a scenario.
 #[pyfunction]
 fn tree_of_files(nodes: &str, devices: &[u8]) -> PyResult<String> {
     scenario::tree_of_files(nodes, devices).map_err(PyValueError::new_err)
 }
 
-/// What the user should know about a valid scenario: key and text.
+/// Caveats of a valid scenario: key and text.
 #[pyfunction]
 fn notes(scenario: &str) -> PyResult<Vec<(String, String)>> {
     Ok(read_scenario(scenario)?.notes().into_iter().map(|note| (note.key, note.text)).collect())
 }
 
-/// What a name that is not known may have meant, see `config::near`.
+/// Suggestions for an unknown name, see `config::near`.
 #[pyfunction]
 fn near(name: &str, known: Vec<String>, most: usize) -> String {
     config::near(name, &known.iter().map(String::as_str).collect::<Vec<_>>(), most)
 }
 
-/// What the user should know if a run takes hours: key and text, with the reason if it cannot use several threads.
+/// Caveat if a run takes hours: key and text, with the reason if it cannot use several threads.
 #[pyfunction]
 fn long_runs(scenario: &str) -> PyResult<Option<(String, String)>> {
     let scenario = read_scenario(scenario)?;
@@ -218,7 +218,7 @@ fn check_confidence(confidence: f64) -> PyResult<()> {
     Err(PyValueError::new_err(format!("confidence: {confidence} must lie between 0 and 1")))
 }
 
-/// High-water mark of the resident memory of this process, where the kernel tells it (Linux).
+/// Peak resident memory of this process, if the kernel reports it (Linux).
 #[pyfunction]
 fn peak_memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -235,7 +235,7 @@ fn start_error(error: io::Error) -> PyErr {
     }
 }
 
-/// Runs under way in threads of their own.
+/// Active runs in separate threads.
 #[pyclass(frozen)]
 struct Batch(Arc<batch::Batch>);
 
@@ -287,7 +287,7 @@ impl Batch {
         self.0.remaining()
     }
 
-    /// How far the runs under way are: simulated seconds, of how many, and events handled.
+    /// Progress of the active runs: simulated seconds, total seconds, and events.
     fn reached(&self) -> Vec<(f64, f64, u64)> {
         let reached = self.0.reached().into_iter();
         reached.map(|run| (run.now.as_secs_f64(), run.end.as_secs_f64(), run.events)).collect()
@@ -389,7 +389,7 @@ impl WatchedRun {
         Ok(Self(run))
     }
 
-    /// What comes within `timeout_s` seconds: nothing, a chunk of a table, or the record, which is the last.
+    /// Output within `timeout_s` seconds: nothing, a chunk of a table, or finally the record.
     fn next<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<(Option<TableChunk<'py>>, Option<WatchedRecord>)> {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|error| PyValueError::new_err(format!("timeout_s: {timeout_s}: {error}")))?;
@@ -426,7 +426,7 @@ fn failure_error(failure: watched_run::Failure) -> PyErr {
     match failure {
         watched_run::Failure::Io(path, error) => {
             let text = error.to_string();
-            // As Python has it, which keeps the number apart.
+            // In Python's form, with a separate number.
             let words = text.split(" (os error").next().unwrap_or_default().to_owned();
             PyOSError::new_err((error.raw_os_error(), words, path))
         }

@@ -48,7 +48,7 @@ pub fn find(name: &str) -> Option<ExternalScheme> {
     loaded().get(name).map(|known| known.scheme.clone())
 }
 
-/// As [`fairlane_schemes::registry::catalogue`] has it of a scheme of the list.
+/// In the form of [`fairlane_schemes::registry::catalogue`] for a listed scheme.
 fn about(LoadedScheme { scheme, summary }: &LoadedScheme) -> Json {
     let params = |specs: &[_], shared: bool| -> Vec<Json> {
         let with_place = |spec| {

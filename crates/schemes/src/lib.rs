@@ -6,7 +6,7 @@
 //! arguments, verdicts go out. Each scheme is one module whose head names its source, equations, cost, state and
 //! deviations.
 //!
-//! - [`contract`]: what a scheme is to its hosts
+//! - [`contract`]: the interface between schemes and hosts
 //! - [`registry`]: the lists of all schemes and markers, with schemes of the host's own; builds them from a
 //!   configuration
 //! - [`label`]: schemes with labels

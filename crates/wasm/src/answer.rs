@@ -1,4 +1,4 @@
-//! What a call leaves for its host.
+//! Return values of a call across the WASM boundary.
 
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ impl Answer {
     }
 }
 
-/// What numbers of a column are, in the names that arrays have in JavaScript.
+/// Number types of columns, by the names of JavaScript's arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Dtype {
     /// Whole numbers of 8 bit.

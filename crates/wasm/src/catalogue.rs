@@ -1,4 +1,4 @@
-//! What a scenario may name, for a host to choose from.
+//! Names available in a scenario, for a host's menus.
 
 use crate::answer::{Answer, Failed};
 use fairlane_schemes::registry::catalogue::catalogue as schemes;

@@ -1,7 +1,7 @@
 //! The simulator behind seven functions of WebAssembly, for the playground (`web/`).
 //!
-//! A call takes what the host wrote into [`fairlane_input`] and leaves an [`answer::Answer`]: parts of bytes, which the
-//! host reads where [`fairlane_part`] says. The answer stands until the next call.
+//! A call reads the host's input from [`fairlane_input`] and leaves an [`answer::Answer`]: parts of bytes, whose
+//! addresses [`fairlane_part`] returns. The answer is valid until the next call.
 //!
 //! | call | input | parts |
 //! |---|---|---|
@@ -10,9 +10,9 @@
 //!
 //! If the status is not 0, the only part is a line that says why.
 //!
-//! The interface is by hand, and not made by wasm-bindgen: what crosses it are one text and some arrays, so that the
-//! other side is twenty lines, and the build needs no tool but the compiler. There is no `unsafe` but that the
-//! functions are exported: the buffers live here, the host gets their addresses.
+//! The interface is hand-written, without wasm-bindgen. Only one text and some arrays cross it, so the other side is
+//! twenty lines, and the build needs no tool besides the compiler. `unsafe` is used only for exporting functions: the
+//! buffers live here, and the host gets their addresses.
 
 #![allow(unsafe_code, reason = "functions are exported by name; there is no unsafe block")]
 
@@ -25,7 +25,7 @@ use answer::{Answer, Failed};
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
 
-/// The call did what it was asked for.
+/// The call succeeded.
 pub const OK: u32 = 0;
 /// The input is wrong, and the answer says how.
 pub const WRONG_INPUT: u32 = 1;
@@ -66,7 +66,7 @@ pub extern "C" fn fairlane_parts() -> usize {
     ANSWER.with_borrow(|answer| answer.parts.len())
 }
 
-/// Where a part of the answer begins; null if there is none.
+/// Address of a part of the answer; null if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn fairlane_part(number: usize) -> *const u8 {
     ANSWER.with_borrow(|answer| answer.parts.get(number).map_or(std::ptr::null(), |part| part.as_ptr()))

@@ -8,14 +8,14 @@ use serde_json::Value as Json;
 use std::str;
 use std::sync::atomic::AtomicBool;
 
-/// Runs a replication of the scenario in `input`; the answer has its record, and what a watcher saw.
+/// Runs a replication of the scenario in `input`; the answer has its record, and the watcher's data.
 ///
 /// # Errors
-/// The first mistake of the scenario: key, value, what is allowed.
+/// The first error of the scenario: key, value, allowed values.
 pub fn run(input: &[u8], replication: u32) -> Result<Answer, Failed> {
     let scenario = Scenario::read(&table(input)?).map_err(|error| Failed(error.to_string()))?;
     let mut watcher = Watcher::new(&scenario);
-    // One observer only: for each, the compiler writes the engine once more.
+    // Only one observer: the compiler instantiates the engine for each.
     let ended = engine::try_observe(&scenario, replication, &AtomicBool::new(false), &mut watcher);
     let record = ended.map_err(|stop| match stop {
         Stop::ExternalFailed(problem) => Failed(problem),

@@ -1,5 +1,5 @@
-//! What pictures of a run need beyond its record: each packet's way through each queue, how long it waited, and what
-//! the schemes measured meanwhile.
+//! Data for pictures of a run beyond its record: each packet's path through each queue, its waiting time, and the
+//! schemes' measurements.
 
 use crate::answer::{Answer, Column, Dtype, Failed};
 use fairlane_schemes::base::units::Time;
@@ -11,22 +11,22 @@ use fairlane_sim::watch::observer::Observer;
 use serde_json::json;
 use std::collections::HashMap;
 
-/// What happens to packets, by its number in the column `what`.
+/// Events of packets, by number in the column `what`.
 const WHAT: [&str; 5] = ["waits", "leaves", "aqm", "overlimit", "pushed_out"];
 /// Numbers of the first two, and of the drop for the first of [`DropReason::ALL`].
 const WAITS: u8 = 0;
 const LEAVES: u8 = 1;
 const FIRST_DROP: u8 = 2;
 
-/// Most events that are kept, 30 bytes each; what comes later is not told.
+/// Maximum number of recorded events, 30 bytes each; later ones are omitted.
 const MOST_EVENTS: usize = 600_000;
 /// Most waiting times that are kept, 12 bytes each.
 const MOST_WAITS: usize = 2_000_000;
 /// Most samples of what schemes measure.
 const MOST_SAMPLES: u64 = 1000;
 
-/// A packet at a link: flow, number, payload, time of sending. The time tells a segment from its repetition, the
-/// payload the last packet of a handshake from the data behind it.
+/// Identity of a packet at a link: flow, number, payload, send time. The time distinguishes a segment from its
+/// retransmission, the payload the last packet of a handshake from the data after it.
 type Identity = (u32, u32, u32, u16, Time);
 
 /// Watches every link of a run.
@@ -45,7 +45,7 @@ pub struct Watcher {
     threshold: f64,
 }
 
-/// What happened, one row for each event.
+/// Recorded events, one row each.
 #[derive(Debug, Default)]
 struct Events {
     rows: usize,
@@ -61,7 +61,7 @@ struct Events {
     queue: Vec<u8>,
 }
 
-/// How long packets waited during the measurement.
+/// Waiting times of packets during the measurement.
 #[derive(Debug, Default)]
 struct Waits {
     rows: usize,
@@ -70,7 +70,7 @@ struct Waits {
     link: Vec<u8>,
 }
 
-/// What schemes measured, at equal intervals: all readings of a link together.
+/// Measurements of schemes at equal intervals: all readings of a link together.
 #[derive(Debug)]
 struct Samples {
     interval: Time,
@@ -109,7 +109,7 @@ impl Watcher {
         }
     }
 
-    /// Adds what was seen to an answer: a description, and a part for each column in the order that it has.
+    /// Adds the recorded data to an answer: a description, and a part for each column in its order.
     ///
     /// # Errors
     /// It cannot be written.
@@ -249,7 +249,7 @@ impl Waits {
 }
 
 impl Samples {
-    /// Takes the sample that is due.
+    /// Takes the due sample.
     fn take(&mut self, network: &Network) {
         for (names, link) in self.names.iter().zip(&network.links) {
             let discipline = link.discipline();

@@ -1,4 +1,4 @@
-//! What one scheme costs: `cargo run --release --bin cost -- SCHEME FLOWS [PACKETS]`.
+//! Measures the cost of one scheme: `cargo run --release --bin cost -- SCHEME FLOWS [PACKETS]`.
 //!
 //! FLOWS flows, each of a user of its own, send 1500-byte packets in random order at 1.1 times the rate of a link of
 //! 100 kbit/s per flow with room for two packets of each. Prints one line of JSON: nanoseconds per packet at the edge

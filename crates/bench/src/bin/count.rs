@@ -1,4 +1,4 @@
-//! Runs one replication of a scenario and prints the delivered packets, nothing else: for valgrind.
+//! Runs one replication of a scenario and prints only the number of delivered packets: for valgrind.
 //!
 //! `valgrind --tool=callgrind target/release/count 'SCENARIO AS JSON'`; `benches/instructions/check.py` does
 //! so. It reads no clock: the way in which rustix does ends in a segmentation fault under valgrind 3.19, which hides

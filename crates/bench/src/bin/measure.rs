@@ -1,4 +1,4 @@
-//! Runs one replication of a scenario and prints what it cost as one line of JSON.
+//! Runs one replication of a scenario and prints its cost as one line of JSON.
 //!
 //! `cargo run --release --bin measure -- 'SCENARIO AS JSON' [replication]`. The scripts in `benches/` call it with
 //! the scenarios that are there as TOML.

@@ -1,4 +1,4 @@
-//! Measures one run on one thread and on several, turn by turn, in time on the clock.
+//! Measures one run on one thread and on several, interleaved, in wall-clock time.
 //!
 //! `cargo run --release --bin one_run -- 'SCENARIO AS JSON' [threads] [turns]`; `make bench-parallel` gives it an
 //! access network. It prints a line of JSON at the end, and what each turn took while it runs.
@@ -20,7 +20,7 @@ fn timed(run: impl FnOnce() -> RunRecord) -> (RunRecord, f64) {
     (record, seconds)
 }
 
-/// All of a record but what it cost.
+/// A record without its cost.
 fn bytes(record: &RunRecord) -> String {
     serde_json::to_string(&RunRecord { cpu_seconds: None, ..record.clone() }).expect("a record has JSON")
 }

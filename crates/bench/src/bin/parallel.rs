@@ -1,4 +1,4 @@
-//! Measures how well replications run in parallel, turn by turn with 1 and with several threads.
+//! Measures how well replications run in parallel, interleaved with 1 and with several threads.
 //!
 //! `cargo run --release --bin parallel [threads] [replications] [turns]`: the default scenario of abc2018 with
 //! ABC. Wall efficiency is the time on one thread over threads times the time on all of them, best turn of each. On a

@@ -1,5 +1,5 @@
-//! Drop-tail of libraries beside the built-in one: `cargo run --release --bin scheme_lib -- LIB.so SCHEME[:KEY=NUMBER]
-//! ...`.
+//! Compares drop-tail of libraries with the built-in one: `cargo run --release --bin scheme_lib -- LIB.so
+//! SCHEME[:KEY=NUMBER] ...`.
 //!
 //! Every scheme runs the same replication in turn, the built-in one first, so that what else the machine does hits all
 //! of them alike. Prints delivered packets per CPU second, the median of the turns, and the median of the quotients

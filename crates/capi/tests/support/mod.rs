@@ -1,9 +1,9 @@
-//! What the tests that compile programs share.
+//! Common parts of tests that compile programs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The compiler that an environment variable names, or the usual one; `None` with a word to whoever reads the output.
+/// The compiler named by an environment variable, or the usual one; `None` with a message if there is none.
 pub fn compiler(variable: &str, usual: &str) -> Option<Command> {
     let name = std::env::var_os(variable).unwrap_or_else(|| usual.into());
     let is_there = Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success());
@@ -27,7 +27,7 @@ pub fn with_host<T>(mut compiler: Command, source: &str, run: impl FnOnce(&Path)
     result
 }
 
-/// The static library, which cargo puts beside the tests that need it.
+/// The static library, which cargo puts next to the tests that need it.
 fn library() -> PathBuf {
     let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let found = std::fs::read_dir(&deps).unwrap().map(|entry| entry.unwrap().path()).filter(|path| {

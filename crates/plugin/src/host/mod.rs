@@ -1,8 +1,7 @@
 //! Loads a library of schemes.
 //!
-//! What a library is said to be, name, version and the hash of its file, stands in the configuration of every run with
-//! one of its schemes, so that results of two builds are never taken for the same. A library stays loaded until the
-//! process ends.
+//! The identity of a library, i.e. name, version and the hash of its file, is in the configuration of every run with
+//! one of its schemes, so that results of two builds are never confused. A library stays loaded until the process ends.
 //!
 //! Every mistake is one line that begins with the path.
 
@@ -29,7 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct LoadedScheme {
     /// The scheme, with its defaults.
     pub scheme: ExternalScheme,
-    /// What it does, in one sentence.
+    /// Summary, in one sentence.
     pub summary: String,
 }
 
@@ -45,7 +44,7 @@ fn loaded(name: &str, library: &str) -> Option<ExternalScheme> {
 /// Loads the library in the file `path`: its schemes.
 ///
 /// # Errors
-/// It cannot be read, is no library of schemes, or has another version of the interface; one line that says which.
+/// It cannot be read, is not a library of schemes, or has another version of the interface; one line with the reason.
 pub fn load(path: &Path) -> Result<Vec<LoadedScheme>, String> {
     load_file(path).map_err(|problem| format!("{}: {problem}", path.display()))
 }
@@ -76,7 +75,7 @@ fn load_file(path: &Path) -> Result<Vec<LoadedScheme>, String> {
     Ok(schemes)
 }
 
-/// The schemes of a library's table; `build` tells it from any other build.
+/// The schemes of a library's table; `build` identifies the build.
 ///
 /// # Errors
 /// A field is wrong; one line that names it.
@@ -176,7 +175,7 @@ unsafe fn scheme_of(scheme: *const SchemeTable, identity: &str) -> Result<(&'sta
 }
 
 thread_local! {
-    /// Whether this thread is in foreign code.
+    /// True while this thread runs foreign code.
     static IN_LIBRARY: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -206,7 +205,7 @@ fn guarded<T>(body: impl FnOnce() -> T) -> T {
 fn watch_exits() {
     const MOST_THREADS: usize = 1024;
     unsafe extern "C" {
-        /// Of the C library: `exit` calls `function` on the thread that called it.
+        /// From the C library: `exit` calls `function` on the calling thread.
         fn atexit(function: extern "C" fn()) -> c_int;
     }
     static WATCHED: Once = Once::new();
@@ -298,7 +297,7 @@ fn told(error: &std::io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// What the loader itself says, in one line.
+/// Error of the loader, in one line.
 fn root_of(error: &libloading::Error) -> String {
     let cause = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
     cause.split_whitespace().collect::<Vec<_>>().join(" ")

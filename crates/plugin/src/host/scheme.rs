@@ -85,7 +85,7 @@ impl PluginFactory {
         self.summary
     }
 
-    /// Calls `body` with what a port is to this scheme.
+    /// Calls `body` with this scheme's view of a port.
     fn with_view<T>(&self, port: &ExternalPort<'_>, body: impl FnOnce(&PortView) -> T) -> T {
         let texts: Vec<Option<CString>> = self.params.iter().map(|spec| c_text(port.params.get(spec.name))).collect();
         let value = |(spec, text): (&ParamSpec, &Option<CString>)| Value {
@@ -192,7 +192,7 @@ impl Drop for PluginDiscipline {
     }
 }
 
-/// What a call has told.
+/// Outputs of a call.
 struct Told<'a> {
     actions: &'a mut Actions,
     /// A reason that there is not.
@@ -344,7 +344,7 @@ unsafe extern "C" fn on_reading(context: *mut c_void, name: *const c_char, value
     }
 }
 
-/// What a table declares of a parameter; the problem begins with the field.
+/// A table's declaration of a parameter; the error begins with the field.
 ///
 /// # Safety
 /// Its texts are null or end with a zero, and stay.

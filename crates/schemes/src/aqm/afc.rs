@@ -23,9 +23,9 @@
 //! 2. Below an average queue of `min_th` everything is accepted, and so is a packet that finds nothing waiting.
 //! 3. dA is bounded by `max_credit` times Fair, or an idle flow would bank credit without end; it is brought up to date
 //!    when a packet of the flow arrives.
-//! 4. An enqueued packet brings its flow into the cache; every arrival of a cached flow refreshes its place, dropped or
-//!    not: otherwise a flow that is shut out is forgotten for it, and one source keeps 965 kbit/s. What the cache
-//!    (least recently used) forgets loses its dA and its bytes in the window.
+//! 4. An enqueued packet brings its flow into the cache. Every arrival of a cached flow refreshes its entry, dropped or
+//!    not: otherwise a flow that is shut out would be forgotten, and one source keeps 965 kbit/s. A flow evicted from
+//!    the cache (least recently used) loses its dA and its bytes in the window.
 //! 5. A flow in debt (`dA > 0`) is accepted as soon as `Hit <= Fair`, as the text says; `repay` shuts it out until the
 //!    debt is paid.
 //! 6. A drop by (2) restarts RED's count.
@@ -170,7 +170,7 @@ impl Afc {
         Self { red: RedCore::new(params.red.settings(limit), rate), flows: Box::new(flows), probability: 0.0 }
     }
 
-    /// Brings Hit and dA of `flow` up to date; whether its arrival is to be dropped.
+    /// Updates Hit and dA of `flow`; returns true if its arrival must be dropped.
     fn shuts_out(&mut self, flow: u32, now: Time) -> bool {
         let flows = &mut *self.flows;
         let fair = flows.fair();

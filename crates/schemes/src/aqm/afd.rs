@@ -1,4 +1,5 @@
-//! AFD: a sample of recent arrivals tells each flow's rate; what exceeds a fair rate, steered by the queue, is dropped.
+//! AFD: estimates each flow's rate from a sample of recent arrivals, and drops the excess over a fair rate that follows
+//! the queue.
 //!
 //! Source: Pan, Breslau, Prabhakar and Shenker, "Approximate Fairness through Differential Dropping", ACM SIGCOMM CCR
 //! 33(2), 2003; its text was not available to us, we follow two implementations of it.
@@ -30,7 +31,7 @@
 //!    after b samples.
 //! 6. The flow's entry is made before the decision, and a packet may be dropped though the queue is empty.
 //!
-//! Not implemented: hash tables of limited size in place of the exact count of entries; ECN.
+//! Not implemented: hash tables of limited size instead of the exact count of entries; ECN.
 
 use crate::base::units::QueueMeasure;
 use crate::contract::prelude::*;

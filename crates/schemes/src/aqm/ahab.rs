@@ -25,8 +25,8 @@
 //! 1. Numbers are real; the switch shifts, looks quotients up in tables and counts T in steps of 16 kbit/s.
 //! 2. T lies between `least_limit` and C. In the program between 1 and 17 million Mbit/s, so that after a time without
 //!    congestion it has to fall far.
-//! 3. `step` is 1, half or a quarter of T, as the comments and the simulation have it, and the script that installs the
-//!    deltas; a script of settings asks that one for 4.
+//! 3. `step` is 1, half or a quarter of T in the comments, in the simulation, and in the script that installs the
+//!    deltas; a script of settings uses 4.
 //! 4. The three decisions of (2) and (4) on a packet share one draw; in the program they do, too, but a packet late.
 //! 5. The bytes of a dropped packet count at once; in the switch they travel with the next packet that passes.
 //! 6. The first packet of an epoch may be dropped; in the switch, where it carries the update, it may not.
@@ -158,7 +158,7 @@ impl LinkRates {
     }
 }
 
-/// A limit and what it lets through, in bit/s.
+/// A limit and the traffic that it passes, in bit/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
     /// T.
@@ -247,7 +247,7 @@ impl Aqm for Ahab {
         }
         let rate = self.sketch.add(self.share_per.of(packet), packet.wire_bytes(), now, rng);
         let draw = rng.open01();
-        // Rule (2), for the limit and the two beside it.
+        // Rule (2), for the limit and its two neighbours.
         let [low, within, high] = self.limits.map(|limit| rate <= limit || draw * rate < limit);
         let passes = !self.congested || within;
         self.rates.add(packet.wire_bytes(), [low, passes, high], self.link_memory_s, now);

@@ -1,7 +1,7 @@
 //! BLACK: packets sampled from the queue tell which flows hold more than their share of it; these lose packets.
 //!
 //! Source: Chatranon, Labrador and Banerjee, "BLACK: Detection and Preferential Dropping of High Bandwidth Unresponsive
-//! Flows", IEEE ICC 2003; its text was not available to us. What is known of it comes from its abstract and from afc,
+//! Flows", IEEE ICC 2003. Its text was not available to us; the scheme is reconstructed from its abstract and from afc,
 //! sections 2 to 4. The bitmap: Estan, Varghese and Fisk, "Counting the Number of Active Flows on a High Speed Link",
 //! ACM SIGCOMM CCR 32(3), 2002.
 //!
@@ -15,8 +15,8 @@
 //!
 //! N_act comes from a direct bitmap of b bits, `n = b * ln(b/z)` with z bits still zero.
 //!
-//! Cost: RED's, one random number, three look-ups and one hash per packet. State: 45 bytes for each of c flows with
-//! what it takes to find it, 8 bytes for each of m samples, b bits, RED's.
+//! Cost: RED's, one random number, three look-ups and one hash per packet. State: 45 bytes for each of c flows
+//! including the index, 8 bytes for each of m samples, b bits, RED's.
 //!
 //! Deviations:
 //! 1. `p` is linear. afc says that it is 1 at twice Fair; the simplest form.

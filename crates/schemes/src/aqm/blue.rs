@@ -109,7 +109,7 @@ impl Aqm for Blue {
         self.raise(now);
     }
 
-    /// Rule (2). Asked again at the same time, the freeze holds.
+    /// Rule (2). A second call at the same time is frozen.
     fn idle(&mut self, now: Time) {
         self.change(-self.params.decrement, now);
     }

@@ -172,7 +172,7 @@ mod tests {
         let mut queue = choke(ChokeParams::default());
         (0..5).for_each(|_| _ = offer(&mut queue, &mut rng, 1, &[1500]));
         let dropped = |drops: Drops| drops.0.iter().map(|drop| (drop.0.flow, drop.1)).collect::<Vec<_>>();
-        // The sixth finds five of its own flow: whichever is drawn, both go.
+        // The sixth finds five of its own flow: whichever is drawn, both are dropped.
         assert_eq!(dropped(offer(&mut queue, &mut rng, 1, &[1500])), [(1, DropReason::Aqm); 2]);
         assert_eq!(queue.backlog().packets, 4);
         // Four wait: no draw. Then five of flow 1 wait: no packet drawn is of flow 2.

@@ -161,8 +161,8 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    /// COBALT with one queue as ns-3 has it, `CobaltQueueDisc::CobaltShouldDrop` and its two callers, in nanoseconds;
-    /// without randomness: whether CoDel drops, and p.
+    /// COBALT with one queue as in ns-3, `CobaltQueueDisc::CobaltShouldDrop` and its two callers, in nanoseconds and
+    /// without randomness: CoDel's drop decision, and p.
     struct Reference {
         count: u32,
         dropping: bool,

@@ -110,14 +110,14 @@ pub struct Codel {
     count: u32,
     last_count: u32,
     dropping: bool,
-    /// The last packet was dropped by rule (5), and `drop_next` is still that of its drop.
+    /// The last packet was dropped by rule (5), and `drop_next` is still the time of its drop.
     dropped_last: bool,
 }
 
 impl Codel {
-    /// Judges the packet that has just been taken from the head of the queue after `sojourn`, and leaves
-    /// `bytes_behind`. After a drop the next one is to be judged at the same `now`, or [`Codel::emptied`] called.
-    /// `markable` packets are marked.
+    /// Judges the packet just taken from the head of the queue after `sojourn`, which leaves `bytes_behind`. After a
+    /// drop, the next packet must be judged at the same `now`, or [`Codel::emptied`] called. `markable` packets are
+    /// marked.
     #[inline]
     pub fn judge(&mut self, aim: &CodelTarget, sojourn: Time, bytes_behind: u64, markable: bool, now: Time) -> Verdict {
         let too_long = self.too_long(aim, sojourn, bytes_behind, now);

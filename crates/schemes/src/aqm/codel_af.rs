@@ -26,8 +26,8 @@
 //!    implementation counts dummies, too, and leaves out flows that the packet leaves empty.
 //! 2. The table has 1024 flows; 65 536 in the reference implementation, the draft names no number.
 //! 3. (3) raises p alone, as in the COBALT of ns-3; in the reference implementation it makes a signal due as well.
-//! 4. (6) follows the second draft; the first does not say, and the reference implementation has no limit. That COBALT
-//!    is told is our choice, as in CAKE.
+//! 4. (6) follows the second draft; the first does not mention it, and the reference implementation has no limit.
+//!    Informing COBALT is our choice, as in CAKE.
 //! 5. CoDel's exemption of a queue of one packet is not in (1); the reference implementation exempts 4 MTU times, but
 //!    never sets them.
 //!

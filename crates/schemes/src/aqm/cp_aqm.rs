@@ -1,9 +1,9 @@
-//! CP-AQM: congestion policing at the queue. Every user has an allowance of congestion and pays for each packet what
-//! the queue's own congestion costs.
+//! CP-AQM: congestion policing at the queue. Every user has an allowance of congestion and pays a price for each packet
+//! that follows the queue's congestion.
 //!
 //! Source: abc2018 II and its references 30 and 32, after the congestion policers of ConEx (RFC 7713). Only the idea
-//! was available to us: policers per user in front of one queue, fed by its state in place of ConEx marks. All numbers
-//! are our choice.
+//! was available to us: policers per user in front of one queue, driven by its state instead of ConEx marks. All
+//! numbers are our choice.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -321,7 +321,7 @@ mod tests {
         let mut aqm = policed(&params());
         (0..1000).for_each(|user| _ = offer(&mut aqm, user, 20, 0));
         assert_eq!(aqm.state_size().records, 1000);
-        // Without congestion nobody needs a bucket.
+        // Without congestion no bucket is needed.
         offer(&mut aqm, 5000, 0, 1);
         assert_eq!(aqm.state_size().records, 1000);
         // 2000 of 3000 bytes are full after a second; the sweep is due after 6.

@@ -231,8 +231,8 @@ mod tests {
         guard.ejects(&packet, waiting_bytes, now, &mut Rng::stream(1, 0, "test", 0))
     }
 
-    /// The pseudocode of draft 4.1 to 4.2.4, line by line, in floating point as the draft has it and nanoseconds (T_RES
-    /// is 1). `h32` is the flow's hash, `q_bytes` what the delay of the queue is made of.
+    /// The pseudocode of draft 4.1 to 4.2.4, line by line, in floating point as in the draft, and in nanoseconds (T_RES
+    /// is 1). `h32` is the flow's hash; the delay of the queue is computed from `q_bytes`.
     struct Draft {
         buckets: Vec<(Option<u32>, f64)>,
     }

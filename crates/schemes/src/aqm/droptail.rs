@@ -3,8 +3,8 @@
 //! Source: the baseline "without ABC" of abc2018 IV.
 //!
 //! A packet that finds Q waiting is dropped if `Q >= Q_max`. With a limit in bytes it is dropped if its own length does
-//! not fit (`ManagedQueue::has_room_for`). Buffer and scheduler are those of all schemes without an order of service of
-//! their own.
+//! not fit (`ManagedQueue::has_room_for`). Buffer and scheduler are those of all schemes without their own order of
+//! service.
 //!
 //! Cost: no state and no operation beyond the test of the limit.
 //!

@@ -21,11 +21,10 @@
 //! Deviations:
 //! 1. The weight between the queues is a credit in bytes, as in Linux; RFC 9332 leaves the scheduler open.
 //! 2. Neither marks nor drops while less than two full packets wait, the packet itself included (Linux); RFC 9332
-//!    section 2.5.1 asks for the marks of the coupling all the same.
+//!    section 2.5.1 nevertheless requires the marks of the coupling.
 //! 3. Arrivals are dropped only at a full buffer, whose limit the queues share. A short packet may fit where RFC 9332
-//!    A.1 asks for room for a full one. Packets of one flow keep their order as
-//!    long as they stay in one queue: a flow whose packets change between ECT(1) or CE and others may be reordered,
-//!    which is how RFC 9332 defines it.
+//!    A.1 requires room for a full one. Packets of one flow keep their order as long as they stay in one queue: a flow
+//!    whose packets change between ECT(1) or CE and others may be reordered, as defined by RFC 9332.
 //!
 //! Not implemented: time-shifted FIFO scheduling, classification other than by the ECN field.
 

@@ -1,4 +1,4 @@
-//! Active queue management without labels: what a port can do that sees packets, and perhaps flows, but no edge.
+//! Active queue management without labels: decisions of a port that sees packets, and perhaps flows, but no edge.
 //!
 //! Below the schemes: [`red_core`], [`pie_core`] and [`cobalt_core`], what several share; [`with_red`],
 //! RED as a part of another scheme; [`sampled_queue`], from which BLACK and CHOKe draw packets; `virtual_queue`, the

@@ -118,7 +118,8 @@ mod tests {
     use crate::aqm::pie_core::PieDelay;
     use crate::testing::{Drops, TestPacket, readings};
 
-    /// Constant load `load` of ECN codepoint `ecn` at 10 Mbit/s for `seconds`: queue and what it dropped and marked.
+    /// Constant load `load` of ECN codepoint `ecn` at 10 Mbit/s for `seconds`: returns the queue, and its drops and
+    /// marks.
     fn run(params: &PieParams, load: f64, ecn: Ecn, seconds: u64) -> (ManagedQueue<TestPacket, Pie>, Drops, f64) {
         let rate = BitRate(10_000_000);
         let buffer = BufferParams { limit: QueueLimit::Packets(1000), ..Default::default() };
@@ -145,9 +146,8 @@ mod tests {
 
     #[test]
     fn an_overload_of_a_fifth_is_held_at_the_target() {
-        // The integral part of the controller comes to rest at d = target only; what is lost there is 1 - 1/1.2 = 1/6
-        // of 1000 packets a second. The sojourn contains the rest of a transmission, which the backlog does not:
-        // 0.6 ms.
+        // The integral part of the controller settles at d = target only; the loss is then 1 - 1/1.2 = 1/6 of 1000
+        // packets a second. The sojourn includes the rest of a transmission, which the backlog does not: 0.6 ms.
         for (delay, derandomize) in [
             (PieDelay::Sojourn, true),
             (PieDelay::Sojourn, false),
@@ -158,8 +158,7 @@ mod tests {
             let (queue, drops, mean_delay_s) = run(&params, 1.2, Ecn::NotEct, 100);
             assert!((mean_delay_s - 0.015).abs() < 0.0015, "{mean_delay_s}");
             assert!(drops.0.iter().all(|&(_, reason, _)| reason == DropReason::Aqm));
-            // 100 000 offered, standard deviation 316; what is lost beyond comes from times without a queue: 3 % at
-            // most.
+            // 100 000 offered, standard deviation 316; further deviations come from times without a queue: 3 % at most.
             assert!((15_100..16_667 + 2_500).contains(&drops.0.len()), "{}", drops.0.len());
             assert!(queue.drop_probability().is_some_and(|p| p > 0.0));
         }

@@ -11,7 +11,7 @@
 //! none per flow.
 //!
 //! Deviations:
-//! 1. Idle time starts when the link asks for a packet and gets none, as in ns-2 and ns-3, not when the queue empties.
+//! 1. Idle time starts when the link requests a packet and gets none, as in ns-2 and ns-3, not when the queue empties.
 //! 2. Automatic weight and thresholds follow the rate of the link when it changes; in ns-2 and ns-3 they stay.
 //! 3. A drop at a full queue happens after the decision of RED, as in ns-3. It restarts the count, and so does a forced
 //!    drop, as in ns-2. ns-3 does neither: `forced_restarts`.
@@ -107,7 +107,7 @@ mod tests {
     use crate::testing::{Drops, TestPacket, read_queue, readings, refusal};
     use serde_json::json;
 
-    /// Arrivals of `ecn` at a queue of 8 packets that nobody serves, the average following at once.
+    /// Arrivals of `ecn` at a queue of 8 packets that is not served; the average follows immediately.
     fn offer(params: &RedParams, ecn: Ecn, arrivals: u32) -> Drops {
         let buffer = BufferParams { limit: QueueLimit::Packets(8), ..Default::default() };
         let mut queue = ManagedQueue::new(&buffer, BitRate(10_000_000), Red::new(params, BitRate(10_000_000)));

@@ -12,8 +12,8 @@
 //! | (5) | wait: `p_a = 0` if `c*p_b < 1`, `p_b/(2-c*p_b)` if `c*p_b < 2`, else 1 | [`RedCore::spread`] |
 //! | (6) | no wait: `p_a = p_b/(1-c*p_b)` if `c*p_b < 1`, else 1 | the same |
 //!
-//! q is what an arrival finds waiting, c what arrived since the last drop or mark, this packet included, C_pkt the rate
-//! of the link in mean packets a second. The first packet that finds avg above min_th passes. Byte mode
+//! q is the queue that an arrival finds, c the number of arrivals since the last drop or mark, this packet included,
+//! C_pkt the rate of the link in mean packets a second. The first packet that finds avg above min_th passes. Byte mode
 //! (`size_scaling`) scales p_a or p_b by length over mean length and counts c in whole mean packets, rounded down as in
 //! ns-2 and ns-3. (5) and (6) make the gap between drops uniform, over `1/p_b..2/p_b` or `1..1/p_b` packets.
 //!
@@ -237,7 +237,7 @@ impl RedCore {
         self.count = 0;
     }
 
-    /// The link asked for a packet and none waited.
+    /// The link requested a packet and none waited.
     #[inline]
     pub fn idle(&mut self, now: Time) {
         self.idle_since = self.idle_since.min(now);
@@ -362,7 +362,7 @@ fn automatic_weight(params: &RedParams, packets_per_s: f64) -> f64 {
 /// Checks thresholds of RED: packets or bytes, one unit, both 0 or `0 < min_th < max_th`.
 ///
 /// # Errors
-/// Names the key, its value and what is allowed.
+/// Names the key, its value and the allowed values.
 pub fn check_thresholds(min_th: Threshold, max_th: Threshold, table: &Table<'_>) -> Result<(), ConfigError> {
     let error = |name, problem| Err(ConfigError::new(table.key(name), problem));
     for (name, threshold) in [("min_th", min_th), ("max_th", max_th)] {
@@ -507,7 +507,7 @@ mod tests {
         core.arrival(backlog(15), 1500, Time::ZERO);
         // c = 2 and p_b = 0.99: c*p_b > 1.
         assert_eq!(core.decide(backlog(9), 1500, &mut rng), RedDecision::Early);
-        // An almost empty queue starts it anew.
+        // An almost empty queue restarts it.
         core.decide(backlog(1), 1500, &mut rng);
         assert!(!core.was_above);
     }

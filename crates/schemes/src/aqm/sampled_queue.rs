@@ -18,7 +18,7 @@ pub trait Sampler: Clone + Debug {
         rng: &mut Rng,
         drops: &mut impl DropSink<P>,
     ) -> bool;
-    /// Drop probability of the last decision; that of RED if the rest depends on the draw.
+    /// Drop probability of the last decision; that of RED if the rest depends on a random draw.
     fn drop_probability(&self, red: &RedCore) -> f64 {
         red.probability()
     }
@@ -36,7 +36,7 @@ pub struct SampledQueue<P, S> {
     /// Waiting packets.
     pub queue: RandomAccessFifo<P>,
     limit: QueueLimit,
-    /// Decides on what the sampler spares.
+    /// Decides on packets that the sampler does not drop.
     pub red: RedCore,
     /// The part that samples.
     pub sampler: S,

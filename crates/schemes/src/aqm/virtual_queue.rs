@@ -32,7 +32,7 @@ pub(super) struct Share {
     size: u64,
     /// Sliding: index of the first packet counted. Otherwise: the period that `size` is of.
     since: u64,
-    /// Hit at the end of the last period, but for [`WindowKind::Sliding`].
+    /// Hit at the end of the last period, except for [`WindowKind::Sliding`].
     settled: f64,
 }
 
@@ -174,7 +174,7 @@ impl Sliding {
         let index = self.packets_seen - self.ring.len() as u64;
         let (oldest, oldest_size) = self.ring.pop_front().expect("it holds more than its capacity");
         self.size -= u64::from(oldest_size);
-        // A flow that was forgotten and came back does not own what it sent before.
+        // A flow that was forgotten and returns has no share from its earlier packets.
         if let Some(share) = cache.get_mut(oldest).map(Record::share).filter(|share| share.since <= index) {
             share.size -= u64::from(oldest_size);
         }

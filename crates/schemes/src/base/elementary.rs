@@ -1,7 +1,7 @@
 //! Exponential and logarithm for what happens at each packet: short, portable, with bounded error.
 //!
-//! Both use IEEE additions and multiplications in a fixed order, so that they give the same bits on every machine.
-//! They take a third of the time of `libm`'s, which covers what they do not.
+//! Both use IEEE additions and multiplications in a fixed order, so that they give the same bits on every machine. They
+//! take a third of the time of `libm`'s, which handles the remaining arguments.
 //!
 //! | function | formula | error |
 //! |---|---|---|

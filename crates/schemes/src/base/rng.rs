@@ -12,7 +12,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
-    /// A stream of its own for each (seed, replication, name, index).
+    /// A separate stream for each (seed, replication, name, index).
     #[must_use]
     pub fn stream(seed: u64, replication: u64, name: &str, index: u64) -> Self {
         let mut hash = mix(mix(seed) ^ replication);

@@ -55,7 +55,7 @@ pub trait Aqm {
     /// The packet's transmission starts; `backlog` is what stays behind.
     #[inline]
     fn departed<P: Packet>(&mut self, _packet: &P, _backlog: Backlog, _now: Time) {}
-    /// The link asked for a packet and none waited. May be called again for the same idle period.
+    /// The link requested a packet and none waited. May be called again for the same idle period.
     #[inline]
     fn idle(&mut self, _now: Time) {}
     /// See `QueueDiscipline::set_link_rate`; called once before the first packet, too.

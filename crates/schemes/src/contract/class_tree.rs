@@ -11,7 +11,7 @@ pub struct Class {
     pub parent: Option<u32>,
     /// Rate that it is assured.
     pub rate: BitRate,
-    /// Rate that it may reach by borrowing; without it, what the classes above leave.
+    /// Maximum rate with borrowing; without it, as much as the classes above leave.
     pub ceil: Option<BitRate>,
 }
 

@@ -91,7 +91,7 @@ pub trait DropSink<P> {
     fn marked(&mut self, _packet: &P) {}
 }
 
-/// Nobody asks what was dropped.
+/// The drops are not needed.
 impl<P> DropSink<P> for () {
     fn dropped(&mut self, _: &P, _: DropReason, _: Backlog) {}
 }
@@ -101,8 +101,8 @@ impl<P> DropSink<P> for () {
 pub struct StateSize {
     /// Records of flows, users or buckets held at present; 0 for a scheme without any.
     pub records: usize,
-    /// Bytes of the scheme: its variables, the port's copy of its parameters and what follows from them, and what the
-    /// present records occupy, their keys included.
+    /// Bytes of the scheme: its variables, the port's copy of its parameters and derived values, and the current
+    /// records with their keys.
     pub bytes: usize,
 }
 
@@ -128,7 +128,7 @@ pub trait QueueDiscipline<P: Packet> {
         false
     }
     /// Judges a packet that arrives at `now` at a port that stores the queue. `found` is the backlog and the arrival
-    /// time of its head. Returns false if the packet was dropped; `drops` has it then.
+    /// time of its head. Returns false if the packet was dropped and is in `drops`.
     fn admit(
         &mut self,
         _packet: &mut P,
@@ -143,8 +143,7 @@ pub trait QueueDiscipline<P: Packet> {
     fn departed(&mut self, _packet: &P, _behind: Backlog, _now: Time) {}
     /// The port falls idle at `now`. May be called again for the same idle period.
     fn idle(&mut self, _now: Time) {}
-    /// The packet that is `places` behind the next, where that is known without a search: a host may ask for what it
-    /// touches.
+    /// The packet `places` behind the next one, if that is known without a search: a host may prefetch it.
     fn upcoming(&self, _places: usize) -> Option<&P> {
         None
     }
@@ -166,7 +165,7 @@ pub trait QueueDiscipline<P: Packet> {
     }
     /// Current state size of the scheme.
     fn state_size(&self) -> StateSize;
-    /// Tells what the scheme measures and counts itself, such as an average queue or a fair rate. Off the fast path.
+    /// Reports the scheme's own measurements and counters, such as an average queue or a fair rate. Off the fast path.
     fn report(&self, _report: Report<'_>) {}
     /// Why the discipline has stopped working, which only one from outside can ([`crate::registry::external`]): end the
     /// run.

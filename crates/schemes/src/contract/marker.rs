@@ -44,7 +44,7 @@ pub struct MeterSpec {
 pub trait Marker {
     /// Name.
     const SCHEME: MarkerScheme;
-    /// The label that ports treat best: what a user would write who could.
+    /// The label that ports treat best: the best forgery for a user.
     const BEST_LABEL: f64;
     /// Parameters.
     type Params: ParamSet + Clone + Debug + PartialEq;

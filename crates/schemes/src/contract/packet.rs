@@ -68,6 +68,6 @@ pub trait Packet: Copy + Debug {
     fn set_label(&mut self, label: f64);
     /// When the packet entered the queue that it is in.
     fn enqueued_at(&self) -> Time;
-    /// Stamps the packet on its way into a queue.
+    /// Stamps the packet with the time at which it enters a queue.
     fn set_enqueued_at(&mut self, now: Time);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// Weights of users; shared by all ports. A flow has the weight of its user, so that nobody keeps a list of flows.
+/// Weights of users; shared by all ports. A flow has the weight of its user, so that no list of flows is needed.
 #[derive(Clone, Debug, Default)]
 pub struct Weights(Option<Arc<[f64]>>);
 

@@ -14,10 +14,10 @@
 //! Bids are exact, in a table, or kept in a count-min sketch: each flow has a cell in every row, its bid is read as the
 //! least of them, and all are raised to it. A sketch takes flows that share all cells for one.
 //!
-//! A flow may have `nQ * BpR * w` bytes in the calendar. That must be well below the buffer: else the buffer is full
-//! before rule (2) drops anything, and the port is a drop-tail queue. At the default limit of 24 packets BpR is 375
-//! bytes. With more than three flows that fill their calendars the buffer overflows all the same, and then whoever
-//! comes is dropped. In the paper the buffer of a switch is that large.
+//! A flow may have `nQ * BpR * w` bytes in the calendar. That must be well below the buffer; otherwise the buffer is
+//! full before rule (2) drops anything, and the port is a drop-tail queue. At the default limit of 24 packets BpR is
+//! 375 bytes. If more than three flows fill their calendars, the buffer still overflows, and arriving packets of all
+//! flows are dropped. In the paper the buffer of a switch is large enough.
 //!
 //! Cost: O(1) per packet, plus empty queues that are skipped, at most nQ; one hash, with a sketch one for each row.
 //! State: the sketch, 64 kB by default, or 25 bytes a flow that waits, and 29 once it does not, until the round ends.
@@ -25,7 +25,7 @@
 //! Deviations:
 //! 1. `>=` in rule (2): the code tests `>`, by which the last slot would be the present queue.
 //! 2. Bids are real numbers and divided by the weight of the flow; the paper has no weights.
-//! 3. At an idle port the round is over: every flow starts anew.
+//! 3. At an idle port the round is over: every flow is reset.
 //! 4. A packet longer than `nQ * BpR * w` is always dropped, by rule (2).
 //! 5. Classes are not looked at.
 //! 6. A full buffer drops the arriving packet; the code limits each queue to 320 packets instead.
@@ -364,7 +364,7 @@ mod tests {
                 assert_eq!(drain(&mut queue, &mut rng).len(), 3);
                 assert!(queue.dequeue(Time::ZERO, &mut rng, &mut Drops::default()).is_none());
             }
-            // Rounds 0-3, 4-7, 8-11, one more at each idle time, asked for once or twice.
+            // Rounds 0-3, 4-7, 8-11, one more at each idle time, reported once or twice.
             assert_eq!(queue.round, 12);
         }
     }

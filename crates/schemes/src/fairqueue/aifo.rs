@@ -28,8 +28,8 @@
 //! 1. `<=` in rule (2), by which the whole window below r is let in while `c <= k C`, so that the first condition
 //!    follows from the second, as a comment of the Linux qdisc of the authors of SCRR (`sch_aifo_stfq.c`) remarks. The
 //!    simulation has `<` and tests the first.
-//! 2. Virtual time is the largest start tag that was served, as in the qdisc. The simulation takes that of the last
-//!    packet served, by which it may go back. At the end of a busy period all flows start anew, as in `stfq`.
+//! 2. Virtual time is the largest start tag that was served, as in the qdisc. The simulation uses that of the last
+//!    packet served, which may decrease. At the end of a busy period all flows are reset, as in `stfq`.
 //! 3. A dropped packet leaves no trace in its flow, as in both.
 //! 4. Every packet is sampled by default, as in the authors' fairness experiment and on their switch; other experiments
 //!    and the qdisc take one in 15. The qdisc samples admitted packets only.
@@ -168,7 +168,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever is admitted would be so with a lower rank and with a shorter queue, and the first k C always are.
+        /// An admitted packet would also be admitted with a lower rank or a shorter queue; the first k C always are.
         #[test]
         fn admission_is_monotonic_in_rank_and_length(
             window in prop::collection::vec(0u8..50, 1..30), rank in 0u8..60, lower in 0u8..60, length in 0u32..20,

@@ -13,8 +13,8 @@ pub struct Stored {
     pub found: Backlog,
 }
 
-/// While more waits than `limit`, drops `batch` packets or half the bytes of the longest queue, whichever is first, at
-/// its head; `cut` is told of each queue that lost packets, and how many.
+/// While the backlog exceeds `limit`, drops `batch` packets or half the bytes of the longest queue, whichever is first,
+/// at its head. Calls `cut` for each queue that lost packets, with their number.
 pub fn cut_longest<P: Packet, T: Copy, R>(
     queues: &mut QueueStore<P, T, R>,
     limit: QueueLimit,

@@ -196,7 +196,7 @@ impl<P: Packet> Drr<P> {
         }
     }
 
-    /// Rule (5). `offered` is the queue that the arriving packet is in, `found` what it found.
+    /// Rule (5). `offered` is the queue of the arriving packet, `found` the backlog before it.
     fn make_room(&mut self, offered: u32, found: Backlog, drops: &mut impl DropSink<P>) {
         while self.queues.exceeds(self.limit) {
             let longest = self.queues.longest().expect("more waits than the limit");

@@ -13,9 +13,9 @@
 //! | (7) | backlogged again: it joins the round at its end, and may use `D_i` in its first visit | `Drr::queue_of` |
 //! | (8) | the port is idle: every empty queue has `D_max`, since rounds of no queues take no time | `Drr::forget_savers` |
 //!
-//! Cost: that of DRR. Rounds are counted, so rule (6) is computed when a queue comes back. Besides the records of
-//! waiting users there are those of queues that save: at most the queues that left in the last `D_max / quantum` rounds
-//! (of the smallest weight). A queue that has saved `D_max` needs none: one that is not known has that much.
+//! Cost: that of DRR. Rounds are counted, so rule (6) is computed when a queue returns. In addition to waiting users
+//! there are records of queues that save: at most the queues that left in the last `D_max / quantum` rounds (of the
+//! smallest weight). A queue that has saved `D_max` needs no record: unknown queues have that much.
 //!
 //! Deviations:
 //! 1. The rules above are ours, see source.
@@ -84,8 +84,8 @@ mod tests {
         testing::offer(queue, rng, user, &vec![1000; packets]);
     }
 
-    /// User 1 spends its saving beside user 0, is away for `rounds` rounds, and comes back with 20 packets: how many
-    /// of them are sent in its first visit.
+    /// User 1 spends its saving next to user 0, is away for `rounds` rounds, and returns with 20 packets. Returns how
+    /// many of them are sent in its first visit.
     fn first_visit_after(rounds: usize, max_saving: u64) -> usize {
         let (mut queue, mut rng) = port(max_saving);
         let burst = max_saving as usize / 1000 + 1;

@@ -118,7 +118,7 @@ impl ActiveUsers {
         }
     }
 
-    /// The user of `key`, of this weight, who sends at `now`.
+    /// The user of `key` with this weight, who sends at `now`.
     fn sends(&mut self, key: u32, weight_of_user: f64, now: Time) -> &mut User {
         let Self { users, by_key, by_silence, free, weight } = self;
         let mut is_new = false;

@@ -1,4 +1,4 @@
-//! FQ-CoDel: flows are hashed into queues that take turns, new ones first, each with a CoDel of its own.
+//! FQ-CoDel: flows are hashed into queues that take turns, new ones first, each with its own CoDel.
 //!
 //! Source: RFC 8290, sections 4 and 5; RFC 8289 for CoDel, see [`crate::aqm::codel`]; Linux `sch_fq_codel.c` where the
 //! RFC leaves it open. The turns are those of [`super::new_and_old`].
@@ -9,8 +9,8 @@
 //! | (1) | CoDel at the queue drops at its head; what it lets pass is sent | `serve` |
 //! | (2) | buffer full: drop at the head of the queue with most bytes, `drop_batch` packets or half its bytes, whichever is first | `cut_longest` |
 //!
-//! Cost: O(1) per packet but for (2), see [`crate::fairqueue::queue_store`]; one hash. State: a record of 116 bytes for
-//! each of the 1024 queues, whether used or not; none per flow.
+//! Cost: O(1) per packet except for (2), see [`crate::fairqueue::queue_store`]; one hash. State: a record of 116 bytes
+//! for each of the 1024 queues, whether used or not; none per flow.
 //!
 //! Deviations:
 //! 1. The queue with most bytes is found through a heap, not by a scan of all.
@@ -20,8 +20,8 @@
 //! 5. The limit is the buffer's, by default far below the 10 240 packets of the RFC. With 24 packets overflow, not
 //!    CoDel, drops most.
 //! 6. Over the limit a queue loses half its bytes, as in Linux; RFC 8290 section 4.1 takes half its packets.
-//! 7. CoDel looks at the bytes of its own queue, as in ns-3; RFC 8289 section 4.4 asks for those of the port, which
-//!    `short_queue = "port"` gives, as in Linux.
+//! 7. CoDel looks at the bytes of its own queue, as in ns-3. RFC 8289 section 4.4 requires those of the port, available
+//!    as `short_queue = "port"`, as in Linux.
 //! 8. Drops at a full buffer count for CoDel, as in Linux; in RFC 8289 section 5.4 they do not.
 //!
 //! Not implemented: the memory limit of Linux, which counts the kernel's overhead; weights (RFC 8290 has none).

@@ -1,4 +1,4 @@
-//! FQ-PIE: flows are hashed into queues that take turns, new ones first, each with a PIE of its own.
+//! FQ-PIE: flows are hashed into queues that take turns, new ones first, each with its own PIE.
 //!
 //! Source: Linux `sch_fq_pie.c` (Tahiliani, Patil, Saicharan, Bhasi, Monis, Ramakrishnan, 2019 to date);
 //! `FqPieQueueDisc` of ns-3; RFC 8033 for PIE, see [`crate::aqm::pie_core`]; RFC 8290 for the turns, see
@@ -13,7 +13,7 @@
 //! | (4) | buffer full, `overflow = "arriving"`: drop the arrival without asking PIE | `FqPie::enqueue` |
 //! | (5) | buffer full, `overflow = "longest"`: drop at the head of the queue with most bytes, `drop_batch` packets or half its bytes, whichever is first | `cut_longest` |
 //!
-//! Cost: O(1) per packet but for (5), see [`crate::fairqueue::queue_store`]; one hash; every 15 ms a step for each
+//! Cost: O(1) per packet except for (5), see [`crate::fairqueue::queue_store`]; one hash; every 15 ms a step for each
 //! queue that is not at rest. State: a record of 140 bytes for each of the 1024 queues, whether used or not; none per
 //! flow.
 //!
@@ -21,7 +21,7 @@
 //! 1. Where the sources disagree, defaults are those of Linux: the arrival goes at a full buffer (ns-3: the longest
 //!    queue is cut), no marks (ns-3 marks), gaps between drops evened out (ns-3: not).
 //! 2. All controllers step at the same time, as in Linux with up to 2048 queues; in ns-3 each from its first packet on.
-//! 3. Controllers that would not move any more are not asked until their queue gets a packet.
+//! 3. Controllers at rest are skipped until their queue gets a packet.
 //! 4. The limit is the buffer's, by default far below the 10 240 packets of Linux and ns-3.
 //! 5. Classes are not looked at.
 //! 6. Those of PIE, see [`crate::aqm::pie`], except the delay, which is the sojourn time in all three.

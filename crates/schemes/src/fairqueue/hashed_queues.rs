@@ -53,7 +53,8 @@ impl<P: Packet, R: Copy> HashedQueues<P, R> {
         bucket(hash(key, seed), count) as u32
     }
 
-    /// Stores a packet; if it exceeds the limit, queues are cut, at most `batch` packets at a time, as `cut` is told.
+    /// Stores a packet; if it exceeds the limit, cuts queues, at most `batch` packets at a time, and reports them to
+    /// `cut`.
     #[inline]
     pub fn store(
         &mut self,

@@ -1,5 +1,5 @@
-//! PACKS: strict-priority queues, filled by where the rank of a packet stands among the last ones and by the room that
-//! is left, imitate both the order of a sorted queue and what it drops.
+//! PACKS: strict-priority queues, filled by the quantile of a packet's rank among the last ones and by the free room.
+//! They approximate both the order of a sorted queue and its drops.
 //!
 //! Source: A. Gran Alcoz, B. Vass, P. Namyar, B. Arzani, G. Rétvári and L. Vanbever, "Everything matters in
 //! programmable packet scheduling", NSDI 2025, by its abstract, by that of its preprint (arXiv 2308.00797) and by a
@@ -14,7 +14,7 @@
 //! | (3) | no such queue: drop | `Packs::place` |
 //! | (4) | serve the first queue that holds a packet | `RankedQueues::serve` |
 //!
-//! With one queue and every packet sampled it is [`crate::fairqueue::aifo`], but for the order of (1) and (2).
+//! With one queue and every packet sampled it is [`crate::fairqueue::aifo`], except for the order of (1) and (2).
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`]; ranks can also be
 //! drawn, to measure how well a sorted queue is imitated. As for AIFO, a window of start tags should span no more than
@@ -24,12 +24,12 @@
 //! window, 64 bytes a queue, 17 bytes a flow whose finish tag is ahead of virtual time.
 //!
 //! Deviations:
-//! 1. The window has 20 ranks, as AIFO's has, where the summary tells of simulations with 15 to 1000 and a switch with
-//!    16; for start tags a long window is of the past.
+//! 1. The window has 20 ranks, as AIFO's has; the summary mentions simulations with 15 to 1000 and a switch with 16.
+//!    For start tags a long window is outdated.
 //! 2. k is 0 by default: the summary calls it optional and names no value.
 //! 3. The limit of the port is split among the queues. A limit below n packets leaves each queue one packet, and the
 //!    port its limit.
-//! 4. Virtual time is the largest start tag that was served, and at the end of a busy period all flows start anew.
+//! 4. Virtual time is the largest start tag that was served, and at the end of a busy period all flows are reset.
 //! 5. Classes are not looked at.
 
 use crate::contract::prelude::*;

@@ -1,11 +1,11 @@
 //! Queues of packets, one for each flow, user or bucket, in one piece of memory.
 //!
-//! Packets of all queues stand in one slab and are linked to queues; queues stand in another. What is closed or sent
-//! is used again, so memory is bounded by the most packets and the most queues that there were at a time.
+//! Packets of all queues are in one slab and are linked to queues; queues are in another. Freed slots are reused, so
+//! memory is bounded by the maximum numbers of packets and queues at a time.
 //!
 //! The longest queue is found through a heap of upper bounds. A queue that grows beyond its bound raises it. One that
-//! shrinks leaves it as it is: only when the longest queue is asked for are the bounds at the top of the heap lowered
-//! to the true lengths, until the top one is true, and then nothing can be longer.
+//! shrinks leaves it. Only when the longest queue is requested, the bounds at the top of the heap are lowered to the
+//! true lengths until the top one is exact; then no queue can be longer.
 //!
 //! Cost: O(1) to append and remove, apart from raising a bound, which is O(1) on average for queues that grow alike
 //! and O(log n) at most. To find the longest: each removal pays for at most one bound to be lowered, O(log n), and
@@ -91,7 +91,7 @@ pub struct QueueStore<P, T, R> {
 }
 
 impl<P: Packet, T: Copy, R> QueueStore<P, T, R> {
-    /// No queues; `measure` is that of [`QueueStore::longest`].
+    /// Creates an empty store; `measure` is that of [`QueueStore::longest`].
     #[must_use]
     pub fn new(measure: LengthMeasure) -> Self {
         Self {

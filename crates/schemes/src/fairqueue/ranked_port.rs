@@ -6,7 +6,7 @@ use std::fmt::Debug;
 
 /// Definition of such a scheme: the queue of a packet by its rank.
 pub trait Placement: Clone + Debug {
-    /// The queue of a packet of `rank`, which has room, or why it is dropped. Each arrival is asked for once.
+    /// The queue of a packet of `rank`, which has room, or the reason of its drop. Called once for each arrival.
     fn place<P: Packet>(&mut self, queues: &RankedQueues<P>, rank: f64, wire_bytes: u32) -> Result<u32, DropReason>;
     /// Bytes on the heap.
     fn heap_bytes(&self) -> usize {

@@ -1,6 +1,6 @@
 //! Strict-priority FIFO queues for packets with ranks: what schemes are made of that imitate a sorted queue (PIFO).
 //!
-//! The scheme asks for the rank of an arriving packet and chooses its queue, or drops it. The first queue with a packet
+//! The scheme determines the rank of an arriving packet and chooses its queue, or drops it. The first non-empty queue
 //! is served. Cost: O(1) per packet besides its rank, for up to 64 queues. State: 64 bytes a queue.
 
 use crate::contract::prelude::*;

@@ -22,11 +22,11 @@
 //!
 //! Deviations:
 //! 1. Rule (2) is that of the switch program, which has powers of two for c and no k C. The simulation compares with
-//!    the free part of the queue, by which a full queue would let every rank in and an emptier one fewer; taken as a
-//!    slip.
+//!    the free part of the queue, so that a full queue would admit every rank and an emptier one fewer; considered a
+//!    mistake.
 //! 2. Rule (2) without the division: a range of one rank lets it in, as on the switch. The simulation divides by 0.
 //! 3. T is 150, of the simulations' 150 and 15.
-//! 4. Virtual time is the largest start tag that was served, and at the end of a busy period all flows start anew. A
+//! 4. Virtual time is the largest start tag that was served, and at the end of a busy period all flows are reset. A
 //!    dropped packet leaves no trace in its flow, as in the simulation.
 //! 5. Classes are not looked at.
 
@@ -175,7 +175,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever is admitted would be so with a lower rank; the lowest always is, the highest if all ranks are one.
+        /// An admitted packet would also be admitted with a lower rank; the lowest rank always is, and the highest if
+        /// all ranks are equal.
         #[test]
         fn lower_ranks_are_let_in_first(
             ranks in prop::collection::vec(0u8..50, 1..30), rank in 0u8..60, lower in 0u8..60, length in 0u32..20,

@@ -256,8 +256,8 @@ impl<P: Packet> Scrr<P> {
         }
     }
 
-    /// Drops from the tail of the longest queue until the limit holds. `offered` is the queue that the arriving packet
-    /// is in, `found` what it found.
+    /// Drops from the tail of the longest queue until the limit holds. `offered` is the queue of the arriving packet,
+    /// `found` the backlog before it.
     fn make_room(&mut self, offered: u32, found: Backlog, now: Time, drops: &mut impl DropSink<P>) {
         while self.queues.exceeds(self.limit) {
             let longest = self.queues.longest().expect("more waits than the limit");
@@ -423,7 +423,7 @@ mod tests {
         for &variant in ScrrVariant::ALL {
             let (mut queue, mut rng) = port(variant, 10);
             offer(&mut queue, &mut rng, 0, &[1000]);
-            // 1000 flows a second, one packet each, beside one packet that always waits: the clock may stand still.
+            // 1000 flows a second, one packet each, next to one packet that always waits: the clock may stand still.
             for step in 1..20_000u32 {
                 let now = Time::from_millis(step.into());
                 queue.enqueue(packet(step, 1000), now, &mut rng, &mut Drops::default());
@@ -449,7 +449,7 @@ mod tests {
                 offer(&mut queue, &mut rng, flow, sizes);
             }
             let (mut served, mut last, mut turn) = (vec![0.0; sizes.len()], u32::MAX, 0.0);
-            // 40 packets a flow: nobody has less than 20 left while flows differ by three packets of 1500 at most.
+            // 40 packets a flow: each has at least 20 left, and flows differ by at most three packets of 1500.
             while queue.backlog().packets > 0 && (0..sizes.len() as u32).all(|flow| {
                 queue.by_key.get(flow).is_some_and(|&number| queue.queues.length(number).packets > 1)
             }) {

@@ -1,8 +1,9 @@
 //! Rounds in which no queue may send yet, made up in one step.
 //!
-//! A round-robin scheduler grants each queue a quantum per visit. If quanta are small against packets, or a queue is
-//! deep in debt, whole rounds pass without a packet. All of them but the last are the same for every queue: so many
-//! quanta each. Cost: O(active queues), once per packet at most, and never if a quantum is a full packet.
+//! A round-robin scheduler grants each queue a quantum per visit. If quanta are small compared with packets, or a queue
+//! is deep in debt, whole rounds pass without a packet. All of these rounds except the last are skipped at once, by
+//! granting each queue that number of quanta. Cost: O(active queues), at most once per packet, and never if a quantum
+//! is a full packet.
 
 use crate::contract::packet::Packet;
 use crate::fairqueue::intrusive_list::IntrusiveList;

@@ -24,9 +24,9 @@
 //! queue, 17 bytes a flow whose finish tag is ahead of virtual time.
 //!
 //! Deviations:
-//! 1. Virtual time is the largest start tag that was served. The authors' simulation takes that of the last packet
-//!    served, by which it may go back; the Linux qdisc of the authors of SCRR (`sch_sppifo_stfq.c`) never lets it.
-//! 2. At the end of a busy period all flows start anew, as in `stfq`; the simulation leaves that out.
+//! 1. Virtual time is the largest start tag that was served. The authors' simulation uses that of the last packet
+//!    served, which may decrease; the Linux qdisc of the authors of SCRR (`sch_sppifo_stfq.c`) never lets it decrease.
+//! 2. At the end of a busy period all flows are reset, as in `stfq`; the simulation omits that.
 //! 3. A dropped packet leaves no trace in its flow, as in the simulation; the qdisc advances the flow all the same.
 //! 4. The limit of the port is split among the queues, as in both; `room = "shared"` lets each queue fill the port. A
 //!    limit below n packets leaves each queue one packet, and the port its limit.
@@ -99,7 +99,7 @@ impl SchemeSpec for SpPifoScheme {
 /// The bounds of the queues of one port.
 #[derive(Clone, Debug)]
 pub struct SpPifo {
-    /// `q_i`, that of the queue served first at 0.
+    /// `q_i`; index 0 is served first.
     bounds: Box<[f64]>,
     push_down: PushDown,
 }

@@ -17,7 +17,7 @@
 //! Deviations:
 //! 1. The paper has no limit of the queue. A full queue drops the largest start tag, the arrival or a waiting packet;
 //!    its flow continues from the tag of the dropped packet, as if it had never come.
-//! 2. v after a busy period is from memory of the paper; since all flows start anew then, no share depends on it.
+//! 2. v after a busy period is from memory of the paper; since all flows are reset then, no share depends on it.
 //! 3. A packet that is longer than the whole queue is dropped at once.
 
 use crate::contract::prelude::*;
@@ -133,7 +133,7 @@ mod tests {
             served.push((packet.flow, queue.tags.virtual_time()));
         }
         assert_eq!(served, [(0, 0.0), (1, 0.0), (0, 4000.0), (0, 8000.0), (1, 8000.0), (0, 12_000.0)]);
-        // The busy period is over: v is the largest finish, 16 000, and nobody is remembered.
+        // The busy period is over: v is the largest finish, 16 000, and no flow is remembered.
         assert_eq!((queue.tags.virtual_time(), queue.state_size().records), (16_000.0, 0));
         queue.enqueue(packet(0, 1000), Time::ZERO, &mut rng, &mut drops);
         queue.enqueue(packet(1, 1000), Time::ZERO, &mut rng, &mut drops);
@@ -147,7 +147,7 @@ mod tests {
         let mut served = [0u64; 3];
         for round in 0..60_000u32 {
             for flow in 0..3 {
-                // Ten times what the link serves, so that all are backlogged.
+                // Ten times the rate of the link, so that all are backlogged.
                 (0..10).for_each(|_| {
                     queue.enqueue(packet(flow, sizes[flow as usize]), Time::ZERO, &mut rng, &mut drops);
                 });

@@ -26,8 +26,8 @@ pub fn noise() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 1..3000)
 }
 
-/// Runs the operations of `noise` among 12 flows of 6 users through the harness, drains the port and asks once more;
-/// returns the number of records that are left.
+/// Runs the operations of `noise` on 12 flows of 6 users through the harness, drains the port and requests one more
+/// packet; returns the number of remaining records.
 pub fn survives(scheme: SchemeParams, limit: QueueLimit, noise: &[u8]) -> usize {
     let buffer = BufferParams { limit, ..Default::default() };
     let mut harness = Harness::new(&QueueConfig { buffer, scheme }, 6, 1);
@@ -55,14 +55,14 @@ pub fn packet(user: u32, wire_bytes: u32) -> TestPacket {
     TestPacket { flow: user, user, wire_bytes, ..Default::default() }
 }
 
-/// Offers packets of these sizes at time 0; what was dropped.
+/// Offers packets of these sizes at time 0; returns the drops.
 pub fn offer(queue: &mut impl QueueDiscipline<TestPacket>, rng: &mut Rng, flow: u32, sizes: &[u32]) -> Drops {
     let mut drops = Drops::default();
     sizes.iter().for_each(|&bytes| queue.enqueue(packet(flow, bytes), Time::ZERO, rng, &mut drops));
     drops
 }
 
-/// Serves so many packets at time 0: their flows.
+/// Serves this number of packets at time 0; returns their flows.
 pub fn serve(queue: &mut impl QueueDiscipline<TestPacket>, rng: &mut Rng, packets: usize) -> Vec<u32> {
     (0..packets).map(|_| queue.dequeue(Time::ZERO, rng, &mut ()).expect("packets wait").flow).collect()
 }
@@ -106,7 +106,7 @@ pub fn shares<S: SchemeSpec>(
     bits.iter().map(|bits| bits / SECONDS).collect()
 }
 
-/// Asserts that rates are what they should be, within `tolerance` of each.
+/// Asserts that rates are as expected, each within `tolerance`.
 pub fn assert_rates(rates: &[f64], ideal: &[f64], tolerance: f64) {
     assert_eq!(rates.len(), ideal.len());
     for (rate, ideal) in rates.iter().zip(ideal) {
@@ -114,7 +114,7 @@ pub fn assert_rates(rates: &[f64], ideal: &[f64], tolerance: f64) {
     }
 }
 
-/// Asserts that three flows get their max-min shares of 10 Mbit/s: the first asks for 1 Mbit/s only, the others share
+/// Asserts that three flows get their max-min shares of 10 Mbit/s: the first demands 1 Mbit/s only, the others share
 /// the rest by their weights.
 pub fn assert_max_min<S: SchemeSpec>(params: &S::Params, limit: u32, weights: [f64; 3], tolerance: f64) {
     let limit = QueueLimit::Packets(limit);

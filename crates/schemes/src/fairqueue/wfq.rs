@@ -444,7 +444,7 @@ mod tests {
     }
 
     proptest! {
-        /// Parekh and Gallager, theorem 1, against a fluid server of its own.
+        /// Parekh and Gallager, theorem 1, compared with a separate fluid server.
         #[test]
         fn no_packet_departs_later_than_a_packet_time_after_gps(
             weights in prop::collection::vec(0.1f64..5.0, 2..6),
@@ -496,7 +496,7 @@ mod tests {
                 share_per: if flow { FlowKey::Flow } else { FlowKey::User },
             };
             let records = survives(SchemeParams::Wfq(params), limit, &noise);
-            // GPS may still work on what was sent: time stands still while the harness drains.
+            // GPS may still serve sent packets: time stands still while the harness drains.
             let most = if self_clocked { 0 } else { 12 };
             prop_assert!(records <= most);
         }

@@ -15,12 +15,12 @@ impl Activity {
     pub const BITS: u32 = 22;
     /// Offset of [`Activity::biased`]: 32.
     pub const BIAS: i32 = 1 << (Self::BITS - 1);
-    /// The lowest label, -32: also that of a rate of zero.
+    /// The lowest label, -32, also for a rate of zero.
     pub const MIN: Self = Self(-Self::BIAS);
     /// The highest label, 32 - 2^-16.
     pub const MAX: Self = Self(Self::BIAS - 1);
 
-    /// The label of a number of units; what is out of range gets the lowest or the highest.
+    /// The label of a number of units, clamped to the range.
     #[must_use]
     #[inline]
     pub fn from_units(units: i32) -> Self {
@@ -34,7 +34,7 @@ impl Activity {
         self.0
     }
 
-    /// The nearest label; what is out of range gets the lowest or the highest, infinities too.
+    /// The nearest label, clamped to the range; also for infinities.
     ///
     /// ```text
     /// round(activity * 2^16)

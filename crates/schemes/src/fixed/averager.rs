@@ -71,7 +71,7 @@ impl FixedAverager {
     }
 
     /// Counts an accepted packet. `decay` is that of the memory M_AA; `weight` is [`PACKET_WEIGHT`], or the bytes of
-    /// the packet, 20 at least (an IP header).
+    /// the packet, at least 20 (an IP header).
     ///
     /// Error: see the head of this module.
     ///

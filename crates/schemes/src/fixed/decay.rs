@@ -19,7 +19,7 @@ use crate::base::units::Time;
 /// From this many ticks on, at least 64 memories, nothing is left of any 64-bit value.
 pub(super) const FORGOTTEN: u64 = 1 << 26;
 
-/// The decay of one memory: what a host keeps as configuration, 16 bytes.
+/// The decay of one memory: 16 bytes of a host's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decay {
     /// log2(e) * tick / memory in Q56: less than 2^37.53.

@@ -1,8 +1,7 @@
 //! The tables and constants of the integer arithmetic for P4 programs.
 //!
-//! `make p4-tables` writes them into `planes/p4/generated`; a test compares the written files with what this module
-//! says. The entries of a table are a file of their own, because a P4 program has a copy of the table wherever it looks
-//! up.
+//! `make p4-tables` writes them into `planes/p4/generated`; a test compares the files with this module. The entries of
+//! a table are in a separate file, because a P4 program has a copy of the table for each lookup.
 
 use super::averager::{COUNT_BITS, SUM_EXTRA_BITS};
 use super::csfq::{CUTS, LOG2_CUT_Q31};

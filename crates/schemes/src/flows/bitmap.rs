@@ -14,7 +14,7 @@
 //!
 //! Deviations: 1. A new hash seed for every interval, so that two flows that share a bit do not share it for good.
 //! 2. `b` and the interval are not given by afc: both are parameters of the schemes that count.
-//! 3. Until the first interval is over the estimate is that of the flows so far.
+//! 3. Until the end of the first interval, the estimate is based on the flows so far.
 
 use crate::base::rng::Rng;
 use crate::base::units::Time;
@@ -52,7 +52,7 @@ impl DirectBitmap {
         bits * libm::log(bits / f64::from(self.zeros.max(1)))
     }
 
-    /// Forgets everything; flows are spread anew.
+    /// Resets the bitmap with a new hash.
     pub fn clear(&mut self, seed: u64) {
         self.words.fill(0);
         self.zeros = self.bits;

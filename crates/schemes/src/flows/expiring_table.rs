@@ -1,4 +1,4 @@
-//! Records by flow that are forgotten once they say nothing: their number stays close to that of the live ones.
+//! Records by flow that expire when they carry no more information: their number stays close to that of active flows.
 //!
 //! The table is swept after as many look-ups as it has eighths of records. So no timer is needed, and a look-up costs
 //! eight visits of records on average.

@@ -64,7 +64,7 @@ impl<T> FlowTable<T> {
         self.0.remove(&key)
     }
 
-    /// Keeps the records that `keep` wants. `keep` must not depend on the order in which it is asked.
+    /// Keeps the records for which `keep` returns true. `keep` must not depend on the order of calls.
     pub fn retain(&mut self, mut keep: impl FnMut(u32, &mut T) -> bool) {
         self.0.retain(|&key, record| keep(key, record));
     }

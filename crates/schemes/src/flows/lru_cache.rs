@@ -100,7 +100,7 @@ impl<T> LruCache<T> {
         }
     }
 
-    /// The slot that holds the record from now on: a new one, or that of the least recently used.
+    /// Slot of the record: a new one, or that of the least recently used record.
     fn insert(&mut self, key: u32, record: T) -> u32 {
         let filled = Slot { key, newer: NONE, older: NONE, record };
         let slot = if self.slots.len() < self.capacity {

@@ -79,7 +79,7 @@ impl SchemeSpec for AfpftScheme {
     }
 }
 
-/// Tells the first port that it is the edge: writes a negative tag.
+/// Marks the packet for the first port, which acts as the edge: writes a negative tag.
 #[derive(Clone, Copy, Debug)]
 pub struct AfpftMarker;
 
@@ -426,7 +426,7 @@ mod tests {
         for flow in [0, 0, 1] {
             first.offer(flow, EDGE);
         }
-        // Tags 0, 0, 1 of the first port: at the second nobody is an edge, though 0 is the smallest tag.
+        // Tags 0, 0, 1 of the first port: the second port is no edge, though 0 is the smallest tag.
         while let Some(packet) = first.queue.dequeue(Time::ZERO, &mut first.rng, &mut first.drops) {
             assert!(packet.label >= 0.0);
             second.queue.enqueue(packet, Time::ZERO, &mut second.rng, &mut second.drops);

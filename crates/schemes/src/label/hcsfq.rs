@@ -35,8 +35,8 @@
 //!    becomes C when it exceeds F: it binds nobody then. The code tests that when congested only.
 //! 4. The code adds 20 ns to a time between packets that is 0. Here packets of one instant count together at the next.
 //! 5. `q_min` is ours: below it nothing is dropped early, as abc2018 V-E1 improves CSFQ. 0 packets are the paper's way.
-//! 6. Tenants are forgotten after 10 time constants without a packet, when their rates are below e^-10 of what they
-//!    were.
+//! 6. Tenants are forgotten after 10 time constants without a packet, when their rates are below e^-10 of their last
+//!    values.
 //!
 //! Not implemented: the switch prototype's epochs and its comparison of 4 random bits.
 
@@ -171,7 +171,7 @@ struct Tenant {
 }
 
 impl HcsfqAqm {
-    /// A port that has seen nothing, at a link whose rate is still to be told.
+    /// A new port, at a link whose rate is still unknown.
     #[must_use]
     pub fn new(params: &HcsfqParams, weights: &Weights) -> Self {
         Self(Box::new(State {
@@ -192,7 +192,7 @@ impl HcsfqAqm {
 }
 
 impl State {
-    /// Judges a label and takes the packet into account; whether it is to be dropped.
+    /// Judges a label and counts the packet; returns true if it must be dropped.
     fn judge(&mut self, user: u32, label: f64, wire_bytes: u32, spares: bool, now: Time, rng: &mut Rng) -> bool {
         let weight = self.weights.of(user);
         let capacity = self.capacity;
@@ -284,7 +284,7 @@ struct Share {
 }
 
 impl Share {
-    /// A share that holds nobody back; its first window starts `now`.
+    /// A share without limit; its first window starts at `now`.
     fn new(capacity: f64, now: Time) -> Self {
         Self { alpha: capacity, largest: 0.0, is_congested: false, window_start: now }
     }

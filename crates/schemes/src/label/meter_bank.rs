@@ -43,7 +43,7 @@ impl<M: Marker> MeterBank<M> {
         self.marker.label(state, packet, now, rng);
     }
 
-    /// Asks for the cache line of the meter of user number `user`.
+    /// Prefetches the meter of user number `user`.
     #[inline]
     pub fn fetch(&self, user: usize) {
         if let Meters::OfUsers(states) = &self.meters {

@@ -198,7 +198,7 @@ impl RfqAqm {
         }
     }
 
-    /// Moves the threshold by what has happened up to `now`: eq. (4) and (5).
+    /// Updates the threshold by events up to `now`: eq. (4) and (5).
     fn adapt(&mut self, state: State, now: Time) {
         if state != self.state {
             self.state = state;
@@ -284,7 +284,7 @@ mod tests {
         assert!((f64::from(low) / 100_000.0 - 0.4525).abs() < 0.008, "{low}");
     }
 
-    /// A port of 10 Mbit/s, and what it says to a packet of `colour` at `millis` that finds `packets` waiting.
+    /// A port of 10 Mbit/s, and its verdict on a packet of `colour` at `millis` that finds `packets` waiting.
     fn port() -> RfqAqm {
         let mut aqm = RfqAqm::new(&RfqParams::default());
         aqm.set_link_rate(BitRate(10_000_000));

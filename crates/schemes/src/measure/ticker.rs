@@ -1,7 +1,7 @@
 //! Periodic work without a timer: it is made up at the next call.
 //!
-//! Between two calls the queue does not change, so what a timer would have seen at its ticks is known: running the
-//! missed ticks before anything else is done at a call gives the same result as a timer, and costs no event.
+//! Between two calls the queue does not change, so a timer's view at its ticks is known. Running the missed ticks at
+//! the beginning of a call therefore gives the same result as a timer, without any event.
 
 use crate::base::units::Time;
 
@@ -25,7 +25,7 @@ impl Ticker {
         self.period
     }
 
-    /// The next tick that is due at or before `now`, if there is one; call until it returns `None`.
+    /// The next tick due at or before `now`, if there is one; call until it returns `None`.
     #[inline]
     pub fn due(&mut self, now: Time) -> Option<Time> {
         if now < self.next {

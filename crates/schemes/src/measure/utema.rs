@@ -81,7 +81,7 @@ impl RateState {
         (self.weighted_sum, self.measured, self.last)
     }
 
-    /// Counts `amount` at `now` and returns what the rate, this amount included, brings in one memory: `R*M`.
+    /// Counts `amount` at `now` and returns the rate, this amount included, times the memory: `R*M`.
     #[inline]
     pub fn update(&mut self, memory: Memory, amount: f64, now: Time) -> f64 {
         self.advance(memory, now);

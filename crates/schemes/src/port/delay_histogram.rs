@@ -38,13 +38,13 @@ impl DelayHistogram {
         }
         let (low, carries) = self.sum_ps[0].overflowing_add(span.0);
         self.sum_ps = [low, self.sum_ps[1] + u64::from(carries)];
-        // One comparison for both ends: what is shorter than the minimum wraps around.
+        // One comparison for both ends: values below the minimum wrap around.
         if span.0.wrapping_sub(self.min.0) > self.range_ps {
             self.widen(span, span);
         }
     }
 
-    /// Asks for the cache line in which a span of this length is counted.
+    /// Prefetches the bin of this value.
     #[inline]
     pub fn fetch(&self, span: Time) {
         prefetch_index(&self.counts, bin(span.0).wrapping_sub(self.first));

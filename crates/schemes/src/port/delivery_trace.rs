@@ -24,7 +24,7 @@
 use crate::base::units::{BitRate, Time};
 use std::sync::Arc;
 
-/// The least rate that a discipline is told of: that of the slowest link.
+/// Minimum rate reported to a discipline: that of the slowest link.
 const LEAST_TOLD: BitRate = BitRate(1000);
 
 /// When the opportunities of a trace come: whole milliseconds, again and again.
@@ -32,7 +32,7 @@ const LEAST_TOLD: BitRate = BitRate(1000);
 pub struct OpportunityTimes(Arc<[u32]>);
 
 impl OpportunityTimes {
-    /// Times in ms that do not fall; the last, at which the trace begins anew, is above zero.
+    /// Non-decreasing times in ms; the last, at which the trace repeats, is above zero.
     #[must_use]
     pub fn new(times_ms: Vec<u32>) -> Option<Self> {
         let is_usable = times_ms.is_sorted() && times_ms.last().is_some_and(|&last| last > 0);
@@ -75,15 +75,15 @@ impl OpportunityTimes {
     }
 }
 
-/// A trace, and what a discipline is told of it.
+/// A trace, and the rate reported to disciplines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeliveryTrace {
     /// When the opportunities come.
     pub times: OpportunityTimes,
     /// Bytes on the wire that an opportunity takes away.
     pub opportunity_bytes: u64,
-    /// Length of the windows whose mean rate disciplines are told when they have passed; without it they are told the
-    /// rate at the start, always.
+    /// Length of the windows whose mean rate is reported to disciplines once they have passed; without it, the initial
+    /// rate is always reported.
     pub told_window: Option<Time>,
 }
 
@@ -100,17 +100,17 @@ impl DeliveryTrace {
 #[derive(Clone, Debug)]
 pub struct TraceCourse {
     trace: DeliveryTrace,
-    /// Number of the next opportunity, when the last one that was used came, and what it has left.
+    /// Number of the next opportunity, time of the last used one, and its remaining bytes.
     next: u64,
     at: Time,
     bytes_left: u64,
-    /// Number of the window that the told rate was measured before, and that rate.
+    /// Number of the window before which the reported rate was measured, and that rate.
     window: u64,
     told: BitRate,
 }
 
 impl TraceCourse {
-    /// At the beginning of a trace; disciplines are told of `rate` at first.
+    /// Starts at the beginning of a trace; `rate` is reported at first.
     #[must_use]
     pub fn new(trace: DeliveryTrace, rate: BitRate) -> Self {
         Self { trace, next: 0, at: Time::ZERO, bytes_left: 0, window: 0, told: rate }
@@ -119,7 +119,7 @@ impl TraceCourse {
     /// When a transmission of `wire_bytes` that starts at `start` ends. Starts must not be before the last end.
     pub fn transmit(&mut self, wire_bytes: u32, start: Time) -> Time {
         if start > self.at {
-            // Nobody waited: rule 3.
+            // Nothing waited: rule 3.
             self.bytes_left = 0;
             self.next = self.next.max(self.trace.times.count_until(start));
         }
@@ -261,7 +261,7 @@ mod tests {
         ) {
             let times: Vec<u32> = gaps.iter().scan(1, |now, gap| { *now += gap; Some(*now) }).collect();
             let times = OpportunityTimes::new(times).unwrap();
-            // Between milliseconds: what happens at the same instant is a deviation of its own.
+            // Between milliseconds: simultaneous events are a separate deviation.
             let arrivals: Vec<(Time, u32)> = packets
                 .iter()
                 .scan(0, |now, &(gap, bytes)| { *now += gap; Some((Time::from_nanos(*now * 1000 + 500), bytes)) })

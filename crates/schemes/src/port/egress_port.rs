@@ -48,7 +48,7 @@ pub struct EgressPort<P, D> {
     known_rate: BitRate,
     /// When the transmission in progress, or the last one, ends.
     busy_until: Time,
-    /// When a discipline that holds back what waits is to be asked again; [`Time::NEVER`] if none does.
+    /// Time at which a discipline that holds packets back must be called again; [`Time::NEVER`] if there is none.
     held_until: Time,
     /// Packets in transmission and in flight; of a port that keeps them, also those that wait, which are the last ones.
     wire: Wire<P>,
@@ -120,7 +120,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         self.wire.len() - self.waiting.packets as usize
     }
 
-    /// The packet whose transmission started last, if it is on its way.
+    /// The packet whose transmission started last, if it is still in flight.
     #[must_use]
     pub fn last_started(&self) -> Option<&P> {
         self.wire.upcoming(self.on_wire().wrapping_sub(1))
@@ -158,8 +158,8 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         self.busy_until
     }
 
-    /// When something happens next without a packet from outside: one reaches the far end, or, if none is on its way,
-    /// one that was held back may be sent. [`Time::NEVER`] if nothing waits either.
+    /// Time of the next event without an arrival: a packet reaches the far end, or, if none is in flight, a held-back
+    /// one may be sent. [`Time::NEVER`] if nothing waits either.
     #[must_use]
     #[inline]
     pub fn next_event(&self) -> Time {

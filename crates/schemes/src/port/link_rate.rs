@@ -1,9 +1,9 @@
-//! The rate of a link: constant, stepwise by a schedule, or that of a recorded trace; and how long packets take at it.
+//! The rate of a link: constant, stepwise by a schedule, or a recorded trace; and transmission times at it.
 
 use super::delivery_trace::{DeliveryTrace, TraceCourse};
 use crate::base::units::{BitRate, Time};
 
-/// A rate with the time of the last length asked for: lengths repeat, and a comparison is cheaper than a division.
+/// A rate with a cached transmission time: lengths repeat, and a comparison is cheaper than a division.
 #[derive(Clone, Debug)]
 pub struct Serialiser {
     rate: BitRate,
@@ -62,7 +62,7 @@ impl LinkRate {
         Self { current: Serialiser::new(initial), holds_until, course: Course::Steps(steps) }
     }
 
-    /// Follows a trace; disciplines are told of `told` at first.
+    /// Follows a trace; `told` is reported to disciplines at first.
     #[must_use]
     pub fn following(trace: DeliveryTrace, told: BitRate) -> Self {
         let course = Course::Trace(TraceCourse::new(trace, told).into());
@@ -88,7 +88,7 @@ impl LinkRate {
         if self.holds_until < end { self.transmit_across(wire_bytes, start) } else { end }
     }
 
-    /// The rate that a discipline is told at `now`, not before the last transmission.
+    /// The rate reported to a discipline at `now`, which must not precede the last transmission.
     #[must_use]
     #[inline]
     pub fn at(&mut self, now: Time) -> BitRate {

@@ -54,7 +54,7 @@ impl<P: Copy> Wire<P> {
         self.packets.get(places).map(|(time, packet)| (*time - self.delay, packet))
     }
 
-    /// When the next packet reaches the far end; [`Time::NEVER`] if none is on its way.
+    /// Time at which the next packet reaches the far end; [`Time::NEVER`] if none is in flight.
     #[must_use]
     #[inline]
     pub fn next_arrival(&self) -> Time {

@@ -1,13 +1,13 @@
 //! Schemes from outside: a host's own discipline, such as one written in Python or of a plug-in, behind one dynamic
 //! call.
 //!
-//! The packets stay here. The scheme knows them by [`Handle`], and every answer is checked: a handle that does not
-//! wait, a packet given twice, a limit exceeded, a link left idle while packets wait. The first mistake ends the
-//! scheme: from then on arrivals are dropped and nothing is served, so that packets stay accounted for, and
-//! [`QueueDiscipline::failure`] says what was wrong; the host ends the run.
+//! The packets stay here. The scheme refers to them by [`Handle`], and every answer is checked for unknown handles,
+//! packets served twice, exceeded limits, and a link left idle while packets wait. The first error disables the scheme:
+//! from then on arrivals are dropped and nothing is served, so that accounting stays correct, and
+//! [`QueueDiscipline::failure`] has the error; the host ends the run.
 //!
-//! Cost: a dynamic call per arrival and departure and a slot of the packet's size and 8 bytes; what the scheme itself
-//! keeps is not known.
+//! Cost: a dynamic call per arrival and departure, and a slot of the packet's size and 8 bytes; the state of the scheme
+//! itself is unknown.
 
 use crate::base::config::{ConfigError, ParamSpec, Table, read_declared};
 use crate::base::rng::Rng;
@@ -327,7 +327,7 @@ impl<P: Packet> State<P> {
         Some(packet)
     }
 
-    /// Marks and drops what the last call asked for; the problem, if there is one.
+    /// Marks and drops the packets requested by the last call; returns the error, if there is one.
     #[inline(never)]
     fn act(
         &mut self,

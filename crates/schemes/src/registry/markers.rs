@@ -131,7 +131,7 @@ macro_rules! markers {
                 }
             }
 
-            /// Asks for the cache line of the meter of user number `user`.
+            /// Prefetches the meter of user number `user`.
             #[inline]
             pub fn fetch(&self, user: usize) {
                 match self {

@@ -114,11 +114,11 @@ impl QueueConfig {
         map
     }
 
-    /// Refuses what holds packets back while the link is idle: a host that asks only when packets come or go would
-    /// leave them.
+    /// Rejects schemes that hold packets back while the link is idle: a host that only acts on arrivals and departures
+    /// would never send them.
     ///
     /// # Errors
-    /// The key that asks for it.
+    /// The responsible key.
     pub fn check_never_idles(&self, key: impl Fn(&str) -> String) -> Result<(), ConfigError> {
         let SchemeParams::Htb(HtbParams { ceil: Some(ceil), .. }) = &self.scheme else { return Ok(()) };
         let problem =

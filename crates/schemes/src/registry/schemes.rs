@@ -139,7 +139,7 @@ macro_rules! schemes {
         #[derive(Debug)]
         pub enum AnyDiscipline<P: Packet> {
             $( #[doc = concat!("See [`", stringify!($Spec), "`].")] $Variant(<$Spec as SchemeSpec>::Discipline<P>), )+
-            /// ABC with marks, a type of its own: in the engine's loop, ABC that only drops pays nothing for them.
+            /// ABC with marks as a separate type: in the engine's loop, ABC without marks has no cost for them.
             AbcMarking(MarkingAbc<P>),
             /// See [`crate::registry::external`].
             External(External<P>),

@@ -28,7 +28,7 @@ use std::collections::HashMap;
 pub enum Operation {
     /// A packet arrives.
     Enqueue(Offer),
-    /// The link asks for a packet.
+    /// The link requests a packet.
     Dequeue,
     /// Time passes.
     Advance(Time),
@@ -47,11 +47,11 @@ pub struct Offer {
     pub class: TrafficClass,
     /// ECN field.
     pub ecn: Ecn,
-    /// A label to find in the packet in place of the marker's.
+    /// A label for the packet instead of the marker's.
     pub forged_label: Option<f64>,
 }
 
-/// A port under test, with the record of what it was given.
+/// A port under test, with a record of its inputs.
 #[derive(Debug)]
 pub struct Harness {
     scheme: Scheme,

@@ -13,7 +13,7 @@ use crate::registry::queue_config::QueueConfig;
 /// A packet with every field open.
 #[derive(Clone, Copy, Debug)]
 pub struct TestPacket {
-    /// Number that tells it from all other packets of a test.
+    /// Number that identifies it among all packets of a test.
     pub id: u64,
     /// Flow.
     pub flow: u32,
@@ -131,7 +131,7 @@ pub fn refusal(table: serde_json::Value) -> String {
     read_queue(table).expect_err("a table that must be refused").to_string()
 }
 
-/// Asserts that a number is the one that was derived, but for the rounding of a few operations.
+/// Asserts that a number equals a derived one, except for the rounding of a few operations.
 ///
 /// # Panics
 /// It is not.

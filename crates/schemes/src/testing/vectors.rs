@@ -1,4 +1,4 @@
-//! Golden vectors: what a scheme with its defaults does with a fixed sequence of packets, as text.
+//! Golden vectors: the decisions of a scheme with its defaults on a fixed sequence of packets, as text.
 //!
 //! A link of 10 Mbit/s with room for 100 packets and 12 users, of which the first sends half of the packets. 400
 //! packets come at 1.6 times the link's rate, then 200 at half of it; a tenth of them are short, a tenth EF, a

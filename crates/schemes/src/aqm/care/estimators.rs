@@ -38,7 +38,7 @@ choices! {
     }
 }
 
-/// Highest order of the jackknife; captures beyond the fifth need no count of their own.
+/// Highest order of the jackknife; captures beyond the fifth need no separate count.
 pub(super) const MAX_ORDER: usize = 5;
 
 /// Captures on some occasions.
@@ -48,11 +48,11 @@ pub struct Captures {
     pub occasions: u32,
     /// S: distinct flows among them.
     pub distinct: u32,
-    /// f_1 to f_5: flows captured exactly so many times.
+    /// f_1 to f_5: number of flows captured exactly 1 to 5 times.
     pub frequencies: [u32; MAX_ORDER],
 }
 
-/// An estimator with what it needs beforehand for one number of occasions.
+/// An estimator with precomputed values for one number of occasions.
 #[derive(Clone, Debug)]
 pub(super) struct Population {
     estimator: Estimator,
@@ -330,7 +330,7 @@ mod tests {
             population.estimate(&captures);
             population.tested_order(&captures)
         };
-        // No single captures: N_k = S for k = 1, and the step to order 2 is small beside its deviation.
+        // No single captures: N_k = S for k = 1, and the step to order 2 is small compared with its deviation.
         assert_eq!(tested([0, 0, 0, 0, 9], 9), 1);
         // One flow: S/(S-1) is not defined.
         assert_eq!(tested([1, 0, 0, 0, 0], 1), 1);

@@ -1,11 +1,11 @@
-//! CARE: packets are captured at random; how often a flow is among the last captures tells its rate, and how many flows
-//! are recaptured tells their number.
+//! CARE: captures packets at random. The number of captures of a flow gives its rate, and the number of recaptured
+//! flows gives the number of flows.
 //!
 //! Source: Chan and Hamdi, "An Active Queue Management Scheme Based on a Capture-Recapture Model", IEEE JSAC 21(4),
-//! 2003; its text was not available to us. The jackknife of model Mh: Burnham and Overton, "Robust Estimation of
-//! Population Size When Capture Probabilities Vary Among Animals", Ecology, 1979. What is known of it comes from afc,
-//! sections 2 and 4: `t` = 200 occasions, 50 of them for the number of flows, capture probability 0.04, drops by the
-//! part of the rate above the fair share.
+//! 2003. Its text was not available to us; the scheme is reconstructed from afc, sections 2 and 4: `t` = 200 occasions,
+//! 50 of them for the number of flows, capture probability 0.04, drops by the part of the rate above the fair share.
+//! The jackknife of model Mh: Burnham and Overton, "Robust Estimation of Population Size When Capture Probabilities
+//! Vary Among Animals", Ecology, 1979.
 //!
 //! | step | rule | code |
 //! |---|---|---|
@@ -16,9 +16,9 @@
 //! | Mh, order k | `N_k = (1/k!) * sum_i=0..k (-1)^i * C(k,i) * (t_n-i)^k * S_(t_n-i)`, `S_(t_n-i) = S - sum_j f_j * [i]_j/[t_n]_j` | `coefficients`, the sum written out |
 //! | Mh, tested | first k with `abs(T_k) < 1.96`, else 5 | `tested_order` |
 //!
-//! N^ comes from the last `t_n` captures: S distinct flows, f_j of them captured j times; `[x]_j` is the falling
-//! factorial. M0 supposes that all flows are captured alike. The jackknife Mh does not: it asks how many flows fewer
-//! are seen when occasions are left out.
+//! N^ is estimated from the last `t_n` captures: S distinct flows, f_j of them captured j times; `[x]_j` is the falling
+//! factorial. M0 assumes that all flows are captured with the same probability. The jackknife Mh does not: it uses how
+//! many fewer flows are seen if occasions are omitted.
 //!
 //! Cost: one random number and one look-up per packet, a second number where flow i may be dropped; per capture O(1)
 //! and the estimate. State: 4 bytes a capture and 13 bytes a distinct flow among them; for M0 a table of `t_n + 1`

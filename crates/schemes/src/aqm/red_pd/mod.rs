@@ -19,13 +19,14 @@
 //!
 //! A packet of a flow known not to react may be dropped at an idle port: the prefilter stands before the queue.
 //!
-//! Cost: that of RED, and one look-up a packet while any flow is monitored, one at a drop; at the end of an interval
-//! the known flows once. State: 56 bytes for a flow with drops in the last 5 intervals, 136 more for a monitored one.
+//! Cost: that of RED, one look-up per packet while any flow is monitored, and one at a drop; at the end of an interval,
+//! one pass over the known flows. State: 56 bytes for a flow with drops in the last 5 intervals, 136 more for a
+//! monitored one.
 //!
 //! Deviations:
-//! 1. "No action" at `p_cur <= 0.001` stops punishment only: otherwise nobody would be released when congestion ends.
-//! 2. The history of (6) is that of the last 5 intervals in which a monitored flow sent; every older one is compared
-//!    with every newer one. An arrival counts its prefilter drops, too.
+//! 1. "No action" at `p_cur <= 0.001` stops punishment only: otherwise no flow would be released when congestion ends.
+//! 2. The history of (6) covers the last 5 intervals in which a monitored flow sent; every older one is compared with
+//!    every newer one. An arrival also counts its prefilter drops.
 //! 3. Drops at a full queue count as drops of RED, for they are as much a sign of the flow's part of the load.
 //! 4. With `p_avg = 0` the interval is 10R. Intervals that pass without any packet are made up at the next arrival.
 //! 5. Lists hold bytes dropped per interval in each flow's record; sums are whole numbers, so that no result depends on
@@ -384,10 +385,10 @@ mod tests {
             assert_eq!(readings[1].1 > 0.0, monitored, "{readings:?}");
             f64::from(delivered[0]) / f64::from(delivered.iter().sum::<u32>())
         };
-        // RED alone (nobody is ever punished) gives flow 0 what it offers: 10/18.
+        // RED alone (no flow is ever punished) gives flow 0 its demand: 10/18.
         let alone = share(&RedPdParams { quiet: 1.0, ..params.clone() }, false);
         assert!((alone - 10.0 / 18.0).abs() < 0.02, "{alone}");
-        // The max-min fair share of flow 0 is what the others, who ask for less, leave: 3.6 of 10 Mbit/s.
+        // The max-min fair share of flow 0 is what the others, with lower demands, leave: 3.6 of 10 Mbit/s.
         let cut = share(&params, true);
         assert!((cut - 0.36).abs() < 0.03, "{cut}");
     }

@@ -107,7 +107,7 @@ impl Bin {
     }
 }
 
-/// The time for which a bin that changed holds, drawn anew whenever it may change.
+/// Freeze time of a bin after a change, drawn again for each change.
 #[derive(Clone, Debug)]
 pub(super) struct Hold {
     shortest: Time,
@@ -178,7 +178,7 @@ mod tests {
         // Uniform from 10 to 50 ms: never before, always after, one in four after 20 ms (standard deviation 43; five).
         assert_eq!([9, 50].map(&mut over), [0, 10_000]);
         assert!(over(20).abs_diff(2500) < 217);
-        // Without a range it is what it is.
+        // A fixed time without a range.
         let fixed = Time::from_millis(100);
         let mut hold = Hold::new(&SfbParams { freeze: fixed, freeze_most: fixed, ..Default::default() }, 1);
         assert_eq!([99, 100].map(|ms| hold.is_over(Time::from_millis(ms))), [false, true]);

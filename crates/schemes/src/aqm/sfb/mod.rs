@@ -1,5 +1,5 @@
-//! SFB: stochastic fair BLUE finds flows that do not react by hashing every flow into several bins, each with a BLUE
-//! probability of its own, and limits their rate.
+//! SFB: stochastic fair BLUE detects non-responsive flows by hashing every flow into several bins, each with its own
+//! BLUE probability, and limits their rate.
 //!
 //! Source: Feng, Kandlur, Saha and Shin, "Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness",
 //! INFOCOM 2001 (sfb2001). Parameters: afc section 4 runs the authors' ns code in its default configuration with 2 x 23
@@ -13,15 +13,15 @@
 //! | (4) | else drop or mark with `p_min` | `Sfb::admit` |
 //! | (5) | stored: `qlen += 1` in all its bins, `qlen -= 1` when it leaves | `Bins::count`, `Bins::release` |
 //!
-//! Moving hash: two sets of bins with hash functions of their own. One decides. The other warms up: in the last
-//! `warm_up` of an interval it learns from all flows, before that from those of rule (3) only. At the end of the
-//! interval they change places, and the one that decided starts anew with new hash functions.
+//! Moving hash: two sets of bins with separate hash functions. One decides. The other warms up: in the last `warm_up`
+//! of an interval it learns from all flows, before that from those of rule (3) only. At the end of the interval they
+//! change roles, and the former deciding set is reset with new hash functions.
 //!
 //! A packet offered to an idle port may be dropped by rules (3) and (4): that is how SFB is defined.
 //!
-//! Cost: one hash per level at an arrival and at a departure, twice that while both sets count, one draw. State: 24
-//! bytes a bin and set; none per flow, but for a bucket of each flow of rule (3) with `penalty = "per_flow"`, forgotten
-//! when the hash functions change.
+//! Cost: one hash per level at an arrival and at a departure, twice that while both sets count, one random draw. State:
+//! 24 bytes per bin and set; none per flow, except a bucket for each flow of rule (3) with `penalty = "per_flow"`,
+//! forgotten when the hash functions change.
 //!
 //! Deviations:
 //! 1. The time of a packet's enqueueing determines the sets that counted it: a set has counted the packets stored since
@@ -33,8 +33,8 @@
 //! 4. ns draws its hold time from 10 to 50 ms at random; when is not known. Here it is drawn whenever a bin may change.
 //!    It must be far below `rehash * increment`: with 100 ms a bin needs a whole interval to reach 1, and no flow is
 //!    ever limited.
-//! 5. sfb2001 leaves the rate limit open. Ours is a token bucket, for all together or for each such flow. It counts
-//!    what is stored: a packet that passes it and finds the buffer full has spent nothing. In XNU it has.
+//! 5. sfb2001 does not specify the rate limiter. Ours is a token bucket, for all such flows together or for each. It
+//!    counts stored packets: a packet that passes it and finds the buffer full uses no tokens. In XNU it does.
 
 mod bins;
 mod params;
@@ -142,8 +142,8 @@ impl Sfb {
         }
     }
 
-    /// Changes of hash functions that are due. Sets differ from what a timer would do only in packets that left
-    /// since, which the set that goes has forgotten anyway.
+    /// Performs due changes of hash functions. Sets differ from those with a timer only in packets that left since,
+    /// which the old set has forgotten anyway.
     fn rehash(&mut self, now: Time, rng: &mut Rng) {
         let Some(first) = self.next_rehash else {
             self.sets.iter_mut().for_each(|set| set.restart(rng));
@@ -336,8 +336,8 @@ mod tests {
         }
         // The limit is 49.5 kbit/s = 309 packets in 50 s.
         assert!(delivered[0].abs_diff(309) < 31, "{delivered:?}");
-        // The others, who do not react either, share the rest: 309 each on average. In two levels of 23 bins chance
-        // favours some, but half of them get two thirds of that or more.
+        // The others, who do not respond either, share the rest: 309 each on average. In two levels of 23 bins chance
+        // favours some, but half of them get at least two thirds of that.
         let mut others = delivered[1..].to_vec();
         others.sort_unstable();
         assert!(others[50] > 206, "{others:?}");
@@ -374,7 +374,7 @@ mod tests {
         let buffer = BufferParams { limit: QueueLimit::Packets(1), ..Default::default() };
         let mut host = Host::new(&params);
         let mut sfb = Sfb::new(&params, &buffer);
-        // All bins say that nobody reacts. The bucket holds two packets and earns one a second.
+        // All bins indicate non-responsive flows. The bucket holds two packets and gains one a second.
         sfb.rehash(Time::ZERO, &mut host.rng);
         sfb.sets[0].bins.iter_mut().for_each(|bin| bin.probability = 1.0);
         host.queue = ManagedQueue::new(&buffer, RATE, sfb);

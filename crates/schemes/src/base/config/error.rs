@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-/// A mistake in a configuration, in one line: key, value, what is allowed.
+/// An error in a configuration, in one line: key, value, allowed values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct ConfigError {

@@ -8,7 +8,7 @@ const SIMILAR: f64 = 0.8;
 const SWAPPED: f64 = 0.81;
 /// Most names that are suggested.
 const MOST_MEANT: usize = 3;
-/// Words of the field for what has other names here.
+/// Common words of the field for things with other names here.
 const OTHER_WORDS: [(&str, &[&str]); 3] =
     [("udp", &["cbr", "poisson", "on_off"]), ("fifo", &["droptail"]), ("pfifo", &["droptail"])];
 

@@ -78,8 +78,8 @@ impl ParamSpec {
     }
 }
 
-/// A parameter as [`params!`](crate::params!) declares it. Default and bounds are literals of the declaration, which
-/// are JSON and are read where they are wanted: made as values, each would be code of its own.
+/// A parameter as declared by [`params!`](crate::params!). Default and bounds are JSON literals of the declaration,
+/// parsed when they are needed: as values, each would be separate code.
 #[derive(Clone, Copy, Debug)]
 pub struct Declared {
     /// As those of [`ParamSpec`].

@@ -9,7 +9,7 @@ use std::fmt::Display;
 /// Most known keys that the message of an unknown one names.
 const MOST_NAMED: usize = 40;
 
-/// A table of the configuration being read: hands out values by key, then reports the keys that nobody asked for.
+/// A table of the configuration: returns values by key, then reports unused keys.
 #[derive(Debug)]
 pub struct Table<'a> {
     path: String,
@@ -132,7 +132,7 @@ impl<'a> Table<'a> {
         items.iter().enumerate().map(|(i, item)| Table::new(format!("{path}[{i}]"), item)).collect()
     }
 
-    /// Checks that every key of the table was asked for.
+    /// Checks that every key of the table was read.
     ///
     /// # Errors
     /// Names the first unknown key, and the known one that it resembles, or all of them, at most [`MOST_NAMED`].

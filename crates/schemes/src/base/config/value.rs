@@ -106,7 +106,7 @@ number!(u32, "count", "10", as_u64);
 number!(u64, "count", "10", as_u64);
 number!(f64, "number", "1.5", as_f64);
 
-/// A number or a percentage; what is out of range is read, so that the message can say so.
+/// A number or a percentage. Values out of range are parsed, so that the error can show them.
 impl ConfigValue for Probability {
     const KIND: &'static str = "probability";
     const EXAMPLE: &'static str = "1 %";
@@ -167,7 +167,7 @@ impl<T: ConfigValue> ConfigValue for Option<T> {
     }
 }
 
-/// Values of one kind; whoever reads the list checks what must hold between them.
+/// Values of one kind; the caller checks conditions between them.
 impl<T: ConfigValue> ConfigValue for Vec<T> {
     const KIND: &'static str = "list";
     const EXAMPLE: &'static str = T::EXAMPLE;
@@ -188,7 +188,7 @@ impl<T: ConfigValue> ConfigValue for Vec<T> {
 /// Reads and checks one value. `range` is absent for kinds that have none.
 ///
 /// # Errors
-/// The value is of another kind, or outside `range`; the message says what is allowed.
+/// The value is of another kind, or outside `range`; the error says what is allowed.
 pub fn read_value<T: ConfigValue>(key: &str, value: &Json, range: Option<(Json, Json)>) -> Result<T, ConfigError> {
     let bounds =
         || range.as_ref().map(|(min, max)| format!(" from {} to {}", plain(min), plain(max))).unwrap_or_default();

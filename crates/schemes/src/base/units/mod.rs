@@ -180,7 +180,7 @@ impl QueueLimit {
     }
 }
 
-/// A queue threshold, in the measure in which the queue is to be seen.
+/// A queue threshold, with the measure of the queue it applies to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Threshold {
     /// Packets waiting; a fraction is allowed, since thresholds are compared, not counted.

@@ -1,15 +1,15 @@
 //! Quantities as a person writes them: a decimal number and a unit.
 //!
-//! Times, rates, sizes and numbers of packets are whole numbers of their smallest unit. They are read in exact decimal
-//! arithmetic, and a fraction that the type cannot hold (`"78.125 bit/s"`) is refused, not rounded. Thresholds in
-//! packets or bytes are only compared; they are the nearest floating-point number. What is written reads back as the
-//! same value.
+//! Times, rates, sizes and numbers of packets are integers in their smallest unit. They are parsed in exact decimal
+//! arithmetic, and a fraction that the type cannot hold (`"78.125 bit/s"`) is rejected, not rounded. Thresholds in
+//! packets or bytes are only compared; they are the nearest floating-point number. Written values are read back
+//! unchanged.
 
 use super::{BitRate, Bytes, QueueLimit, Threshold, Time};
 use std::fmt;
 use std::str::FromStr;
 
-/// Why a text is not the quantity asked for.
+/// Reason why a text is not a quantity of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuantityError {
     /// Not a number with a unit of this quantity, or too large.
@@ -94,7 +94,7 @@ fn split(text: &str) -> (&str, &str) {
     (&text[..exponent_end], text[exponent_end..].trim())
 }
 
-/// Units of a quantity with what they are in the smallest one, which is the first.
+/// Units of a quantity, as multiples of the smallest one, which is the first.
 type Units = [(&'static str, u64)];
 
 const TIME_UNITS: &Units = &[

@@ -32,8 +32,8 @@
 //! A flow may overtake itself: when all 8 queues of its set are in use, another flow takes its queue over, and its next
 //! packet may find one that has become free while the last ones still wait.
 //!
-//! Cost: O(1) per packet but for (10), see [`crate::fairqueue::queue_store`]; one hash, two with hosts. State:
-//! 112 bytes for each of the 1024 queues, 8 for each of as many hosts, used or not; none per flow.
+//! Cost: O(1) per packet except for (10), see [`crate::fairqueue::queue_store`]; one hash, two with hosts. State: 112
+//! bytes for each of the 1024 queues, 8 for each of as many hosts, used or not; none per flow.
 //!
 //! Deviations:
 //! 1. The queue with most bytes is found by [`crate::fairqueue::queue_store`].

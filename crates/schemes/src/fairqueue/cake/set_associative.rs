@@ -1,4 +1,4 @@
-//! A set-associative hash table of fixed size: a key has one place of its own and may take the others of its set.
+//! A set-associative hash table of fixed size: a key has one home slot and may use the others of its set.
 //!
 //! Cost: at most two passes over the ways of one set. 4 bytes a place.
 

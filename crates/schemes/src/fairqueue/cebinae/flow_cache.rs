@@ -3,7 +3,7 @@
 use crate::base::rng::Rng;
 use crate::flows::hash::{bucket, hash};
 
-/// Counts the bytes of flows in two stages of slots, first come, first served, and remembers who is top.
+/// Counts the bytes of flows in two stages of slots, first come, first served, and records the top flows.
 #[derive(Clone, Debug)]
 pub(super) struct FlowCache {
     /// The slots of the first stage, then those of the second.

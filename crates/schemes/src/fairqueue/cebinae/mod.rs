@@ -1,4 +1,4 @@
-//! Cebinae: taxes the flows that take most of a saturated link, so that the others can grow into what is left.
+//! Cebinae: taxes the largest flows of a saturated link, so that the others can grow into the freed capacity.
 //!
 //! Source: Yu, Sonchack, Liu: Cebinae: Scalable In-network Fairness Augmentation, SIGCOMM 2022, as its authors' ns-3
 //! model and switch program (eniac/Cebinae) implement it. Time is cut into rounds of `dT`; of two queues one is the

@@ -16,7 +16,7 @@ pub(super) enum Leaf<P> {
 
 /// Ways of a set of CAKE.
 const WAYS: u32 = 8;
-/// CAKE below a shaper has none of its own: its target and quantum are those of a fast link.
+/// CAKE below a shaper has no rate: its target and quantum are those of a fast link.
 const UNSHAPED: BitRate = BitRate(10_000_000_000_000);
 
 impl<P: Packet> Leaf<P> {

@@ -1,5 +1,4 @@
-//! Hierarchical token bucket: classes in a tree have a rate of their own, and borrow from those above what these have
-//! left.
+//! Hierarchical token bucket: classes in a tree have their own rates, and borrow unused rates from their ancestors.
 //!
 //! Source: Linux net/sched/sch_htb.c; M. Devera, "HTB Linux queuing discipline manual, user guide", 2002; tc-htb(8).
 //! Class c has tokens T for its rate and C for its ceiling; leaves are at level 0, the root is at level 7:
@@ -28,8 +27,8 @@
 //! 1. The root can always send: the link itself keeps its rate.
 //! 2. Children take turns by the numbers that they got as they became known, in Linux by those that the user gave.
 //! 3. Two priorities, Linux has eight: a user whose first packet is EF comes before those of BE.
-//! 4. A leaf without packets whose tokens are full is gone when the next new user comes; it is as one that has never
-//!    been, but for its turn.
+//! 4. A leaf without packets and with full tokens is removed when the next new user arrives; apart from its turn it
+//!    equals a new one.
 //! 5. The buffer's limit holds for each leaf, as in Linux, not for the port.
 //! 6. Leaves have `leaf_queues` queues, by default 32, where `fq_codel` and `cake` of Linux have 1024: those of 20 000
 //!    subscribers would take 2.4 GB.
@@ -201,7 +200,7 @@ struct Work {
     mode_changes: u64,
 }
 
-/// Tells the host of a leaf's drops what the port held.
+/// Reports the port's backlog to the host, with a leaf's drops.
 struct OfPort<'a, S> {
     drops: &'a mut S,
     found: Backlog,
@@ -373,7 +372,7 @@ impl<P: Packet> Htb<P> {
         rows.into_iter().find(|&(level, priority)| !self.rows[level][priority].is_empty())
     }
 
-    /// Rule (4): the leaf whose turn it is. Where all children had their turn, that of the class is over.
+    /// Rule (4): the leaf whose turn it is. After all children had their turn, that of the class ends.
     fn next_leaf(&mut self, level: usize, priority: usize) -> u32 {
         let (mut way, mut depth) = ([NONE; LEVELS], 0);
         loop {
@@ -395,7 +394,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// The row, or the feed of the class that is reached after so many steps.
+    /// The row, or the feed of the class that is reached after this number of steps.
     fn turns(&mut self, way: &[u32; LEVELS], depth: usize, level: usize, priority: usize) -> &mut Turns {
         match depth {
             0 => &mut self.rows[level][priority],
@@ -403,7 +402,7 @@ impl<P: Packet> Htb<P> {
         }
     }
 
-    /// Rule (4): a leaf has sent so much in its turn.
+    /// Rule (4): a leaf has sent these bytes in its turn.
     fn take_turn(&mut self, leaf: u32, level: usize, wire_bytes: u32) {
         let class = &mut self.classes[leaf as usize];
         let parent = class.parent;

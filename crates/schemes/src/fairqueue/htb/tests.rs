@@ -121,7 +121,7 @@ fn a_class_lends_to_its_own_children_first() {
     // The rate of the silent leaf stays in its site.
     load.silent = vec![1];
     assert_near(&load.rates(), &[5.0, 0.0, 2.0, 3.0]);
-    // Nobody at site 2: site 1 borrows 1 of the root up to its ceiling, which its leaves divide by equal quanta.
+    // No user at site 2: site 1 borrows 1 from the root up to its ceiling, which its leaves divide by equal quanta.
     load.silent = vec![2, 3];
     assert_near(&load.rates(), &[2.5, 3.5, 0.0, 0.0]);
 }
@@ -221,8 +221,8 @@ fn trees() -> impl Strategy<Value = (Vec<ClassSpec>, Vec<ClassSpec>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// In any interval nobody is sent more than its ceiling and a burst, or less than its rate and a burst, if it and
-    /// all its packets are there. A packet may put the tokens into debt: so one comes on top.
+    /// In any interval no user is sent more than its ceiling and a burst, or less than its rate and a burst, if all its
+    /// packets have arrived. A packet may put the tokens into debt, which adds one packet.
     #[test]
     fn no_class_exceeds_its_ceiling_or_falls_below_its_rate((inner, leaves) in trees(),
         starts in prop::collection::vec(0.0f64..3.0, 6)) {
@@ -245,15 +245,15 @@ proptest! {
             for (number, site) in (1..).zip(&inner) {
                 let below = leaves.iter().filter(|leaf| leaf.parent == Some(number)).count() as f64;
                 let found = during(&|of| leaves[of as usize].parent == Some(number));
-                // Leaves send from rates of their own while the site is at its ceiling.
+                // Leaves send at their own rates while the site is at its ceiling.
                 prop_assert!(found <= packets(site.ceil.unwrap()) + bursts * (1.0 + below), "site {number}: {found}");
             }
         }
     }
 
-    /// The link is idle only while every class that has packets is at a ceiling, its own or that of a class above.
-    /// Tokens beyond a burst of little more than a packet are lost while others send, which costs a few per cent where
-    /// ceilings and the link allow nearly the same.
+    /// The link is idle only while every class with packets is at a ceiling, its own or that of an ancestor. Tokens
+    /// beyond a burst of little more than a packet are lost while others send, which costs a few per cent where the
+    /// ceilings sum up to nearly the link's rate.
     #[test]
     fn it_sends_unless_ceilings_forbid_it((inner, leaves) in trees()) {
         let load = Load { seconds: 8.0, ..Load::of(10, inner.clone(), leaves.clone()) };

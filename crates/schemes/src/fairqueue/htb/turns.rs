@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 /// No number is as large.
 const END: u32 = u32::MAX;
 
-/// Numbers of classes, and whose turn it is: that of the first from `next` on. It goes over when that one has left.
+/// Class numbers, and the class whose turn it is: the first from `next` on. The turn passes on when that one has left.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turns {
     members: BTreeSet<u32>,
@@ -36,7 +36,7 @@ impl Turns {
         (self.next != END).then_some(self.next)
     }
 
-    /// The turn of `class` is over: that of the next who is there begins.
+    /// Ends the turn of `class`; the next present class begins.
     pub(super) fn pass(&mut self, class: u32) {
         self.next = class.checked_add(1).and_then(|after| self.members.range(after..).next()).copied().unwrap_or(END);
     }

@@ -238,7 +238,7 @@ mod tests {
         crate::testing::view(packets, C)
     }
 
-    /// Both ports on one train; labels are those of users of `rates` in Mbit/s who together load the link.
+    /// Both ports with the same packets; labels are those of users with `rates` in Mbit/s that together load the link.
     struct Pair {
         params: FixedCsfqParams,
         fixed: FixedCsfq,
@@ -284,8 +284,8 @@ mod tests {
         }
     }
 
-    /// Packets of users at their labels, a tenth without one if asked for, through both ports; the reference decides
-    /// what the queue is. Returns drops, decisions that differ, and the worst error of alpha.
+    /// Passes packets of users with their labels, optionally a tenth without one, through both ports; the reference
+    /// determines the queue. Returns drops, differing decisions, and the maximum error of alpha.
     fn train(seed: u64, q_min: u32, packets: u32, has_labels: bool) -> (u32, u32, f64) {
         let mut pair = Pair::new(q_min, seed);
         let mut rng = Rng::stream(seed, 0, "train", 0);

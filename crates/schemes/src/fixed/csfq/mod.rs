@@ -1,7 +1,7 @@
 //! CSFQ in integers: rates and the fair rate as logarithms, so that nothing is divided.
 //!
 //! Source: as [`crate::label::csfq`], which is the reference of the tests; of its variants the default one ("amended",
-//! cuts counted and allowed anew when congestion begins).
+//! cuts counted and allowed again when congestion begins).
 //!
 //! The label is log2 of a user's rate over its reference rate, in the format of the activity ([`super::Activity`]):
 //! reference rates are weights. The drop probability of eq. (3) is

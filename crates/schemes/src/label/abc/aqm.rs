@@ -71,8 +71,7 @@ impl AbcRule {
     }
 }
 
-/// The activity AQM of one port. Whether it marks is of its type: without marks nothing is asked and no mark can come,
-/// which the engine's loop is compiled for.
+/// The activity AQM of one port. Marking is a const generic, so the non-marking path compiles without the branch.
 #[derive(Clone, Debug)]
 pub struct AbcAqm<const MARKS: bool = false> {
     rule: AbcRule,

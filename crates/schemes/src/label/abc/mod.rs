@@ -3,7 +3,7 @@
 //! Source: Menth and Zeitler, "Fair Resource Sharing for Stateless-Core Packet-Switched Networks With Prioritization",
 //! IEEE Access 2018 (abc2018), section III, with the meter TDRM-UTEMA and the mean UTEMA of Menth and Hauser, "On
 //! Moving Averages, Histograms and Time-Dependent Rates for Online Measurement", ICPE 2017. The first design, of 2016,
-//! is a scheme of its own, `abc2016`.
+//! is a separate scheme, `abc2016`.
 //!
 //! | number | equation, for a packet of length L and class PHB at time t | code |
 //! |---|---|---|
@@ -33,10 +33,10 @@
 //!
 //! Deviations:
 //! 1. `Q >= T_drop` drops: III-C2 says "not smaller than". The P4 paper drops on `>` only.
-//! 2. The packet in transmission does not count in Q. The paper does not say; it is what the queue of a point-to-point
-//!    device in ns-3 shows.
-//! 3. A_avg takes in what passed both threshold and limit, and decides as it was before the packet. III-C1 averages
-//!    what is "received and accepted"; that tail drops are not accepted, and the order, is our reading.
+//! 2. The packet in transmission does not count in Q. The paper does not specify this; it corresponds to the queue of a
+//!    point-to-point device in ns-3.
+//! 3. A_avg includes packets that passed both threshold and limit; a decision uses its value before the packet. III-C1
+//!    averages packets "received and accepted"; that tail drops are not accepted, and the order, is our reading.
 //! 4. A_avg is 0 before the first accepted packet (IV-G5: "initially zero"), and `Q_min = 0` is refused: with any
 //!    larger one the first packet finds a queue below it and is accepted, whatever the average.
 //! 5. Meters start with the network (t_0 = 0), not with the user's first packet: t_0 is the start of the measurement in
@@ -54,11 +54,11 @@
 //! 13. An activity is never below -32, the least that the wire format says: otherwise a packet without length, the
 //!     first of its user, would have none.
 //! 14. With `average_over = "bytes"` (6) and (7) become `S = ... + L*A` and `N = ... + L`. The paper's traffic has one
-//!     direction. Where acknowledgements of the other direction share a port, they are a third of its packets or so, of
-//!     users who hardly send there: a mean over packets lies far below the activity of all who transfer, and all of
-//!     them have the threshold `Q_min`. Over packets unless said otherwise, as the paper has it.
-//! 15. With `ecn` a packet whose transport understands marks (RFC 3168 section 5) is marked in place of dropped, as
-//!     long as the queue is below `Q_base + gamma`. The paper drops only; without `ecn`, so does this.
+//!     direction. If acknowledgements of the other direction share a port, they are about a third of its packets, of
+//!     users with little traffic there. A mean over packets is then far below the activity of all users who transfer,
+//!     and all of them have the threshold `Q_min`. The default is over packets, as in the paper.
+//! 15. With `ecn` a packet whose transport understands marks (RFC 3168 section 5) is marked instead of dropped, as long
+//!     as the queue is below `Q_base + gamma`. The paper only drops, as does the scheme without `ecn`.
 
 mod aqm;
 mod marker;

@@ -86,7 +86,7 @@ impl Base {
         }
     }
 
-    /// Bytes of the base, what it has on the heap included.
+    /// Bytes of the base, including heap memory.
     fn bytes(&self) -> usize {
         size_of_val(self)
             + match self {

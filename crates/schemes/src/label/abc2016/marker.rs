@@ -69,7 +69,7 @@ fn drain(activity: &mut f64, elapsed_s: f64, inertia_s: f64) -> f64 {
 }
 
 impl Abc2016Marker {
-    /// Takes what the allowance covers of `bits`; returns the rest. `silence_s` refills it before, eq. (4).
+    /// Deducts `bits` from the allowance; returns the rest. `silence_s` refills it before, eq. (4).
     #[inline]
     fn uncovered(&self, meter: &mut Abc2016Meter, bits: f64, silence_s: f64) -> f64 {
         let budget = f64::min(self.allowance_bits, meter.budget_bits + meter.reference_rate * silence_s);

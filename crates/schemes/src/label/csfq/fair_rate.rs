@@ -64,7 +64,7 @@ const CUTS: u32 = 30;
 const CUT: f64 = 0.99;
 const FLOOR: f64 = 0.75;
 
-/// alpha and what it is estimated from.
+/// State of alpha and its estimation.
 #[derive(Clone, Debug)]
 pub(super) struct FairRate {
     /// alpha in bit/s per unit of weight, 0 if there is no estimate.

@@ -27,7 +27,7 @@
 //! numbers; flow (or user), at the edge, 3 numbers; in the core none per flow.
 //!
 //! Deviations:
-//! 1. The original texts of the amendments were not at hand. Cuts (7) are allowed anew when congestion begins, as in
+//! 1. The original texts of the amendments were not available. Cuts (7) are allowed again when congestion begins, as in
 //!    both ports; the wording, 25 % a window, is `cut_budget = "per_window"` and `overflow_bound = "floor"`.
 //! 2. The threshold is tested without an estimate and at the end of an uncongested window, as in the ports. abc2018
 //!    V-E1 describes a test at the end of a congested one: `variant = "ton_fig4"` does that as well.

@@ -151,7 +151,7 @@ mod tests {
     use crate::label::meter_bank::MeterBank;
     use crate::testing::TestPacket;
 
-    /// Part of the packets of a constant rate of 4 Mbit/s whose value is that of `rate` bit/s or more.
+    /// Part of the packets of a constant rate of 4 Mbit/s whose value is at least that of `rate` bit/s.
     fn part_below(place: PpvMarkerKind, weight: f64, rate: f64) -> f64 {
         let params = PpvMarkerParams { place, ..Default::default() };
         let spec = MeterSpec { reference_rate: BitRate(1), weight, start: Time::ZERO };

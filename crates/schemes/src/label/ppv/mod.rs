@@ -1,4 +1,4 @@
-//! PPV, per-packet value: the edge writes what a packet is worth, a full queue drops the least worth.
+//! PPV, per-packet value: the edge labels packets with their value, and a full queue drops the packet of least value.
 //!
 //! Source: Nadas, Turanyi, Racz, "Per Packet Value: A Practical Concept for Network Resource Sharing", GLOBECOM 2016
 //! (ppv), read through abc2018 II and the authors' project page.
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::testing::{Drops, TestPacket};
 
-    /// Offers (flow, value, bytes) and returns what was dropped and what is served, by flow.
+    /// Offers (flow, value, bytes) and returns the drops and the served packets, by flow.
     fn run(limit: QueueLimit, offers: &[(u32, f64, u32)]) -> (Vec<(u32, DropReason)>, Vec<u32>) {
         let mut queue = PpvQueue::new(&BufferParams { limit, ..Default::default() });
         let (mut rng, mut drops) = (Rng::stream(1, 0, "test", 0), Drops::default());
