@@ -90,7 +90,7 @@ site-links: ## Check the external links of the site (needs a network)
 ns3: ## Build the module for ns-3 and run its test suite (needs libns3-dev)
 	folder=$$(planes/ns3/build.sh) && "$$folder/fairlane-test" --suite=fairlane --verbose
 
-lint: lint-rust lint-python ## Check format, lints, types and stubs
+lint: lint-rust lint-python ## Check formatting, lints, types and stubs
 
 lint-rust:
 	@tools/lint.sh $@
@@ -120,10 +120,10 @@ bench-linux-tcp bench-lab-ranks bench-kernel-htb bench-kernel-queue: node
 node: ## Build target/release/fairlane-node, with the kernel data plane if clang, libelf and zlib are installed
 	cargo build --release --quiet --package fairlane-node $(EBPF)
 
-kernel: setup ## Build the Linux kernel of the plane linux into ~/.cache/fairlane: VERSION=6.12, else the newest that apt has
+kernel: setup ## Build the Linux kernel of the plane linux into ~/.cache/fairlane: VERSION=6.12 [default: the newest in apt]
 	$(BIN)/fairlane kernel build $(VERSION)
 
-deb: ## Build a Debian package of fairlane-node and try it: target/deb/ (needs clang, libelf-dev, zlib1g-dev); NODE=FILE is built already
+deb: ## Build and test a Debian package of fairlane-node: target/deb/ (needs clang, libelf-dev, zlib1g-dev); NODE=FILE uses a built one
 	packaging/deb/package.sh $(NODE)
 
 screen vectors bpf-headers p4-tables p4-vectors: ## Regenerate what Rust computes for tests and planes, after an intended change

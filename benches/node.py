@@ -5,7 +5,8 @@ them, so that the path is limited by its processors, not by a qdisc or by TCP. A
 nothing: the port is a FIFO that never fills.
 
 `--parts` compares the parts of ABC: an empty program at each hook, the meter alone, the AQM alone, both. Processor time
-per packet, of sender and receiver, tells them apart on a busy machine, where throughput is a share of the processor.
+per packet, of sender and receiver, shows the differences even on a busy machine, where throughput depends on the share
+of the processor.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ q_base = "100000 packets"
 CONFIG = NODE + METER + AQM
 PARTS = {"meter": NODE + METER, "AQM": NODE + AQM, "both": CONFIG}
 FEATURES = ("--package", "fairlane-node", "--features", "fairlane-node/ebpf")
-# A program of classic BPF that returns 0 at once: no match.
+# A classic BPF program that returns 0 immediately: no match.
 EMPTY = ("bpf", "bytecode", "1,6 0 0 0")
 Way = Callable[[], AbstractContextManager[None]]
 

@@ -21,7 +21,7 @@ HERTZ = 4999
 # Frames narrower than that are left out of the figure.
 LEAST_PERCENT = 0.3
 WIDTH_PX = 1200
-# Which part a sample belongs to: the first of its functions, from the innermost, that one of these words begins.
+# Part of a sample: that of its first function, from the innermost, that begins with one of these words.
 PARTS = {
     "the meter's program": ("bpf_prog_*_fairlane_ingress",),
     "ABC's program": ("bpf_prog_*_fairlane_egress",),

@@ -62,7 +62,7 @@ AS_IN_LINUX: dict[str, Table] = {
 """Settings of each scheme that Linux has, where the kernel's are not the default."""
 OPTIONAL_ECN = ("red", "codel", "fq_codel", "pie", "fq_pie")
 MOST_PACKETS = {"sfq": 127 * 128}
-"""What a queue can hold at most."""
+"""Maximum backlog of a queue."""
 WINDOWS = {10: (5, 15), 20: (5, 15), 100: (5, 15), 1000: (2, 6)}
 """Warm-up and measured time by rate, in s."""
 
@@ -78,7 +78,7 @@ class Cell(OneLink):
         rtt_ms: Round-trip time without queues.
         buffer_bdp: Limit of the queue in bandwidth-delay products.
         scheme: The queue.
-        ecn: Whether senders ask for ECN and the queue marks.
+        ecn: Senders request ECN and the queue marks.
     """
 
     mix: tuple[str, str]
@@ -112,7 +112,7 @@ class Cell(OneLink):
         return table
 
     def scenario(self) -> Table:
-        """As Fairlane reads it."""
+        """Scenario for Fairlane."""
         warmup_s, measure_s = WINDOWS[self.rate_mbps]
         return {
             "name": self.name,
@@ -133,7 +133,7 @@ class Cell(OneLink):
         }
 
     def asks(self, control: str) -> bool:
-        """Whether a sender asks for ECN: DCTCP always does."""
+        """True if a sender requests ECN: DCTCP always does."""
         return self.ecn or control == "dctcp"
 
 

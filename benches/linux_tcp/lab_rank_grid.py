@@ -3,8 +3,8 @@
 The cells, the schemes and the rule of ranking.py were fixed before the first comparison. Each mix of users is combined
 with both round-trip times; rate and buffer rotate with them, so that each mix has both rates and both buffers.
 
-Mixes: equal users of CUBIC; and who is told apart from others: one with eight flows, BBR, those with twice the
-round-trip time, Poisson datagrams.
+Mixes: equal users of CUBIC; and users that schemes distinguish from others: one with eight flows, BBR, those with twice
+the round-trip time, Poisson datagrams.
 
 Schemes: one of each kind that the forwarder has. No control, labels of the edge, an averaged queue, two controllers of
 the delay, a queue for each flow.

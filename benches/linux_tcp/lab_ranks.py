@@ -27,7 +27,7 @@ RUNS = {SIMULATOR: 20, FORWARDER: 3}
 
 
 def measures(record: Mapping[str, Any], cell: Cell) -> dict[str, float]:
-    """What is compared of a run."""
+    """Compared measures of a run."""
     goodputs = [goodput for group in record["groups"] for goodput in group["user_goodput_bps"]]
     link = record["links"][0]
     return {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub struct COutput {
     /// Congestion window in bytes of payload.
     pub window: u32,
-    /// Most bytes sent at once if paced; 0 leaves it to the sender.
+    /// Maximum number of bytes per burst if paced; 0 leaves it to the sender.
     pub quantum: u32,
     /// Pacing rate in bit/s of payload; 0 leaves it to the sender.
     pub pacing_bps: u64,
@@ -49,7 +49,7 @@ pub struct CAck {
     pub rtt_ns: u64,
     /// Smoothed RTT.
     pub smoothed_rtt_ns: u64,
-    /// Least RTT of the connection.
+    /// Minimum RTT of the connection.
     pub min_rtt_ns: u64,
     /// Delivered over the connection.
     pub total_delivered: u64,

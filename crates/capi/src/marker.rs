@@ -10,7 +10,7 @@ use fairlane_schemes::contract::marker::{MarkerScheme, MeterSpec};
 use fairlane_schemes::registry::markers::{AnyMeterBank, MarkerConfig};
 use std::ffi::c_char;
 
-/// Most users of a marker.
+/// Maximum number of users of a marker.
 const MOST_USERS: usize = 1 << 20;
 
 /// A marker, opaque to C.

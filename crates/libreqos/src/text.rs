@@ -21,7 +21,7 @@ pub fn decode(bytes: &[u8]) -> Result<(String, Option<String>), String> {
         None => return Err(format!("is not {}, as its byte order mark says", encoding.name())),
     };
     match text.find('\0') {
-        // Of the first two characters of a list, which are in ASCII, one byte in two is zero.
+        // In ASCII text, one of the first characters' two bytes is zero.
         Some(_) if mark == 0 && matches!(bytes, [_, 0, _, 0, ..] | [0, _, 0, _, ..]) => {
             Err("is UTF-16 without a byte order mark, or UTF-32; save it as UTF-8".into())
         }

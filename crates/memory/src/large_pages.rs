@@ -36,7 +36,7 @@ impl LargePages {
         {
             let block = taken.block.as_ptr();
             if zeros && !taken.zero {
-                // SAFETY: the block has at least so many bytes.
+                // SAFETY: the block has at least this number of bytes.
                 unsafe { block.write_bytes(0, layout.size()) };
             }
             return block;
@@ -60,7 +60,7 @@ impl LargePages {
     unsafe fn move_to(&self, block: *mut u8, layout: Layout, new: Layout) -> *mut u8 {
         let other = self.obtain(new, false);
         if !other.is_null() {
-            // SAFETY: both have so many bytes, and are apart.
+            // SAFETY: both have this number of bytes, and do not overlap.
             unsafe {
                 ptr::copy_nonoverlapping(block, other, layout.size().min(new.size()));
                 self.dealloc(block, layout);

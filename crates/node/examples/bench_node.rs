@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let programs = Programs::load(Mode::Unpinned, Places::of(&config))?;
     configure(&programs, &config, &[LOOPBACK], 1)?;
     let known: NodeRecord = programs.read("config", &0u32)?.ok_or("no configuration")?;
-    // Nothing that is remembered is of this generation: each packet looks its address up, and remembers it.
+    // No cached address is of this generation: each packet looks its address up, and caches it.
     let unknown = NodeRecord { generation: 0, ..known };
     println!(
         "{:<16} {:>6} {:>6} {:>10} {:>6} {:>10} {:>15}",
@@ -71,7 +71,7 @@ fn carriers() -> Result<(), Box<dyn std::error::Error>> {
         let config = NodeConfig::read(&json!({"ports": [port]}))?;
         let programs = Programs::load(Mode::Unpinned, Places::of(&config))?;
         configure(&programs, &config, &[LOOPBACK], 1)?;
-        // As if the far end, which is the destination of the packet, had just said that it reads labels.
+        // As if the far end, the destination of the packet, had just announced that it reads labels.
         let carrier = config.ports[0].params.carrier as u8;
         let key = NeighbourKey { ifindex: LOOPBACK, mac: [2, 0, 0, 0, 0, 1], carrier, reserved: 0 };
         let far_ahead = 1 << 62;

@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// From 10.9.0.1 to 10.9.0.9, whose Ethernet address is nobody's: the receiver's host drops it at once.
+/// From 10.9.0.1 to 10.9.0.9, an unused Ethernet address: the receiver's host drops it immediately.
 fn frame(ip_bytes: u16) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 0x99, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0];
     frame.extend(ip_bytes.to_be_bytes());

@@ -239,7 +239,7 @@ fn a_packet_without_a_label_brings_no_option_to_a_neighbour() {
     let (verdict, sent) = egress(&programs, &forged, 0);
     assert_eq!((verdict, &sent[54..62]), (PASS, &[17, 0, 1, 4, 0, 0, 0, 0][..]));
     assert_eq!(ingress(&programs, &sent), (PASS, 0, sent.clone()));
-    // What only looks like it is left alone: another protocol, another version, behind three tags.
+    // Frames that only look similar are left alone: another protocol, another version, behind three tags.
     let mut other = forged.clone();
     other[12..14].copy_from_slice(&[0x12, 0x34]);
     let mut version = with_tags(&forged, 1);
@@ -253,14 +253,14 @@ fn a_packet_without_a_label_brings_no_option_to_a_neighbour() {
     assert_eq!(programs.ingress_stats().unwrap().stripped, 1);
 }
 
-/// Whether the kernel would refuse to run a program on the frame: half an IP header.
+/// Returns true if the kernel would refuse to run a program on the frame: half an IP header.
 fn is_half_ip(frame: &[u8]) -> bool {
     frame.len() < 14
         || matches!(frame[12..14], [0x08, 0x00]) && frame.len() < 34
         || matches!(frame[12..14], [0x86, 0xdd]) && frame.len() < 54
 }
 
-/// How a frame comes in from a neighbour that writes labels: verdict, mark, frame.
+/// Result for a frame from a neighbour that writes labels: verdict, mark, frame.
 type Receive = fn(&Programs, &[u8]) -> (i32, u32, Vec<u8>);
 
 /// Mutated frames through a link and an edge: what leaves with a label comes in as what it was.
@@ -345,7 +345,7 @@ fn labels_travel_in_a_shim_bit_for_bit_and_leave_the_packet_as_it_was() {
             assert_eq!((verdict, &labelled), (PASS, &[&frame[..12], &shim, &frame[12..]].concat()));
             assert_eq!(unwrapped(&programs, &labelled), (PASS, mark, frame.clone()));
         }
-        // Without a shim a zero is handed over, in place of what an earlier link may have left.
+        // Without a shim, zero replaces the value of an earlier link.
         assert_eq!(unwrapped(&programs, &frame), (PASS, 0, frame));
     }
 }

@@ -1,4 +1,4 @@
-//! ABC in the kernel marks in place of dropping where the packet can be marked, and where asked to.
+//! ABC in the kernel marks instead of dropping if the packet is ECN-capable and marking is configured.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, replayed};
@@ -17,7 +17,7 @@ fn node(ecn: bool) -> Programs {
     replayed(&config(&json!({"queue": {"scheme": "abc", "ecn": ecn, "limit": "100 packets"}}), &json!({})))
 }
 
-/// Lets a frame out that finds so many packets in the queue. Returns the verdict and the frame that leaves.
+/// Sends a frame that finds this number of packets in the queue. Returns the verdict and the frame that leaves.
 fn send(programs: &Programs, frame: &[u8], packets: u32) -> (i32, Vec<u8>) {
     programs.set_replay(&ReplayInput { now_ns: START_NS, packets, ..Default::default() }).unwrap();
     let (outcome, after) = programs.pass("fairlane_egress", frame, LOOPBACK, 0).unwrap();
@@ -106,7 +106,7 @@ fn what_cannot_be_marked_or_sends_on_in_spite_of_marks_is_dropped() {
     let mut other = crate::common::ethernet(0x88b6);
     other.resize(64, 0xff);
     assert_eq!(send(&programs, &other, 20).0, DROP);
-    // Nobody asked for marks.
+    // Marking is not configured.
     assert_eq!(send(&node(false), &v4(ECT_0, 0), 20).0, DROP);
 }
 

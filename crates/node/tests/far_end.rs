@@ -11,9 +11,9 @@ use serde_json::json;
 /// `TC_ACT_REDIRECT`: the packet goes where the program said.
 const REDIRECT: i32 = 7;
 const LABEL: u32 = 0xfa20_0000;
-/// Of the loopback interface.
+/// Index of the loopback interface.
 const NODE: [u8; 6] = [0; 6];
-/// Of the far end, to which the packets of the tests go.
+/// Address of the far end, to which the packets of the tests go.
 const FAR_END: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const ASKS: u8 = 1;
 const READS: u8 = 2;
@@ -51,7 +51,7 @@ fn arrives(programs: &Programs, frame: &[u8]) -> (i32, Vec<u8>) {
     (outcome.verdict, after)
 }
 
-/// Whether a packet leaves with a label in a shim.
+/// Returns true if a packet leaves with a label in a shim.
 fn is_labelled(programs: &Programs, frame: &[u8]) -> bool {
     let (outcome, after) = programs.pass("fairlane_egress", frame, LOOPBACK, LABEL).unwrap();
     assert_eq!(outcome.verdict, PASS);
@@ -65,10 +65,10 @@ fn a_port_that_reads_labels_returns_the_question() {
     let programs = port("trusted", "802.1ad");
     let asks = frame(NODE, FAR_END, ASKS, TAG, 7, 8);
     assert_eq!(arrives(&programs, &asks), (REDIRECT, frame(FAR_END, NODE, READS, TAG, 7, 8)));
-    // What goes back passes the egress program as it is.
+    // Answers pass the egress program unchanged.
     let (sent, after) = programs.pass("fairlane_egress", &asks, LOOPBACK, 0).unwrap();
     assert_eq!((sent.verdict, after), (PASS, asks.clone()));
-    // Of others it knows nothing, whatever a switch floods; another carrier is not read.
+    // It knows nothing of others, whatever a switch floods; another carrier is not read.
     for other in [[0xff; 6], [2, 0, 0, 0, 0, 9]] {
         assert_eq!(arrives(&programs, &frame(other, FAR_END, ASKS, TAG, 7, 8)).0, DROP);
     }
@@ -91,7 +91,7 @@ fn hosts_at_a_metered_port_neither_ask_nor_answer() {
         assert_eq!(arrives(&programs, &frame(NODE, FAR_END, kind, TAG, 7, 8)).0, DROP);
     }
     assert_eq!(programs.ingress_stats().unwrap().refused, 2);
-    // What only looks like it is metered as anything else.
+    // Packets that only look similar are metered like any other.
     for (byte, at) in [(2, 14), (b'X', 16)] {
         let mut other = frame(NODE, FAR_END, ASKS, TAG, 7, 8);
         other[at] = byte;

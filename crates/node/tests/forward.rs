@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 const TO: &str = "10.9.0.9:9000";
 
-/// What sink and forwarder counted once all of `sent` has arrived or been dropped, which `missing` reads from the
+/// Counters of sink and forwarder once all of `sent` has arrived or been dropped, which `missing` reads from the
 /// forwarder.
 fn arrived(sink: &mut Running, forwarder: &mut Running, sent: &Json, missing: fn(&Json) -> u64) -> (Json, Json) {
     let sent = sent["packets"].as_u64().unwrap();
@@ -112,7 +112,7 @@ fn a_router(io: &'static str) {
     let mut forwarder = router(&testbed, &format!("rate = \"100 Mbit/s\", delay = \"2 ms\", {queue}"));
     let to = format!("{}:9000", crate::testbed::FAR_SERVER);
     let mut sink = testbed.sink(&to);
-    // What comes before the neighbour's answer is lost: at 1 Mbit/s a packet or two.
+    // Packets before the neighbour's answer are lost: at 1 Mbit/s one or two.
     let first = testbed.send(&[&to, "--rate", "1 Mbit/s", "--payload", "972", "--time", "0.5 s"]);
     let unresolved = |report: &Json| report["ports"][0]["ingress"]["router"]["unresolved"].as_u64().unwrap();
     let (stream, report) = arrived(&mut sink, &mut forwarder, &first, unresolved);
@@ -122,7 +122,7 @@ fn a_router(io: &'static str) {
     let second = testbed.send(&[&to, "--rate", "5 Mbit/s", "--payload", "972", "--time", "0.5 s"]);
     let (stream, report) = arrived(&mut sink, &mut forwarder, &second, none);
     assert_eq!(stream["packets"], second["packets"], "{report}");
-    // Nobody has this address: packets are dropped, and it is asked for once a second.
+    // An unused address: packets are dropped, and an ARP request is sent once a second.
     let nobody = testbed.send(&["10.8.0.77:9000", "--rate", "1 Mbit/s", "--payload", "972", "--time", "0.5 s"]);
     let nowhere = testbed.send(&["192.0.2.1:9000", "--rate", "1 Mbit/s", "--payload", "972", "--time", "0.2 s"]);
     let router = |report: &Json| report["ports"][0]["ingress"]["router"].clone();
@@ -136,7 +136,8 @@ fn a_router_answers_echo_requests_and_tells_senders_of_links_that_are_too_small(
     skip_unless_linked!();
     let testbed = Testbed::routed("af-packet");
     let mut forwarder = router(&testbed, "mtu = \"1000 B\"");
-    // A socket of the client's kernel is told as programs are: by errors of connected UDP sockets (ip(7), IP_RECVERR).
+    // Errors reach a socket of the client's kernel as they reach programs: through connected UDP sockets (ip(7),
+    // IP_RECVERR).
     let program = r#"
 import socket, struct, sys, time
 def told(ttl, payload, to):

@@ -1,4 +1,4 @@
-//! What the forwarder does on `AF_XDP` in particular, and that it decides as it does on `AF_PACKET`.
+//! Behaviour of the forwarder specific to `AF_XDP`; it decides as with `AF_PACKET`.
 #![cfg(feature = "ebpf")]
 
 use crate::testbed::{Testbed, until};
@@ -41,7 +41,7 @@ fn decisions(report: &Json) -> Json {
 #[test]
 fn the_same_frames_meet_the_same_decisions_on_both() {
     skip_unless_linked!();
-    // 500 B take 40 ms: all come while the first is on its way, so that nothing depends on how fast they come.
+    // 500 B take 40 ms: all arrive while the first is in flight, so that the result does not depend on their timing.
     let config = r#"
         frames = 64
         frame_size = "600 B"

@@ -25,11 +25,11 @@ use fairlane_schemes::testing::TestPacket;
 use serde_json::json;
 
 const USERS: u32 = 12;
-/// What the kernel counts of a packet beyond its IP bytes.
+/// Bytes that the kernel counts beyond the IP packet.
 const ETHERNET: i64 = 14;
 const RATE: BitRate = BitRate(10_000_000);
 
-/// One arrival: what both sides are told.
+/// One arrival: the input of both sides.
 #[derive(Clone, Copy)]
 struct Arrival {
     now_ns: u64,
@@ -164,7 +164,7 @@ fn golden_vector_is_decided_as_by_the_library_and_as_by_the_reference() {
     assert_eq!(arrivals, 600);
 }
 
-/// Whether the reference dropped the packet it was offered last.
+/// True if the reference dropped the last offered packet.
 #[derive(Default)]
 struct Dropped(bool);
 

@@ -38,7 +38,7 @@ fn tagged(frame: &[u8], tags: &[[u8; 4]]) -> Vec<u8> {
     [&frame[..12], tags.concat().as_slice(), &frame[12..]].concat()
 }
 
-/// Whether a frame would be taken for IP, of which the kernel refuses to run a program on half a header.
+/// Returns true if a frame looks like IP; the kernel refuses to run a program on half a header.
 fn is_ip(frame: &[u8]) -> bool {
     matches!(frame[12..14], [0x08, 0x00] | [0x86, 0xdd])
 }
@@ -89,7 +89,7 @@ fn headers_that_contradict_themselves_are_unparsed_and_counted() {
 #[test]
 fn lengths_that_lie_do_not_move_the_meter() {
     skip_unless_possible!();
-    // What counts is how long the packet is, not how long it says it is.
+    // The length of the packet counts, not its length field.
     let (honest, lying) = (node(), node());
     let frame = ipv4([10, 0, 0, 1], 0, 1000);
     let mut small = frame.clone();
@@ -190,7 +190,7 @@ fn a_full_table_puts_new_addresses_on_an_account_that_is_nobody_elses() {
     assert_eq!(packets(&programs, &UserKey::DEFAULT), 0);
     // The only port may have as many meters as there are, so that it is full when the table is.
     assert_eq!(programs.ingress_stats().unwrap().port_full, u64::from(200 - LIMIT));
-    // Those who came in time keep their own meters.
+    // Users that came in time keep their own meters.
     assert_eq!(packets(&programs, &key([10, 0, 1, 0])), 1);
     pass(&programs, &ipv4([10, 0, 1, 0], 0, 100), 0);
     assert_eq!(packets(&programs, &key([10, 0, 1, 0])), 2);
@@ -277,7 +277,7 @@ fn forged_labels_never_change_a_decision_of_csfq() {
         for (programs, received, mark) in [(&honest, frame.clone(), 0), (&forged, tagged(&frame, &[tag]), mark)] {
             programs.set_replay(&ReplayInput { now_ns, packets, random, ..Default::default() }).unwrap();
             let metered = programs.run("fairlane_ingress", &received, LOOPBACK, mark, 1).unwrap();
-            // What leaves has lost the tag: CSFQ counts its bytes.
+            // The frame has lost the tag when it leaves: CSFQ counts its bytes.
             let sent = programs.run("fairlane_egress", &frame, LOOPBACK, metered.mark, 1).unwrap();
             verdicts.push((label_of(metered.mark), label_of(sent.mark), sent.verdict));
         }

@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 const PAGE: &str = include_str!("../../../docs/howto/two-routers.md");
 const NODE: &str = env!("CARGO_BIN_EXE_fairlane-node");
 
-/// Who types a command, and what.
+/// Role and text of a command.
 pub fn commands() -> Vec<(&'static str, &'static str)> {
     let block = PAGE.split("```").nth(1).unwrap();
     let typed = block.lines().filter_map(|line| line.split_once("# "));
     typed.map(|(who, command)| (if who == "edge" { "a" } else { "b" }, command)).collect()
 }
 
-/// Runs systemd-networkd with a file for `eth1` for a while, in a mount namespace of its own, and shows what it made of
-/// that. /sys is read-only as in a container, so that it waits for no udev.
+/// Runs systemd-networkd with a file for `eth1` for a while, in a separate mount namespace, and prints the result. /sys
+/// is read-only as in a container, so that it does not wait for udev.
 const NETWORKD: &str = "mount --make-rprivate / && mount -t tmpfs tmpfs /run && mount -t sysfs -o ro sysfs /sys && \
     mkdir -p /run/systemd/netif /run/systemd/network && chown systemd-network: /run/systemd/netif && \
     printf '[Match]\\nName=eth1\\n\\n%s' \"$0\" > /run/systemd/network/eth1.network && \
@@ -70,7 +70,7 @@ fn ten_commands_make_an_edge_and_a_core() {
     let mut status = String::new();
     for (router, command) in commands {
         if command.starts_with("apt ") {
-            // The package has a test of its own.
+            // The package has a separate test.
             continue;
         }
         if let Some(copied) = command.strip_prefix("cp /usr/share/doc/fairlane-node/examples/") {
@@ -78,7 +78,7 @@ fn ten_commands_make_an_edge_and_a_core() {
             assert_eq!(to, "/etc/fairlane/node.toml");
             configs.insert(router, lab.config(router, &std::fs::read_to_string(examples.join(file)).unwrap()));
         } else if command == "systemctl enable --now fairlane-node" {
-            // What the unit runs, but for staying.
+            // Command of the unit, except that it returns.
             lab.node_ok(router, "attach", &configs[router]);
         } else {
             let config = configs[router].display().to_string();

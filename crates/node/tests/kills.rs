@@ -29,7 +29,7 @@ fn kills() -> usize {
     std::env::var("FAIRLANE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
 }
 
-/// Where kills landed, by signal.
+/// Phases in which kills happened, by signal.
 #[derive(Default)]
 struct Landed(BTreeMap<(&'static str, i32), usize>);
 
@@ -167,7 +167,7 @@ fn a_killed_apply_leaves_the_old_list_or_the_new_one() {
     kill_changes("apply", &place, &[&changes]);
 }
 
-/// Sessions that start at once. An address is always that of one of two users, who swap all of them.
+/// Simultaneous starts of sessions. An address always belongs to one of two users, who swap all of them.
 const SESSIONS: u8 = 150;
 
 /// An Accounting-Request: session `round` of an address starts (RFC 2866).
@@ -197,7 +197,7 @@ fn swap_until(is_killed: &AtomicBool, listener: &str) -> (usize, Vec<u8>) {
         let mut answer = [0; 64];
         let begin = Instant::now();
         while answered.len() < SESSIONS.into() {
-            // What it had sent before is read after the kill, too.
+            // Requests sent before are read after the kill, too.
             let is_last = is_killed.load(Ordering::SeqCst);
             match socket.recv(&mut answer) {
                 Ok(_) => answered.push(answer[1]),

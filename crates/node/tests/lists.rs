@@ -87,7 +87,7 @@ fn a_circuit_has_one_name_one_parent_and_one_plan() {
 #[test]
 fn a_name_that_begins_with_a_hash_is_no_comment_without_a_word() {
     let place = Place::new("");
-    // As the import itself names a circuit without a name.
+    // The import's own name for a circuit without a name.
     place.ok(
         "import",
         &[&place.file("shaped.csv", &format!("{SHAPED}{}", device("2", "", "", "10.0.0.2", "1,1,10,5")))],

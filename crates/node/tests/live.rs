@@ -58,8 +58,8 @@ fn the_more_active_user_loses_at_a_full_queue() {
                  interface = \"out0\"\n[ports.queue]\nscheme = \"abc\"\nq_min = \"12 packets\"\n";
     let config = lab.config("n", ports);
     lab.node_ok("n", "attach", &config);
-    // From one address 60 packets, from the other one: the queue is at Q_min = 12 for the first, which is then above
-    // the average of its own packets only by a little, and surely below 20 + gamma for the second.
+    // 60 packets from one address, then some from another: the queue is at Q_min = 12 for the first, which is then
+    // above the average of its own packets only by a little, and certainly below 20 + gamma for the second.
     lab.send("c", "10.2.0.2", 1400, 60, 0);
     let other = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.bind(('10.1.0.3',0))\n\
                  s.sendto(bytes(1400),('10.2.0.2',9))";
@@ -118,7 +118,7 @@ fn detach_leaves_what_others_added_to_a_qdisc_that_attach_made() {
     assert!(lab.run("n", "tc filter show dev out0 egress").contains("u32"));
     assert!(!lab.run("n", "tc filter show dev out0 egress").contains("bpf"));
     assert!(!lab.run("n", "tc qdisc show dev in0").contains("clsact"));
-    // From then on the qdisc is the other's, whoever made it.
+    // From then on the qdisc is the other's, whoever created it.
     lab.node_ok("n", "attach", &config);
     lab.node_ok("n", "detach", &config);
     assert!(lab.run("n", "tc filter show dev out0 egress").contains("u32"));
@@ -126,7 +126,7 @@ fn detach_leaves_what_others_added_to_a_qdisc_that_attach_made() {
     assert_eq!(lab.traces("n"), before);
 }
 
-/// Pins in place of a map one with shorter records, as an earlier build would have. Gives the map that was there.
+/// Pins a map with shorter records, as of an earlier build, instead of another one. Returns the replaced map.
 fn put_earlier_map(pin: &Path) -> MapHandle {
     let own = MapHandle::from_pinned_path(pin).unwrap();
     let options = libbpf_sys::bpf_map_create_opts {
@@ -156,7 +156,7 @@ fn maps_of_an_earlier_build_are_refused_with_the_way_out_and_work_on() {
         assert_eq!(refused.status.code(), Some(1));
         let check = lab.node("n", "check", &config);
         assert!(String::from_utf8_lossy(&check.stdout).contains(way_out.trim_end()), "{check:?}");
-        // What runs goes on, with the maps that it has.
+        // The running node continues with its maps.
         lab.send("n", "10.2.0.2", 1400, 1, 0);
         std::fs::remove_file(&pin).unwrap();
         own.pin(&pin).unwrap();
@@ -230,7 +230,7 @@ fn two_at_once_are_told_apart() {
     // Looking is not changing.
     assert_eq!(lab.status("n", &config)["ports"].as_array().unwrap().len(), 2);
     drop(held);
-    // Many at once: each does its work or says that another is at it, and what is left is whole.
+    // Many at once: each succeeds or reports that another is running, and the result is consistent.
     let before = lab.traces("n");
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -429,7 +429,7 @@ fn counters_are_shown_by_status_top_and_export() {
     let mut lines = std::io::BufReader::new(export.stdout.take().unwrap());
     std::io::BufRead::read_line(&mut lines, &mut announced).unwrap();
     assert_eq!(announced, "serving http://127.0.0.1:9550/metrics\n");
-    // A peer that says nothing, one that asks for something else, one that asks for the counters.
+    // A peer that says nothing, one that requests something else, one that requests the counters.
     let text = lab.python(
         "n",
         "import socket,urllib.request,urllib.error\n\

@@ -131,10 +131,10 @@ fn labels_travel_in_an_option_and_forged_ones_are_padding() {
     // Neighbour discovery has no label, else nothing would have arrived.
     assert_eq!((count(&at_b, "trusted"), port(&at_b, "mid1")["carrier"].as_str()), (30, Some("ipv6_option")));
     assert_same_labels(&at_a, &at_b);
-    // Of other families, no label: they pass.
+    // Other families have no label: they pass.
     domain.send("10.2.0.2", 5);
     assert_eq!(count(&domain.status().1, "trusted"), 30);
-    // A label that says "activity -32" from the client; the same from the edge itself, which has no label of its own.
+    // A label that says "activity -32" from the client; the same from the edge itself, which has no own label.
     let forged = "11001e04fa000000";
     domain.send_frames("c", "c0", &ipv6_frame("02000a01000102000a010002", "fd01", forged), 20);
     let (at_a, at_b) = domain.status();
@@ -184,7 +184,7 @@ fn packets_without_room_for_their_label_are_dropped_and_counted() {
     }
 }
 
-/// A connected UDP socket of the client that may not fragment; sends 1500 bytes of IP twice and prints what it is told.
+/// A connected UDP socket of the client that may not fragment; sends 1500 bytes of IP twice and prints the errors.
 const ASKS_THE_PATH: &str = "
 import errno, socket, sys, time
 address, header, level, discover, mtu = sys.argv[1], int(sys.argv[2]), *map(int, sys.argv[3:6])
@@ -280,7 +280,7 @@ fn labels_travel_in_a_shim_and_forged_ones_are_refused() {
 #[test]
 fn tags_beside_frames_stay_with_them_in_a_forwarder_on_af_xdp() {
     skip_unless_live!();
-    // client - edge, which puts labels on packets as tags beside the frame - forwarder - a host that counts labels.
+    // client - edge, which writes labels as tags next to the frame - forwarder - a host that counts labels.
     let lab = Lab::new(&["c", "a", "b", "s"]);
     lab.wire(("c", "c0", "10.1.0.2"), ("a", "in0", "10.1.0.1"));
     lab.wire(("a", "mid0", "10.3.0.1"), ("b", "mid1", "10.3.0.2"));
@@ -301,7 +301,7 @@ fn tags_beside_frames_stay_with_them_in_a_forwarder_on_af_xdp() {
     lab.send("c", "10.3.0.9", 1000, 50, 0);
     std::thread::sleep(std::time::Duration::from_millis(300));
     let status = lab.status("s", &host);
-    // What the forwarder runs in passes this on.
+    // The forwarder's environment passes this on.
     rustix::process::kill_process(rustix::process::Pid::from_child(&forwarder), rustix::process::Signal::TERM).unwrap();
     forwarder.wait().unwrap();
     assert_eq!(status["ingress"]["trusted"], 50, "{status}");

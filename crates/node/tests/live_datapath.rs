@@ -1,4 +1,4 @@
-//! What the kernel data plane must not lose: control traffic, marks of other programs, drops in reports, bytes.
+//! Invariants of the kernel data plane: control traffic, marks of other programs, drops in reports, bytes.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, TWO_PORTS, port, user};
@@ -88,14 +88,14 @@ fn control_traffic_passes_up_to_its_rate_only() {
     };
     let config = lab.config("n", &with_rate("8 kbit/s"));
     lab.node_ok("n", "attach", &config);
-    // The node's own may use what comes in two seconds at once, 2000 bytes: 14 packets of 142 bytes, and some more for
+    // The node's own traffic may use two seconds' worth at once, 2000 bytes: 14 packets of 142 bytes, and some more for
     // the time that this takes.
     lab.send("n", "10.2.0.2", 100, 100, 0xc0);
     let status = lab.status("n", &config);
     let out = port(&status, "out0");
     let (control, excess) = (out["control"].as_u64().unwrap(), out["control_excess"].as_u64().unwrap());
     assert!(control >= 14 && excess > 0 && control + excess == 100, "{status}");
-    // Those beyond the rate were judged as all others: 24 fit in, or a few more if one had left.
+    // Those beyond the rate were treated like all others: 24 fit in, or a few more if one had left.
     assert!(out["dropped"].as_u64().unwrap() + out["overlimit"].as_u64().unwrap() > 0, "{status}");
     let config = lab.config("n", &with_rate("0 bit/s"));
     lab.node_ok("n", "attach", &config);
@@ -241,8 +241,8 @@ fn aggregated_packets_count_as_those_on_the_wire() {
         let payload = bytes - packets * (ip + 32);
         assert!((BYTES + 8..BYTES + BYTES / 100).contains(&payload), "{payload} {status}");
         let out = port(&status, "out0");
-        // What the node itself sends, such as reports of multicast listeners, has no label. What ends at the node,
-        // neighbour discovery of the client, does not come out; the last acknowledgement may not have yet.
+        // Packets of the node itself, such as reports of multicast listeners, have no label. Packets to the node, such
+        // as neighbour discovery of the client, do not leave it; the last acknowledgement may not have left yet.
         let own = of(out, "unlabelled");
         let (accepted, accepted_bytes) = (of(out, "accepted") - own, of(out, "accepted_bytes"));
         assert!(accepted <= packets && accepted + 8 >= packets, "{packets} {status}");

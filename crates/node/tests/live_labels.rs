@@ -1,5 +1,5 @@
-//! Whether a packet is lost to a label that nobody takes off: nodes that come and go in any order, commands that are
-//! killed.
+//! Tests that no packet is lost to a label that nobody strips: nodes attached and detached in any order, killed
+//! commands.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, now_s, port};
@@ -162,7 +162,7 @@ fn a_core_that_is_detached_before_its_edge_loses_nothing() {
     }
 }
 
-/// What `status` says of the port towards the core.
+/// Output of `status` about the port towards the core.
 fn at_edge(routers: &Routers) -> serde_json::Value {
     port(&routers.lab.status("a", &routers.edge), "eth1").clone()
 }
@@ -272,7 +272,7 @@ fn labels_that_are_asserted_keep_the_core_from_going() {
     std::fs::write(core, reading).unwrap();
     lab.node_ok("b", "attach", core);
     assert_eq!(traffic.lost(&[]), Vec::<f64>::new());
-    // Whoever wants it nevertheless.
+    // Override by the operator.
     let mut now = tool(lab, "b", &["detach", "--now"], core);
     assert!(now.wait().unwrap().success());
 }
@@ -369,7 +369,7 @@ struct Case {
 
 const REMOVE: &str = "apt remove fairlane-node";
 
-/// What has an interface of the machine inserted into its queue, drops packets of its own accord.
+/// A namespace with an interface of the machine drops packets by itself.
 const CHANGES_A_QUEUE: &str = "tc ";
 
 impl Case {
@@ -414,7 +414,7 @@ impl Case {
     }
 }
 
-/// What starts a command, if it does anything here.
+/// Program that starts a command, if it matters here.
 fn started<'a>(lab: &'a Lab, router: &'a str, command: &'a str, config: &'a Path) -> Option<impl Fn() -> Child + 'a> {
     let is_of_apt = command.starts_with("apt install");
     (!is_of_apt).then_some(move || {

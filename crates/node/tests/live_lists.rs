@@ -1,4 +1,4 @@
-//! What an operator lists, at a running node: one meter for each subscriber, with what the default user has.
+//! Lists of an operator at a running node: one meter for each subscriber, with the defaults of the default user.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::Lab;
@@ -120,7 +120,7 @@ fn a_subscriber_without_a_rate_has_that_of_the_default_user() {
     let is_below =
         |users: &[(String, u64, f64)], packets| users.len() == 1 && users[0].1 == packets && users[0].2 < 0.0;
     assert!(users[0].0 == "a" && is_below(&users, 100), "{users:?}");
-    // What an attach loads is the same.
+    // A new attach loads the same.
     node.lab.node_ok("n", "attach", &node.config);
     node.send("10.2.0.2", 100);
     assert!(is_below(&node.users(), 200), "{:?}", node.users());

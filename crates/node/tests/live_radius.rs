@@ -61,7 +61,7 @@ impl<'a> Listener<'a> {
         self.run(SERVER, &requests.to_string()).lines().map(String::from).collect()
     }
 
-    /// What a program in the node's namespace prints.
+    /// Output of a program in the node's namespace.
     fn run(&self, program: &str, argument: &str) -> String {
         let mut command = self.node.lab.command_within("n", 120, "python3");
         let output = command.args(["-c", program, argument]).stderr(Stdio::inherit()).output().unwrap();
@@ -114,7 +114,7 @@ fn sessions_of_radius_become_subscribers() {
     node.lab.node_ok("n", "attach", &node.config);
     let listener = Listener::start(&node);
     let ask = |requests: Json| listener.ask(requests);
-    // Start, a second session of the same user without an address, which an interim update tells; somebody else.
+    // Start, a second session of the same user without an address, which an interim update reports; another user.
     let answers = ask(json!([
         [1, "anna", "s1", "10.6.0.2"],
         [1, "anna", "s2"],
@@ -145,7 +145,7 @@ fn sessions_of_radius_become_subscribers() {
     // One of anna's two addresses is gone, and her meter goes on: two packets before, one now from the other. carl had
     // sent nothing, and has the packet of the address that was bert's; the one that anna left is nobody's.
     assert_eq!(["anna", "bert", "carl", "default"].map(|name| node.packets(name)), [3, 0, 1, 1]);
-    // The access server starts anew (RFC 2866 4.1 and 5.1, Acct-Status-Type 7): it has no sessions.
+    // The access server restarts (RFC 2866 4.1 and 5.1, Acct-Status-Type 7): it has no sessions.
     assert_eq!(ask(json!([[7, null, null]])), ["5"]);
     assert_eq!(node.user_ok("list", &[]), "");
     node.send_from(&[[10, 6, 0, 3], [10, 6, 0, 4]]);
@@ -190,7 +190,7 @@ fn keys_of_a_user_outlive_its_sessions_and_may_come_before_them() {
     assert_eq!(["anna", "bert", "carl", "default"].map(|name| node.packets(name)), [0, 1, 1, 1]);
     assert_eq!(listener.ask(json!([[7, null, null]])), ["5"]);
     assert_eq!(names(&node), ["anna", "carl"]);
-    // So does a new start of the node; the next session has the keys.
+    // So does a restart of the node; the next session has the keys.
     node.lab.node_ok("n", "detach", &node.config);
     assert_eq!(node.lab.node_ok("n", "attach", &node.config), "attached: 1 port\n");
     assert_eq!(listener.ask(json!([[1, "anna", "s4", "10.6.0.2"]])), ["5"]);
@@ -272,8 +272,8 @@ fn answers_carry_the_state_of_proxies() {
     );
 }
 
-/// Sends the starts of `count` sessions from `first` on, up to 100 at once, those whose number `every` divides for an
-/// address of the configuration; prints how many were answered, and the seconds that it took.
+/// Sends the starts of `count` sessions from `first` on, up to 100 at once; those whose number is a multiple of `every`
+/// have an address of the configuration. Prints the number of answers, and the time in seconds.
 const FLOOD: &str = r#"
 import hashlib, json, socket, struct, sys, time
 first, count, every = json.loads(sys.argv[1])
@@ -311,7 +311,7 @@ fn a_refused_request_does_not_slow_down_others() {
         assert_eq!(answered, COUNT - COUNT.checked_div(every).unwrap_or(0));
         f64::from(COUNT) / seconds
     };
-    // Of three turns the best, since others may have the processors.
+    // The best of three turns, since other load may use the processors.
     let (mut alone, mut with_refused) = (0.0_f64, 0.0_f64);
     for turn in [0, 2, 4] {
         alone = rate(turn, 0).max(alone);

@@ -78,7 +78,7 @@ fn packets_of_interfaces_without_ethernet_find_their_users() {
     tun.wait().unwrap();
     assert!(counted, "{status}");
     let house = user(&status, "10.7.0.0/24").unwrap();
-    // Nothing stands before the IP header: all 100 bytes of a packet count.
+    // No bytes before the IP header: all 100 bytes of a packet count.
     assert_eq!(house["bytes"].as_u64().unwrap(), 100 * house["packets"].as_u64().unwrap(), "{status}");
     assert_eq!(port(&status, "out0")["unlabelled"], 0, "{status}");
     lab.node_ok("n", "detach", &config);
@@ -103,7 +103,7 @@ fn tags_of_customers_pass_a_bridge_that_meters() {
          [[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n",
     );
     lab.node_ok("n", "attach", &config);
-    // What arrives is put together again from the frame and the tag that lies apart from it (PACKET_AUXDATA).
+    // Arriving frames are reassembled from the frame and its separate tag (PACKET_AUXDATA).
     let receiver = lab.start_python(
         "s",
         "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW,socket.htons(3))\ns.bind(('s0',0))\n\

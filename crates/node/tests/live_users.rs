@@ -110,7 +110,7 @@ fn subscribers_come_change_and_go_while_the_node_runs() {
     node.user_ok("set", &["anna", "--prefix", "10.5.0.2", "--key", "reference_rate=20 kbit/s", "--site", "A/B"]);
     node.send_from(&[[10, 5, 0, 2], [10, 5, 0, 3]]);
     assert_eq!(node.packets("anna"), 3);
-    // What one leaves the other can have.
+    // Identifiers of one can be reused by the other.
     assert_eq!(
         node.refused("add", &["bert", "--prefix", "10.5.0.2"]),
         "error: user \"bert\": 10.5.0.2/32 belongs to \"anna\" already\n"
@@ -243,7 +243,7 @@ fn twenty_thousand_subscribers_change_a_thousand_times_a_second_and_no_packet_is
     assert!(total as f64 / apply_s >= 1000.0, "{total} changes took {apply_s} s");
     node.send_from(&[[10, 20, 0, 4]]);
     assert_eq!(node.packets("Street 4 #4"), 1);
-    // Those that the list has not are gone.
+    // Those missing from the list are removed.
     std::fs::write(&list, shaped(10)).unwrap();
     let refused = node.refused("import", &[&words(&list), "--replace"]);
     let gone = COUNT + 1 - 10;
@@ -280,7 +280,7 @@ fn a_broken_line_leaves_the_node_metered_and_a_full_table_is_told() {
     assert_eq!((node.packets("anna"), node.packets("bert")), (1, 1));
     let checked = || String::from_utf8(node.lab.node("n", "check", &node.config).stdout).unwrap();
     assert!(checked().contains("line 2") && !checked().contains("places are taken"), "{}", checked());
-    // Whoever changes something keeps the file aside, and says so.
+    // A process that changes something backs the file up, and reports it.
     let removed = node.user("remove", &["b\u{1b}"]);
     let said = String::from_utf8(removed.stderr).unwrap();
     assert!(removed.status.success() && said.contains("subscribers.damaged-1"), "{said}");
@@ -349,7 +349,7 @@ fn what_the_disk_does_not_take_the_node_never_has() {
     let changes = node.lab.file("changes", &format!("{{\"remove\":\"anna\"}}\n{}", puts(0..100)));
     let apply = [changes.to_str().unwrap()];
     let (changes, path) = (changes.display(), file.display());
-    // What the file has and what the maps have: anna, and nobody else. Whoever is not there is the default user.
+    // File and maps contain anna, and nobody else. Absent users have the default user's meter.
     let mut sent = 0;
     let mut agree = || {
         assert_eq!(std::fs::read(&file).unwrap(), before);
@@ -386,7 +386,7 @@ fn what_the_kernel_refuses_half_way_is_undone() {
     node.lab.node_ok("n", "attach", &node.config);
     let apply = |text: &str| node.user("apply", &[node.lab.file("changes", text).to_str().unwrap()]);
     assert!(apply(&puts(0..1000)).status.success());
-    // Places are given in the order of the names, but for these two.
+    // Slots are assigned in the order of the names, except for these two.
     node.user_ok("remove", &["n4", "n5"]);
     node.user_ok("add", &["n5", "--prefix", "10.7.0.5"]);
     node.user_ok("add", &["n4", "--prefix", "10.7.0.4"]);
@@ -403,7 +403,7 @@ fn what_the_kernel_refuses_half_way_is_undone() {
     assert_eq!(std::fs::read(node.folder.join("subscribers.jsonl")).unwrap(), before);
     node.send_from(&[[10, 7, 0, 5], [10, 7, 1, 5], [10, 7, 4, 0]]);
     assert_eq!(["n5", "n261", "n1024", "default"].map(|name| node.packets(name)), [1, 1, 0, 1]);
-    // Who had read the maps before knows that those who were put back have other places.
+    // A process that had read the maps before learns that restored users have other slots.
     let rate = r#"{"put":{"name":"n5","user":{"prefix":["10.7.0.5"],"reference_rate":"20 kbit/s"}}}"#;
     stream.stdin.take().unwrap().write_all(rate.as_bytes()).unwrap();
     assert!(stream.wait().unwrap().success());
@@ -446,7 +446,7 @@ fn what_a_killed_tool_left_half_done_is_done_by_the_next_one() {
     std::fs::write(&mark, "").unwrap();
     assert_eq!(import(), "imported: 0 new or changed, 0 removed\n");
     finds(2);
-    // So does a command that is refused, any other change, and `attach`.
+    // So does a rejected command, any other change, and `attach`.
     let others: [&dyn Fn(); 3] = [
         &|| drop(node.refused("add", &["anna", "--prefix", "10.5.0.2"])),
         &|| drop(node.user_ok("add", &["carl", "--prefix", "10.5.0.4"])),

@@ -1,4 +1,4 @@
-//! What an operator meets: interfaces that come and go, places where pins do not stay, readers that go away.
+//! Situations of an operator: interfaces that appear and disappear, folders where pins do not stay, readers that exit.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, TWO_PORTS};
@@ -15,7 +15,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// What `check --json` says, and its exit code.
+/// Output of `check --json`, and its exit code.
 fn check(lab: &Lab, config: &Path) -> (Json, Option<i32>) {
     let output = lab.command("n", NODE).args(["check", "--json"]).arg(config).output().unwrap();
     (serde_json::from_slice(&output.stdout).unwrap(), output.status.code())
@@ -36,7 +36,7 @@ fn pins_that_would_vanish_with_a_private_mount_are_refused_with_the_way_out() {
     std::fs::write(&file, format!("[node]\npin_path = \"/sys/fs/bpf/fairlane-test\"\n{TWO_PORTS}")).unwrap();
     let namespace = lab.netns_path("n");
     let namespace = namespace.rsplit('/').next().unwrap();
-    // What `ip netns exec` does not have, an operator mounts.
+    // Mounts that `ip netns exec` does not set up.
     for mount in ["true", "mount -t bpf bpf /sys/fs/bpf"] {
         let attach = format!("{mount} && exec {NODE} attach {}", file.display());
         let output = Command::new("ip").args(["netns", "exec", namespace, "sh", "-c", &attach]).output().unwrap();
@@ -78,7 +78,7 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
     assert!(findings(&report, "missing")[0].starts_with("users table: users_table.limit: "), "{report}");
     assert!(!lab.node("n", "attach", &larger).status.success());
     lab.node_ok("n", "detach", &good);
-    // What is not there.
+    // Missing things.
     let absent = lab.config("n", &TWO_PORTS.replace("out0", "nowhere0"));
     let (report, code) = check(&lab, &absent);
     assert_eq!((&report["ok"], code), (&json!(false), Some(1)));
@@ -118,7 +118,7 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
         let attach = lab.node(at, "attach", config);
         assert!(!attach.status.success() && stderr(&attach).contains(why), "{why}: {attach:?}");
     }
-    // What was refused changed nothing: in0, whose index is another one there, is metered still.
+    // The rejected change had no effect: in0, whose index is another one there, is still metered.
     lab.send("c", "10.2.0.2", 100, 10, 0);
     assert_eq!(lab.status("n", &good)["ingress"]["metered"], 10);
     // Another node at the same interfaces: both would meter.
@@ -134,7 +134,7 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
     let first = lab.node("n", "check", &good);
     assert!(!String::from_utf8_lossy(&first.stdout).contains("another node"), "{first:?}");
     lab.node_ok("n", "detach", &good);
-    // What works but is not meant: warnings only.
+    // Working but unintended: warnings only.
     lab.run("n", "tc qdisc del dev out0 root");
     lab.run("n", "ip link set out0 down");
     for (side, offload) in [("in0", "gro"), ("out0", "gso")] {
@@ -273,7 +273,7 @@ fn one_missing_interface_blocks_nobody_and_one_made_anew_is_metered_again() {
     assert_eq!(follower.line(), "late0: gone\n");
     lab.run("n", &format!("ip link add late0 index {index} type veth peer name late1"));
     assert!(follower.line().starts_with("late0: attached, index "));
-    // Gone and back at once: whether the tool sees both or only the last, the port has its program in the end.
+    // Removed and immediately recreated: whether the tool sees both or only the last, the port finally has its program.
     lab.run("n", "ip link del late0");
     lab.run("n", &format!("ip link add late0 index {index} type veth peer name late1"));
     let until = Instant::now() + Duration::from_secs(10);
@@ -368,8 +368,8 @@ fn a_follower_keeps_its_pins_when_the_file_names_others() {
 fn marks_are_counted_where_people_look() {
     skip_unless_live!();
     let lab = Lab::one_node();
-    // A packet of 1000 bytes leaves in 8 ms. Of 60 at once those that find from 20 to 36 in the queue are marked, later
-    // ones are dropped: q_base and gamma of the default.
+    // A packet of 1000 bytes leaves in 8 ms. Of 60 packets sent at once those that find from 20 to 36 in the queue are
+    // marked, later ones are dropped: q_base and gamma of the default.
     lab.run("n", "tc qdisc add dev out0 root tbf rate 1mbit burst 1600 limit 100000");
     let config = lab.config("n", &TWO_PORTS.replace("\"abc\" }", "\"abc\", ecn = true }"));
     lab.node_ok("n", "attach", &config);
@@ -396,7 +396,7 @@ fn marks_are_counted_where_people_look() {
     lab.node_ok("n", "detach", &config);
 }
 
-/// Whether a frame that comes in at `interface`, from its peer, is metered.
+/// Returns true if a frame that arrives at `interface` from its peer is metered.
 fn counts(lab: &Lab, config: &Path, interface: &str, peer: &str) -> bool {
     for end in [interface, peer] {
         lab.run("n", &format!("ip link set {end} up"));
@@ -539,7 +539,7 @@ fn systemd_takes_the_units() {
         if name.ends_with(".service") {
             let text = std::fs::read_to_string(entry.path()).unwrap();
             let text = text.replace("/usr/sbin/fairlane-node", "/bin/true");
-            // Of a template an instance.
+            // An instance of a template unit.
             let name = name.replace("@.", "@eth0.");
             std::fs::write(folder.join(&name), text).unwrap();
             units.push(folder.join(name));

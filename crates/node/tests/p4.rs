@@ -14,7 +14,7 @@ fn run(config: &Path, options: &[&str]) -> Output {
 
 const STATIONS: [&str; 4] = ["--station", "02:00:00:00:00:01=eth0", "--station", "02:00:00:00:00:fe=eth1"];
 
-/// Compares what an example gives with the file `name`, or writes it anew where `UPDATE_GOLDEN` is set.
+/// Compares the result of an example with the file `name`, or rewrites it if `UPDATE_GOLDEN` is set.
 fn compare(example: &str, name: &str, options: &[&str]) {
     let output = run(&root().join("examples/node").join(example), &[&STATIONS, options].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

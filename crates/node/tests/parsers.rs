@@ -48,7 +48,7 @@ fn a_million_mutated_frames_are_read_within_their_bounds() {
     assert!(ip > 500_000 && with_ports > 1_000, "{ip} {with_ports}");
 }
 
-/// What is read is written so that it is read as the same.
+/// Parsed values are written such that they parse as the same.
 fn values<T: FromStr + Display + PartialEq>(name: &str, seeds: &[&str], alphabet: &[u8]) {
     let mut rng = Rng::stream(1, 0, name, 0);
     let mut read = 0;

@@ -6,7 +6,8 @@
 //!            both bottlenecks    way
 //! ```
 //!
-//! All subscribers send and receive at once. `d` delays by the user-space forwarder; the kernel here has no netem.
+//! All subscribers send and receive simultaneously. `d` delays by the user-space forwarder; the kernel here has no
+//! netem.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, mac, port};
@@ -42,7 +43,7 @@ const UDP_SERVER: &str = "10.2.0.3";
 /// At `d`, before the delay: what a packet of the light subscriber takes is what it waits, and what the machine adds.
 const NEAR_SERVER: &str = "10.2.0.9";
 
-/// What everybody may have who wants more, of the link, in Mbit/s: the subscribers with TCP and the one with UDP.
+/// Max-min share of the link for users who want more, in Mbit/s: the subscribers with TCP and the one with UDP.
 const SHARE_MBPS: f64 = RATE_MBPS / (TCP.len() + 1) as f64;
 const UDP_MBPS: f64 = 2.4 * SHARE_MBPS;
 /// Payload of a full frame of TCP, and of a frame of `send`.
@@ -104,7 +105,7 @@ impl Pilot {
         self.command(name, NODE, &arguments).stdout(Stdio::null()).spawn().unwrap()
     }
 
-    /// Clients of a subscriber with TCP, both directions at once.
+    /// Clients of a subscriber with TCP, both directions simultaneously.
     fn clients(&self, first_port: usize, (_, paths, flows, control): Tcp) -> Vec<Child> {
         let client = |(index, (from, to)): (usize, &(&str, &str))| {
             let port = (first_port + index).to_string();
@@ -203,7 +204,7 @@ fn goodputs(clients: Vec<Child>) -> [f64; 2] {
     sums
 }
 
-/// What became of everybody in one direction, of a share each.
+/// Results of all in one direction, relative to their shares.
 struct Outcome {
     way: &'static str,
     tcp: Vec<f64>,
@@ -232,7 +233,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// The pilot proper: upload and download at once.
+/// The pilot itself: upload and download simultaneously.
 fn shares(pilot: &Pilot) -> [Outcome; 2] {
     let servers = pilot.servers();
     let all = SETTLE + PARTS * PART + 4;

@@ -70,7 +70,7 @@ const DOWNLOAD: Ways = &["download"];
 const UPLOAD: Ways = &["upload"];
 const BOTH: Ways = &["download", "upload"];
 
-/// How large it is and how long it takes.
+/// Size and duration.
 struct Size {
     sites: usize,
     subscribers: usize,
@@ -80,7 +80,7 @@ struct Size {
     measure: Duration,
 }
 
-/// How a subscriber reaches the bridge.
+/// Access technology between a subscriber and the bridge.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Line {
     Plain,
@@ -336,7 +336,7 @@ impl Pop {
         }
     }
 
-    /// Those with TCP at a site, as many in each direction.
+    /// Subscribers with TCP at a site, equally many in each direction.
     fn active(&self, site: usize, ways: Ways) -> Vec<(&Subscriber, &'static str)> {
         let ways = ways.iter().flat_map(|way| std::iter::repeat_n(*way, self.size.active / ways.len()));
         self.at(site).zip(ways).collect()
@@ -369,7 +369,7 @@ impl Pop {
         format!("{way}, {control} x {flows}")
     }
 
-    /// What meters and drops have counted, by the name of the meter: bytes of IP, packets, packets dropped.
+    /// Counts of meters and drops, by the name of the meter: bytes of IP, packets, packets dropped.
     fn counted(&self) -> HashMap<String, [u64; 3]> {
         let of = |user: &Json| {
             let counts = ["bytes", "packets", "dropped"].map(|key| user[key].as_u64().unwrap());
@@ -513,8 +513,8 @@ fn shares(what: &str, pop: &Pop, ways: Ways) -> f64 {
     worst
 }
 
-/// What each kind of sender got, what it offered to its meter in the same time at the same pace, and what was dropped
-/// of it where its drops are known by name: at the node that metered it.
+/// Results of each kind of sender: throughput, offered load at its meter in the same time, and drops, if they are
+/// counted by name at the node that metered it.
 fn print_kinds(pop: &Pop, ways: Ways, goodputs: &[f64], before: &HashMap<String, [u64; 3]>) {
     let after = pop.counted();
     let seconds = (pop.size.settle + pop.size.measure).as_secs_f64() + 1.0;
@@ -538,7 +538,7 @@ fn print_kinds(pop: &Pop, ways: Ways, goodputs: &[f64], before: &HashMap<String,
     }
 }
 
-/// What the kernel has spent on programs since it counts, and how often it ran them.
+/// Time spent by the kernel on programs since it counts, and number of runs.
 #[derive(Clone, Copy, Default)]
 struct Spent {
     ns: u64,

@@ -1,4 +1,4 @@
-//! What the programs remember of addresses holds as long as what it is about, and their locks let in one at a time.
+//! Cached addresses are valid only for the current rules, and locks of programs admit one at a time.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{LOOPBACK, START_NS, config, ipv4, replayed, replayed_later, through};
@@ -115,7 +115,7 @@ fn addresses_that_fall_on_one_entry_count_for_whom_they_are() {
     }
 }
 
-/// Sends many packets on two processors at once; the counts of user and port, and what they should be.
+/// Sends many packets on two processors simultaneously; returns the counts of user and port, and the expected ones.
 fn counted_by_two_processors() -> ([u64; 3], u64) {
     const TIMES: u32 = 300_000;
     let config = config(&json!({}), &json!({}));

@@ -13,7 +13,7 @@ use std::{env, fs};
 /// Kills of the tool in the middle of an attach.
 const KILLS: u32 = 20;
 
-/// Maps of users with so many addresses, and programs that use one.
+/// Maps of users with this number of addresses, and programs that use one.
 fn in_kernel(users: u32) -> (usize, usize) {
     let places = Places { configured: 1024, addresses: users }.all();
     let maps: Vec<u32> = MapInfoIter::default().filter(|map| map.max_entries == places).map(|map| map.id).collect();
@@ -22,7 +22,7 @@ fn in_kernel(users: u32) -> (usize, usize) {
     (maps.len(), ProgInfoIter::with_query_opts(options).filter(|program| uses(&program.map_ids)).count())
 }
 
-/// Whether there are so many maps and programs within 5 s: the kernel frees them a little later.
+/// Returns true if these numbers of maps and programs are reached within 5 s: the kernel frees them with some delay.
 fn comes_to(users: u32, expected: (usize, usize)) -> bool {
     (0..50).any(|turn| {
         sleep(Duration::from_millis(if turn == 0 { 0 } else { 100 }));
@@ -110,7 +110,7 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
         let user = user.args(["user", change[0]]).arg(&config).args(&change[1..]).output().unwrap();
         assert!(user.status.success(), "{change:?}: {}", String::from_utf8_lossy(&user.stderr));
         if kills < KILLS {
-            // Killed somewhere on its way: 0 to 38 ms after its start.
+            // Killed at some time: 0 to 38 ms after its start.
             let mut tool = Command::new("nsenter");
             let netns = lab.netns_path("n");
             let mut tool = tool

@@ -48,7 +48,7 @@ fn a_user_known_by_its_line_pays_for_what_it_sends_in_the_name_of_others() {
     // The victim's own packets are its own, whatever address they have.
     meter(&programs, &in_session(&ipv4([192, 0, 2, 1], 0, 100), 7));
     assert_eq!(victim(), 1);
-    // Who is known by nothing but an address can be charged by everybody at a metered port.
+    // A user identified only by an address can be charged by everybody at a metered port.
     meter(&programs, &forged);
     assert_eq!(victim(), 2);
 }
@@ -65,7 +65,7 @@ fn many_addresses_within_a_prefix_gain_nothing() {
     // A meter for each address makes each packet the first of its user: such users must be prefixes.
     let (all, one) = (labels("address", 200), labels("address", 1));
     assert!(all.iter().all(|label| *label == one[0]));
-    // A label is log2 of what was counted, in units of 2^-16; all came at once, so that nothing is forgotten.
+    // A label is log2 of the count, in units of 2^-16; all arrived at once, so that nothing decays.
     let rise = f64::from(one[199] - one[0]) / 65536.0;
     assert!((rise - 200f64.log2()).abs() < 1e-3, "{rise}");
 }

@@ -1,4 +1,4 @@
-//! Subscribers as they are: several prefixes, tags, sessions; as sources and as destinations; with places of their own.
+//! Realistic subscribers: several prefixes, tags, sessions; as sources and as destinations; with separate slots.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{LOOPBACK, PASS, START_NS, config, ethernet, ipv4, ipv6, label_of, replayed, replayed_later};
@@ -26,7 +26,7 @@ fn meter(programs: &Programs, frame: &[u8]) -> u32 {
     label_of(metered.mark)
 }
 
-/// What a frame is behind other headers: its Ethernet addresses, `between`, its IP packet.
+/// A frame's bytes with other headers: Ethernet addresses, `between`, IP packet.
 fn behind(frame: &[u8], between: &[&[u8]]) -> Vec<u8> {
     [&frame[..12], &between.concat(), &frame[14..]].concat()
 }
@@ -59,7 +59,7 @@ fn a_port_meters_who_receives_if_it_says_so() {
     let received = |text| prefix(text).as_a(UserIs::Destination);
     assert_eq!(packets(&download, &received("10.255.0.0/16")), 2);
     assert_eq!(packets(&download, &received("10.0.0.0/24")), 1);
-    // What they send is another matter, as is what they have sent here.
+    // What they send is counted separately, as are earlier packets here.
     assert_eq!(packets(&download, &prefix("10.255.0.0/16")) + packets(&download, &prefix("10.0.0.0/24")), 0);
     assert_eq!(received("10.0.0.0/24").to_string(), "to 10.0.0.0/24");
     // Addresses with a meter each.
@@ -256,7 +256,7 @@ fn a_reload_keeps_the_places_of_users_and_frees_those_of_others() {
         meter(&programs, &ipv4(address, 0, 100));
     }
     assert_eq!(packets(&programs, &UserKey::DEFAULT), 2);
-    // All three places change hands at once.
+    // All three slots change owners at once.
     let others = json!([{"vlan": 1}, {"vlan": 2}, {"tunnel": 3}]);
     fairlane_node::kernel::configure(&programs, &with(&others), &[LOOPBACK], START_NS).unwrap();
     assert_eq!(programs.user_state(&prefix("10.0.3.0/24")).unwrap(), None);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// The largest table.
 const LIMIT: u32 = 1 << 20;
 
-/// A node on the clock of the machine, with a table of `limit` and so many addresses in it.
+/// A node on the machine's clock, with a table of `limit` and this number of addresses in it.
 fn node(limit: u32, addresses: u32, timeout: &str) -> Programs {
     let tables = json!({
         "marker": {"memory": "1 ms"},
@@ -70,7 +70,7 @@ fn a_slice_of_the_search_is_bounded_at_any_size_of_the_table() {
 #[test]
 fn silent_addresses_lose_their_places_a_few_at_a_time_and_others_get_them() {
     skip_unless_possible!();
-    // All at once: the worst that a slice can meet.
+    // All at once: the worst case of a slice.
     let programs = node(5000, 5000, "10 ms");
     assert_eq!(programs.pool().unwrap().live, 5000);
     sleep(Duration::from_millis(20));

@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 
 const PAGE: &str = include_str!("../../../docs/security.md");
 
-/// Where the files that the page names are, beside this crate.
+/// Folders of the files named on the page, next to this crate.
 const FOLDERS: [&str; 3] = ["tests", "src", "../schemes/src"];
 
 /// A file of tests, and the beginning or another part of the name of one in it; none stands for the whole file.
 type Named<'a> = (&'a str, Vec<&'a str>);
 
-/// What a page names: in the last column of tables that have one of tests, and in parentheses.
+/// Names on a page: in the last column of tables of tests, and in parentheses.
 fn named(page: &str) -> Vec<Named<'_>> {
     let mut all = in_parentheses(page);
     let mut has_tests = false;
     for line in page.lines() {
         let last = line.strip_suffix(" |").and_then(|row| row.rsplit(" | ").next()).unwrap_or_default();
-        // What follows on such a head is a table of tests, up to its end.
+        // Such a heading is followed by a table of tests, up to its end.
         has_tests = line.starts_with('|') && (has_tests || last == "test");
         if has_tests {
             all.extend(last.split(';').filter_map(|test| test.trim().strip_prefix('`')?.split_once('`')).map(of_file));
@@ -39,7 +39,7 @@ fn of_file<'a>((file, words): (&'a str, &'a str)) -> Named<'a> {
     (file, words.split(',').map(str::trim).filter(|words| !words.is_empty()).collect())
 }
 
-/// What the page names and nobody finds.
+/// Names on the page without a counterpart.
 fn missing(page: &str) -> Vec<String> {
     let of = |(file, all): Named<'_>| match path_of(file) {
         None => vec![format!("there is no {file}")],

@@ -35,7 +35,7 @@ impl Place {
         path.to_str().unwrap().into()
     }
 
-    /// A command of the tool with the configuration. It takes Ctrl-C also if whoever runs the tests ignores it.
+    /// A command of the tool with the configuration. It reacts to Ctrl-C even if the test runner ignores it.
     pub fn tool(&self, words: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new("env");
         command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_fairlane-node")]);
@@ -51,7 +51,7 @@ impl Place {
         self.command(verb, arguments).output().unwrap()
     }
 
-    /// What it prints, without the words about what is not attached.
+    /// Its output, without the text about what is not attached.
     pub fn ok(&self, verb: &str, arguments: &[&str]) -> String {
         let output = self.user(verb, arguments);
         assert!(output.status.success(), "{verb} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -59,7 +59,7 @@ impl Place {
         text.replace("; nothing is attached: takes effect at the next attach", "")
     }
 
-    /// The mistake, without the folder; whoever was there is there still.
+    /// The error, without the folder; existing subscribers are still there.
     pub fn refused(&self, verb: &str, arguments: &[&str]) -> String {
         let before = self.ok("list", &["--json"]);
         let output = self.user(verb, arguments);
@@ -99,7 +99,7 @@ fn a_list_that_is_empty_or_cut_off_removes_nobody() {
     let told = "error: list.csv: --replace would remove 3 of 4 subscribers, more than half; to do so, add --force";
     assert_eq!(import(cut_off, &[]), told);
     assert_eq!(import(cut_off, &["--dry-run"]), told);
-    // Half of them is a change; who would go is told before.
+    // Half of them is allowed; removals are reported before.
     let half = place.file("list.csv", "name,prefix\na,10.0.0.1\nb,10.0.0.9\n");
     let dry = place.ok("import", &[&half, "--replace", "--dry-run"]);
     assert_eq!(dry, "would import: 1 new or changed, 2 removed; nothing was changed\n");
@@ -153,7 +153,7 @@ fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
     };
     assert_eq!(["a", "b", "r"].map(of), ["- prefix 10.0.0.9", "- prefix 10.1.0.2/32", "- prefix 10.1.0.3/32"]);
     assert_eq!(replace(&[]), "imported: 0 new or changed, 0 removed\n");
-    // Who would be left with sessions counts like those who would be removed, and is told apart.
+    // Subscribers that would keep sessions count like removed ones, and are reported separately.
     let more = place.file("more.csv", "name,prefix\na,10.0.0.9\nb,10.0.0.2\nc,10.0.0.5\nd,10.0.0.6\n");
     place.ok("import", &[&more]);
     let told = "error: list.csv: --replace would remove 2 of 4 subscribers and leave 1 with their sessions, more than \
@@ -161,7 +161,7 @@ fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
     assert_eq!(place.refused("import", &[&list, "--replace"]), told);
     let told = "0 new or changed, 2 removed, 1 left with their sessions";
     assert_eq!(replace(&["--force"]), format!("imported: {told}\n"));
-    // Who means the sessions too says so.
+    // Ending sessions too requires an option.
     let told = "error: list.csv: --replace would remove 3 of 4 subscribers, more than half; to do so, add --force";
     assert_eq!(place.refused("import", &[&list, "--replace", "--end-sessions"]), told);
     assert_eq!(replace(&["--end-sessions", "--force"]), "imported: 0 new or changed, 3 removed\n");
@@ -293,7 +293,7 @@ fn a_stream_says_which_lines_were_applied() {
     );
     assert_eq!(place.refused("remove", &["nobody"]), "error: user \"nobody\": there is none");
     assert_eq!(apply(&put("\\u001b", "10.0.0.1")).matches('\u{1b}').count(), 0);
-    // A file is one change. Of a stream, what was applied before, 1024 lines, is told.
+    // A file is one change. For a stream, the changes applied before, 1024 lines, are reported.
     let many: String = (0..1100).map(|i| put(&format!("n{i}"), &format!("10.1.{}.{}", i / 256, i % 256))).collect();
     assert!(apply(&format!("{many}x\n")).ends_with("; lines 1 to 1101 were not applied"));
     let stream = fs::File::open(place.path("changes")).unwrap();

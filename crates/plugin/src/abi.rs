@@ -55,7 +55,7 @@ pub struct Parameter {
     pub kind: *const c_char,
     /// Default; null if there is none.
     pub default_value: *const c_char,
-    /// Least value, or null.
+    /// Minimum, or null.
     pub least: *const c_char,
     /// Largest value, or null.
     pub most: *const c_char,

@@ -166,7 +166,7 @@ impl Description {
         let weights = if port.weight_count == 0 {
             Weights::equal()
         } else {
-            // SAFETY: there are so many weights.
+            // SAFETY: there is this number of weights.
             Weights::new(unsafe { std::slice::from_raw_parts(port.weights, port.weight_count) })
         };
         let buffer = BufferParams { limit, mtu: Bytes(port.mtu_bytes), ..Default::default() };
@@ -302,7 +302,7 @@ unsafe extern "C-unwind" fn set_rate<S: SchemeSpec>(state: *mut c_void, rate_bps
         guest.discipline.set_link_rate(BitRate(rate_bps));
         Ok(())
     };
-    // SAFETY: the host's own handle. A panic here is told by the next call that can.
+    // SAFETY: the host's own handle. A panic here is reported by the next call that can.
     let _ = unsafe { call::<S>(state, set) };
 }
 

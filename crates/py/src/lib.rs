@@ -332,7 +332,7 @@ fn layout(scenario: &str, replication: u32) -> PyResult<String> {
     Ok(network::layout::layout(&read_scenario(scenario)?, replication).to_string())
 }
 
-/// One run that is watched, in a thread of its own.
+/// One watched run, in a separate thread.
 #[pyclass(frozen)]
 struct WatchedRun(Arc<Mutex<Option<watched_run::WatchedRun>>>);
 

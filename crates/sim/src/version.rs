@@ -1,4 +1,4 @@
-//! What the records of a run depend on besides the scenario.
+//! Inputs of a run's records besides the scenario.
 
 /// Version of what can change a record: the format ([`crate::measure::run_record::SCHEMA`]), and a fingerprint of the
 /// sources of this crate and of fairlane-schemes and of the versions of all dependencies. Two builds with the same

@@ -24,7 +24,7 @@ impl Case {
         self.run_from(controls, 2)
     }
 
-    /// The same with so many seconds between the starts.
+    /// The same with this number of seconds between the starts.
     fn run_from(&self, controls: &[&str], gap_s: usize) -> RunRecord {
         let group = |(index, control): (usize, &&str)| {
             let start = format!("{} s", gap_s * index);

@@ -101,7 +101,7 @@ fn reno_from_outside_gives_the_bytes_of_the_one_inside() {
     }
 }
 
-/// What became of the transmissions of a connection: when each was sent, and whether it was delivered.
+/// Transmissions of a connection: when each was sent, and whether it was delivered.
 #[derive(Debug, Default)]
 struct Log {
     sent: BTreeMap<u32, (Time, bool)>,
@@ -188,7 +188,7 @@ fn a_control_of_everything_is_told_of_each_segment_and_its_window_is_obeyed() {
         // one.
         let most = log.windows.iter().max().unwrap() / 1448;
         assert!((10..=67).contains(&most), "{most}");
-        // What is neither delivered nor lost is in flight: a window.
+        // Segments neither delivered nor lost are in flight: a window.
         let arrived = log.sent.values().filter(|(_, arrived)| *arrived).count() as u64;
         let rest = log.sent.len() as u64 - arrived - log.lost;
         assert!(rest <= 67, "{rest}");

@@ -388,7 +388,7 @@ proptest! {
                 }
             }
         }
-        // What the users got is what the link carried.
+        // Throughput of the users equals that of the link.
         let users: f64 = record.groups.iter().flat_map(|group| &group.user_throughput_bps).sum();
         prop_assert!((users - link.throughput_bps).abs() <= 1e-9 * link.throughput_bps, "{users} {}",
             link.throughput_bps);

@@ -1,4 +1,4 @@
-//! What schemes with labels promise, with constant-rate sources on one link: the published small cases.
+//! Guarantees of schemes with labels, with constant-rate sources on one link: the published small cases.
 
 use crate::common::{self, read, refusal};
 use fairlane_schemes::contract::marker::MarkerScheme;

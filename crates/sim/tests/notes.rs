@@ -1,4 +1,4 @@
-//! What a reader of results is told about scenarios that are valid.
+//! Notes for readers of results about valid scenarios.
 
 use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};

@@ -1,4 +1,4 @@
-//! Tests of responsiveness: probes beside load.
+//! Tests of responsiveness: probes under load.
 
 use crate::common::{self, refusal};
 use fairlane_sim::measure::run_record::ResponsivenessRecord;

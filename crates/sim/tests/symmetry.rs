@@ -1,4 +1,4 @@
-//! What a subscriber gets does not depend on its number, nor on the site that it is at, where all are alike.
+//! The share of a subscriber does not depend on its number, nor on its site, if all are equal.
 //!
 //! Events at equal times are handled in the order of host numbers. With one round-trip time for all, packets of many
 //! users come at equal times again and again, and the number decides who finds room (docs/engine.md).
@@ -26,7 +26,7 @@ fn symmetric_tree(scheme: &str, start_until: &str) -> Json {
     })
 }
 
-/// What is still chance, in standard deviations.
+/// Bound of chance, in standard deviations.
 const LIMIT: f64 = 4.0;
 
 /// Throughput of each user.
@@ -41,8 +41,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(|&value| below(value) as f64 + (equal(value) - 1) as f64 / 2.0).collect()
 }
 
-/// How far what users get is from a matter of chance, in standard deviations: by number, and by the site that differs
-/// most.
+/// Deviation of users' shares from chance, in standard deviations: by number, and for the most deviating site.
 ///
 /// If users are alike, every order of what n of them get is equally likely. Spearman's correlation of order and number
 /// has then mean 0 and variance 1 / (n - 1), and the mean rank of m of them, drawn without replacement, has mean

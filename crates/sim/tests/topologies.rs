@@ -10,7 +10,7 @@ fn link<'a>(record: &'a RunRecord, name: &str) -> &'a LinkRecord {
     record.links.iter().find(|link| link.name == name).expect("the link exists")
 }
 
-/// Up to four links, each with or without a queue of its own, and groups on random routes.
+/// Up to four links, each with or without its own queue, and groups on random routes.
 fn scenario() -> impl Strategy<Value = Json> {
     let queue = prop_oneof![
         Just(json!(null)),

@@ -216,7 +216,7 @@ fn a_queue_table_has_the_mean_and_the_maximum_of_the_probe() {
     assert!(times.is_sorted());
 }
 
-/// Values that hold at the multiples of an interval, from a table of changes; `key` tells rows apart.
+/// Values that hold at the multiples of an interval, from a table of changes; `key` identifies rows.
 fn held(tables: &BTreeMap<String, Vec<f64>>, table: &str, key: &str, columns: &[&str]) -> Vec<Vec<f64>> {
     let times = &tables[&format!("{table}.time_s")];
     let keys = &tables[&format!("{table}.{key}")];
@@ -287,7 +287,7 @@ fn a_table_comes_in_chunks() {
     assert_eq!(queue, [ROWS_PER_CHUNK, 200_001 - ROWS_PER_CHUNK]);
 }
 
-/// Room for so many bytes.
+/// Room for this number of bytes.
 struct SmallDisk(usize);
 
 impl Write for SmallDisk {

@@ -1,4 +1,4 @@
-//! What packets meet from host to receiver, against numbers that follow from rates, lengths and delays.
+//! Paths from host to receiver, compared with numbers computed from rates, lengths and delays.
 
 use crate::common::run;
 use fairlane_sim::measure::run_record::{PathRecord, RunRecord};
@@ -162,7 +162,8 @@ fn who_floods_a_fair_queue_delays_itself_and_nobody_else() {
     };
     let delay = |record: &RunRecord, group: usize| record.groups[group].path.one_way_delay.expect("packets");
     let (droptail, fair) = (record("droptail"), record("fq_codel"));
-    // The light user waits for a buffer that is full but for the packet that left last: 99 packets of 1.2 ms at least.
+    // The light user waits for a buffer that is full except for the packet that left last: 99 packets of 1.2 ms at
+    // least.
     assert!(delay(&droptail, 1).mean_s > UNLOADED_S + 99.0 * 1.2e-3, "{:?}", delay(&droptail, 1));
     // Under FQ-CoDel its queue is empty when its packet comes, and so goes first: after the packet in transmission.
     assert!(delay(&fair, 1).max_s <= UNLOADED_S + 1.2e-3 + 1e-12, "{:?}", delay(&fair, 1));
@@ -185,7 +186,7 @@ fn marks_are_those_that_reach_the_receiver() {
     });
     let record = run(&scenario);
     let [marked, dropped] = [0, 1].map(|group| &record.groups[group].path);
-    // All marks of the link are of the group that speaks ECN; at the end a few packets may still be on their way.
+    // All marks of the link belong to the ECN-capable group; at the end a few packets may still be in flight.
     let marks = record.links[0].marks;
     assert!(marked.marked_packets > 0 && marks.abs_diff(marked.marked_packets) <= 5, "{marked:?}, {marks} marks");
     assert_eq!((dropped.marked_packets, dropped.marked_share), (0, Some(0.0)));

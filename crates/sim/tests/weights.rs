@@ -3,7 +3,7 @@
 use crate::common::{network, run};
 use serde_json::{Value as Json, json};
 
-/// Two users who ask for more than there is, of weights 1 and 3.
+/// Two users who demand more than the capacity, with weights 1 and 3.
 fn weighted(queue: &Json) -> Json {
     let source = json!({"kind": "poisson", "rate": "12 Mbit/s"});
     json!({

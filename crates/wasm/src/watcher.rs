@@ -20,9 +20,9 @@ const FIRST_DROP: u8 = 2;
 
 /// Maximum number of recorded events, 30 bytes each; later ones are omitted.
 const MOST_EVENTS: usize = 600_000;
-/// Most waiting times that are kept, 12 bytes each.
+/// Maximum number of stored waiting times, 12 bytes each.
 const MOST_WAITS: usize = 2_000_000;
-/// Most samples of what schemes measure.
+/// Maximum number of samples of schemes' measurements.
 const MOST_SAMPLES: u64 = 1000;
 
 /// Identity of a packet at a link: flow, number, payload, send time. The time distinguishes a segment from its

@@ -98,7 +98,7 @@ def _named_files(stage: Path, folder: Path) -> Iterator[None]:
         why = None if isinstance(error, UserError) else reason(error)
         if why is None:
             raise
-        # Most errors of writing name no file: it is the one that was written last.
+        # Most write errors name no file: it is the one that was written last.
         files = [stage / name for name, _ in _entries(stage)]
         newest = max(files, key=lambda file: file.stat().st_mtime_ns, default=stage)
         named = Path(getattr(error, "filename", None) or newest)

@@ -66,7 +66,7 @@ class ClaimVerdict:
 
     @property
     def runs(self) -> int:
-        """Most replications of a point."""
+        """Maximum number of replications of a point."""
         return max((finding.runs for finding in self.findings), default=0)
 
     @property

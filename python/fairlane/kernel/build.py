@@ -27,7 +27,7 @@ from fairlane.kernel.cache import Built
 STEPS = 710
 """Files that make compiles, about; for the estimate only."""
 NEEDED_BYTES = 1_000_000_000
-"""Of disk, while a kernel is built from a download."""
+"""Disk space, while a kernel is built from a download."""
 BOOT_LIMIT_S = 60
 _STEP = re.compile(r" +(CC|AS|HOSTCC)\b.*")
 _FIXED = {
@@ -36,12 +36,12 @@ _FIXED = {
     "KBUILD_BUILD_HOST": "fairlane",
     "KBUILD_BUILD_VERSION": "1",
 }
-"""Stands in the kernel, and is the same whoever builds it."""
+"""Constant in the kernel, so that builds are reproducible."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a build gave and needed.
+    """Result and requirements of a build.
 
     Attributes:
         kernel: It.
@@ -77,7 +77,7 @@ def build(
         version: As in `6.12`; without it the newest that apt has.
         folder: A kernel's source instead, which stays as it is.
         cache_folder: Takes the kernel [default: see `cache.cache_folder`].
-        jobs: Compilers at once [default: one for every processor].
+        jobs: Concurrent compilers [default: one for every processor].
         keep_source: Leave the unpacked source and the objects: another build takes seconds.
         show: Report progress on stderr.
 

@@ -23,7 +23,7 @@ macro_rules! skip_unless_live {
 /// Numbers the laboratories of this process.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// What must work in a namespace, tried in one that vanishes at once.
+/// Requirements on a namespace, tested in a temporary one.
 const PROBE: &str = "ip link add v0 type veth && tc qdisc add dev v0 clsact && \
                      tc qdisc add dev v0 root handle 1: htb && tc qdisc replace dev v0 root tbf rate 1mbit burst 1600 \
                      limit 3000";
@@ -49,7 +49,7 @@ pub fn missing() -> Option<String> {
     }
 }
 
-/// Namespaces with a name each, and a BPF file system of their own.
+/// Named namespaces, and a separate BPF file system.
 pub struct Lab {
     prefix: String,
     names: Vec<&'static str>,
@@ -57,7 +57,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Makes the namespaces, without IPv6 so that the kernel sends nothing of its own.
+    /// Creates the namespaces, without IPv6 so that the kernel sends no packets itself.
     pub fn new(names: &[&'static str]) -> Self {
         let prefix = format!("fl{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(&prefix);
@@ -168,7 +168,7 @@ impl Lab {
         self.bpf_folder().join(name)
     }
 
-    /// What is pinned.
+    /// Pinned files.
     pub fn pins(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.bpf_folder()).unwrap().flatten().map(|entry| entry.path());
         entries.filter(|path| !path.to_string_lossy().ends_with(".debug")).collect()

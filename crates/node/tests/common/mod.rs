@@ -1,4 +1,4 @@
-//! What the tests of the kernel programs share: whether they can run here, frames, a node with one port.
+//! Common parts of the tests of kernel programs: whether they can run here, frames, a node with one port.
 #![allow(dead_code)]
 
 use fairlane_node::config::NodeConfig;
@@ -88,7 +88,7 @@ pub fn replayed_later(config: &NodeConfig) -> Programs {
     programs
 }
 
-/// Gives a frame to ingress, then with its label to egress. In the outcomes are labels in place of marks.
+/// Passes a frame to ingress, then with its label to egress. Outcomes have labels instead of marks.
 pub fn through(programs: &Programs, frame: &[u8], mark: u32) -> (Outcome, Outcome) {
     let metered = programs.run("fairlane_ingress", frame, LOOPBACK, mark, 1).unwrap();
     let sent = programs.run("fairlane_egress", frame, LOOPBACK, metered.mark, 1).unwrap();

@@ -1,4 +1,5 @@
-"""What stands between subscribers and a bridge: packets of a tun device in PPPoE sessions or behind S+C tags, and back.
+"""Access equipment between subscribers and a bridge: packets of a tun device in PPPoE sessions or behind S+C tags, and
+back.
 
 `access.py INTERFACE TABLE`: TABLE is JSON, IPv4 address to the head of its frames in hex. Packets that come out of the
 device go into frames with the head of their source, or of their destination if the source has none.
@@ -17,7 +18,7 @@ TUN_WITHOUT_INFO = 0x1001
 SOL_PACKET, PACKET_IGNORE_OUTGOING, SO_SNDBUFFORCE, SO_RCVBUFFORCE = 263, 23, 32, 33
 ETH_P_ALL, PACKET_OTHERHOST = 3, 3
 PPPOE, SERVICE_TAG, CUSTOMER_TAG = b"\x88\x64", b"\x88\xa8", b"\x81\x00"
-# Where the IP header lies; the kernel keeps the outermost tag apart from the frame.
+# Offset of the IP header; the kernel keeps the outermost tag separate from the frame.
 IP_AT = {PPPOE: 22, SERVICE_TAG: 22, CUSTOMER_TAG: 18}
 # Read one after another before the other side has its turn.
 BATCH = 64
@@ -69,7 +70,7 @@ def main() -> None:
                     # Behind it there may be padding.
                     os.write(tun, frame[at : at + int.from_bytes(frame[at + 2 : at + 4])])
         except OSError:
-            # Nothing there, or no IP: a label that nobody took off when nodes are detached.
+            # Nothing there, or no IP: a label that nobody stripped when nodes are detached.
             pass
 
 

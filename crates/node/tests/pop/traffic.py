@@ -60,7 +60,7 @@ class Traffic:
                 try:
                     key.data()
                 except (BlockingIOError, ConnectionError):
-                    # Nothing there after all, or the other side is at its end.
+                    # Nothing there after all, or the other side has ended.
                     pass
         return {direction: dict(counts) for direction, counts in self.counts.items()}
 

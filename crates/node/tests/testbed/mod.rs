@@ -37,7 +37,7 @@ pub fn missing() -> Option<String> {
     is_there("ip").err().map(|error| format!("ip: {error}"))
 }
 
-/// What the forwarder may have its frames by in this build.
+/// I/O modes of the forwarder in this build.
 pub const IO: &[&str] = if cfg!(feature = "ebpf") { &["af-packet", "af-xdp"] } else { &["af-packet"] };
 
 /// `c0` of the client is joined to `p0` of the node, `s0` of the server to `p1`.
@@ -86,7 +86,7 @@ impl Testbed {
         run(&format!("ip -n {server} neigh replace {CLIENT} lladdr {} dev s0 nud permanent", mac("c0")));
     }
 
-    /// Hosts in subnets of their own, each with the node as its router.
+    /// Hosts in separate subnets, each with the node as its router.
     pub fn routed(io: &'static str) -> Self {
         let testbed = Self::on(io, false);
         let [client, _, server] = &testbed.names;
@@ -102,7 +102,7 @@ impl Testbed {
     pub fn exchange(&self, frames: &[Vec<u8>], patience: Duration) -> Vec<Vec<u8>> {
         let at = |host: usize, name: &'static str| {
             let namespace = std::fs::File::open(format!("/run/netns/{}", self.names[host])).unwrap();
-            // A thread of its own, since it does not come back from the namespace.
+            // A separate thread, since it cannot leave the namespace.
             let open = std::thread::spawn(move || {
                 move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
                 Interface::open(name, 1600, 64).unwrap()
@@ -131,7 +131,7 @@ impl Testbed {
         Running::ready(self.forwarder(config))
     }
 
-    /// What a forwarder that does not start says, and its exit code.
+    /// Message of a forwarder that does not start, and its exit code.
     pub fn refusal(&self, config: &str) -> (String, Option<i32>) {
         let output = self.forwarder(config).output().unwrap();
         (String::from_utf8(output.stderr).unwrap(), output.status.code())
@@ -154,7 +154,7 @@ impl Testbed {
         serde_json::from_slice(&output.stdout).expect("a report")
     }
 
-    /// What a Python program prints at the client.
+    /// Output of a Python program at the client.
     pub fn python(&self, program: &str) -> String {
         let mut command = Command::new("ip");
         let arguments = ["netns", "exec", &self.names[0], "timeout", "20", "python3", "-c", program];
@@ -173,13 +173,13 @@ impl Testbed {
         run(&format!("ip -n {} {words}", self.names[0]))
     }
 
-    /// What `ethtool` says of an offload of the client.
+    /// State of an offload of the client, from `ethtool`.
     pub fn client_offload(&self, name: &str) -> bool {
         let features = run(&format!("ip netns exec {} ethtool -k c0", self.names[0]));
         features.lines().any(|line| line.trim().starts_with(&format!("{name}: on")))
     }
 
-    /// The server's link, made anew, up at both ends.
+    /// The server's link, recreated, up at both ends.
     pub fn make_server_link_anew(&self) {
         let [_, node, server] = &self.names;
         run(&format!("ip -n {server} link del s0"));
@@ -230,7 +230,7 @@ impl Running {
         self.child.wait().unwrap();
     }
 
-    /// What it counted since the last time.
+    /// Counters since the last call.
     pub fn report(&mut self) -> Json {
         self.signal(Signal::USR1);
         self.line()

@@ -58,7 +58,7 @@ fn load_file(path: &Path) -> Result<Vec<LoadedScheme>, String> {
     check_unchanged(&path, &hash)?;
     #[cfg(unix)]
     watch_exits();
-    // SAFETY: the user asks for the code of this library to run, its start included.
+    // SAFETY: the user wants this library's code to run, including its initialisation.
     let library =
         guarded(|| unsafe { open(&path) }).map_err(|error| format!("cannot be loaded: {}", root_of(&error)))?;
     // SAFETY: the symbol has this type in every version of the interface.
@@ -145,7 +145,7 @@ fn schemes_of(table: &'static LibraryTable, identity: &str) -> Result<Vec<Loaded
     }
     let mut found: Vec<LoadedScheme> = Vec::new();
     for place in 0..table.scheme_count {
-        // SAFETY: there are so many pointers.
+        // SAFETY: there is this number of pointers.
         let scheme = unsafe { *table.schemes.add(place) };
         // SAFETY: each points to a table that stays, or is null.
         let (name, factory) =

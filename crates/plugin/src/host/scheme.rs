@@ -68,7 +68,7 @@ impl PluginFactory {
         }
         let mut params: Vec<ParamSpec> = Vec::new();
         for place in 0..table.parameter_count {
-            // SAFETY: there are so many.
+            // SAFETY: there is this number of them.
             let spec = unsafe { param_spec(&*table.parameters.add(place)) };
             let spec = spec.map_err(|problem| format!("parameters[{place}].{problem}"))?;
             if TAKEN.contains(&spec.name) || params.iter().any(|other| other.name == spec.name) {

@@ -1,4 +1,4 @@
-//! What a scheme is written with: `use crate::contract::prelude::*` brings all contracts, units, and the macros that
+//! Imports for writing a scheme: `use crate::contract::prelude::*` brings all contracts, units, and the macros that
 //! declare parameters.
 
 pub use crate::base::config::{ConfigError, Table};

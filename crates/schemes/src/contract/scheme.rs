@@ -1,4 +1,4 @@
-//! What a scheme is to its hosts.
+//! Interface between a scheme and its hosts.
 
 use crate::base::config::{ConfigError, ParamSet, Table};
 use crate::base::units::BitRate;
@@ -11,14 +11,14 @@ use serde::Serialize;
 use serde_json::Map;
 use std::fmt::Debug;
 
-/// What the catalogue says about a scheme, besides its parameters.
+/// Catalogue entry of a scheme, besides its parameters.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct About {
     /// Full name.
     pub title: &'static str,
     /// Queue type, and where it drops.
     pub kind: &'static str,
-    /// What it does, in one sentence.
+    /// Summary, in one sentence.
     pub summary: &'static str,
     /// Paper or RFC.
     pub source: &'static str,
@@ -27,7 +27,7 @@ pub struct About {
 }
 
 impl About {
-    /// Of a scheme outside the tree: its full name, and what it does in one sentence.
+    /// For a scheme outside the tree: its full name, and a summary in one sentence.
     #[must_use]
     pub const fn new(title: &'static str, summary: &'static str) -> Self {
         Self { title, kind: "", summary, source: "", state: "" }
@@ -51,15 +51,15 @@ pub trait SchemeSpec {
     const ABOUT: About;
     /// The marker that its labels come from.
     const MARKER: MarkerScheme = MarkerScheme::NONE;
-    /// Whether it decides the order of service itself: then the buffer's scheduler has to be `fifo`.
+    /// True if it decides the order of service itself: then the buffer's scheduler must be `fifo`.
     const ORDERS_PACKETS: bool = false;
-    /// Whether it may drop a packet that finds the queue empty: its definition does not look at the queue.
+    /// True if it may drop a packet that finds the queue empty: its definition does not look at the queue.
     const DROPS_WHEN_EMPTY: bool = false;
-    /// Whether packets of one flow may leave in another order than they came.
+    /// True if packets of one flow may be reordered.
     const REORDERS_FLOWS: bool = false;
-    /// Whether the buffer's limit holds for the queue of each user, not for all of them together.
+    /// True if the buffer's limit applies to each user's queue, not to all of them together.
     const LIMITS_EACH_USER: bool = false;
-    /// Whether it keeps rates that an operator sets, and so may leave the link idle while packets wait.
+    /// True if it enforces configured rates, and so may leave the link idle while packets wait.
     const SHAPES: bool = false;
     /// Its parameters beyond the buffer.
     type Params: ParamSet + Clone + Debug + PartialEq;
@@ -72,8 +72,7 @@ pub trait SchemeSpec {
     fn check(_params: &Self::Params, _buffer: &BufferParams, _table: &Table<'_>) -> Result<(), ConfigError> {
         Ok(())
     }
-    /// Whether it may mark packets that can be marked, in place of dropping them or beside it. Most that do have a key
-    /// `ecn`.
+    /// True if it may mark ECN-capable packets, instead of dropping them or in addition. Most that do have a key `ecn`.
     #[must_use]
     fn marks(params: &Self::Params) -> bool {
         let mut written = Map::new();

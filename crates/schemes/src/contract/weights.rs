@@ -26,7 +26,7 @@ impl Weights {
         self.0.as_ref().and_then(|weights| weights.get(user as usize)).copied().unwrap_or(1.0)
     }
 
-    /// Those of the first users; all others have weight 1.
+    /// Weights of the first users; all others have weight 1.
     #[must_use]
     pub fn as_slice(&self) -> &[f64] {
         self.0.as_deref().unwrap_or_default()

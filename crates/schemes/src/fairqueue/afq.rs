@@ -134,7 +134,7 @@ enum Bids {
 struct ExactBid {
     bid: f64,
     waiting: u32,
-    /// Whether it is among those to be looked at when the round is over.
+    /// True if it must be checked at the end of the round.
     listed: bool,
 }
 
@@ -211,7 +211,7 @@ pub struct Afq<P> {
     queues: QueueStore<P, (), ()>,
     bids: Bids,
     round: u64,
-    /// Whether nothing has come since the port was found idle.
+    /// True if nothing has arrived since the port was found idle.
     idle: bool,
     share_per: FlowKey,
     queue_count: u32,

@@ -162,8 +162,8 @@ mod tests {
     }
 
     proptest! {
-        /// Of two packets that find the same port, the lower rank goes into the same queue or one before, and is not
-        /// dropped where the other is let in.
+        /// Of two packets that find the same port, the one with lower rank goes into the same or an earlier queue, and
+        /// is not dropped if the other is admitted.
         #[test]
         fn lower_ranks_go_first(
             window in prop::collection::vec(0u8..50, 1..30), rank in 0u8..60, lower in 0u8..60,

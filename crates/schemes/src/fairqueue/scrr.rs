@@ -429,7 +429,7 @@ mod tests {
                 queue.enqueue(packet(step, 1000), now, &mut rng, &mut Drops::default());
                 queue.dequeue(now, &mut rng, &mut ());
             }
-            // Those of 3 s, and an eighth as many until the next sweep.
+            // Flows of 3 s, and an eighth as many until the next sweep.
             let records = queue.state_size().records;
             assert!(records < 3000 * 9 / 8 + 64, "{variant:?} {records}");
         }

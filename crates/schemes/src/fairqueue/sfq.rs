@@ -365,7 +365,8 @@ mod tests {
         assert_eq!(queue.state_size().records, 1);
         let mut drops = Drops::default();
         let first = queue.dequeue(Time::from_secs(35), &mut rng, &mut drops).unwrap();
-        // Of 64 buckets the two flows get different ones, but for a chance of 1 in 64 that this seed does not hit.
+        // In 64 buckets the two flows get different ones, except with a probability of 1 in 64, which this seed does
+        // not hit.
         assert_eq!((first.flow, queue.state_size().records, drops.0.len()), (0, 2, 0));
         let seed = queue.seed;
         queue.dequeue(Time::from_millis(39_999), &mut rng, &mut drops);

@@ -215,7 +215,7 @@ mod tests {
         // Flow 1 starts at 0, in the first queue; it is served first.
         assert_eq!(offer(&mut queue, &mut rng, 1, &[700]).0.len(), 0);
         assert_eq!(drain(&mut queue, &mut rng), [(1, 700), (0, 1000), (0, 1000)]);
-        // Where they share the limit the third would have been stored.
+        // If they shared the limit, the third would have been stored.
         let (mut queue, mut rng) = port(&SpPifoParams { queues: 2, room: QueueRoom::Shared, ..Default::default() }, 4);
         assert_eq!(offer(&mut queue, &mut rng, 0, &[1000, 1000, 1000, 1000, 1000]).0.len(), 1);
     }

@@ -15,7 +15,7 @@ const VISITS: usize = 8;
 pub struct ExpiringTable<T> {
     records: FlowTable<T>,
     look_ups: usize,
-    /// Most records at a sweep: the memory of the table is in proportion.
+    /// Maximum number of records at a sweep: the memory of the table is in proportion.
     peak: usize,
 }
 

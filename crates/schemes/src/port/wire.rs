@@ -23,7 +23,7 @@ impl<P: Copy> Wire<P> {
         self.delay
     }
 
-    /// Packets on their way, those in transmission included.
+    /// Packets in flight, including those in transmission.
     #[must_use]
     pub fn len(&self) -> usize {
         self.packets.len()

@@ -15,8 +15,7 @@
 //!    measurement.
 //! 2. A phone may choose a new playout delay in each pause of the speech. Here speech has no pauses: the first packet
 //!    that arrives during the measurement sets the delay.
-//! 3. A packet counts once its time to be played is over, so that those on their way at the end are neither played nor
-//!    lost.
+//! 3. A packet counts once its playout time is over, so that packets in flight at the end are neither played nor lost.
 
 use super::e_model::{opinion, rating};
 use crate::network::sim_packet::SimPacket;

@@ -1,4 +1,4 @@
-//! Time series of what packets meet on their way: means and shares in equal bins, by group.
+//! Time series of paths: means and shares in equal bins, by group.
 
 use fairlane_schemes::base::units::Time;
 

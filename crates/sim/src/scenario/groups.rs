@@ -12,17 +12,17 @@ use fairlane_schemes::params;
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeSet;
 
-/// Most users, and most flows, in a scenario.
+/// Maximum number of users, and of flows, in a scenario.
 const MOST: u64 = 1_000_000;
-/// Most groups: a user carries the number of its group in 16 bits.
+/// Maximum number of groups: a user carries the number of its group in 16 bits.
 const MOST_GROUPS: usize = 65_536;
-/// Most meters of the edge: each user has as many as the group with the most ingresses.
+/// Maximum number of meters at the edge: each user has as many as the group with the most ingresses.
 const MOST_METERS: u64 = 10_000_000;
-/// Most hops of all different routes, their ends included: packets carry the number of a hop in 16 bits.
+/// Maximum number of hops of all different routes, their ends included: packets carry the number of a hop in 16 bits.
 const MOST_HOPS: usize = 65_535;
 /// Maximum length of a list of round-trip times: each may need separate host lines.
 const MOST_USER_RTTS: usize = 1000;
-/// Most kinds of access links: a host has the number of its kind in 16 bits.
+/// Maximum number of kinds of access links: a host has the number of its kind in 16 bits.
 pub(super) const MOST_ACCESS_LINKS: usize = 65_536;
 /// Spread of round-trip times on an access network, unless a group has another: lines have different lengths, and
 /// servers are at different locations. With equal times, shares would depend on the order of events at equal times
@@ -31,7 +31,7 @@ pub(super) const MOST_ACCESS_LINKS: usize = 65_536;
 const ACCESS_NETWORK_SPREAD: f64 = 0.1;
 /// Longest round-trip time.
 const MOST_RTT: Time = Time::from_secs(3600);
-/// Most pairs of user and link: each link counts what each user sent and lost, 16 bytes.
+/// Maximum number of pairs of user and link: each link counts what each user sent and lost, 16 bytes.
 const MOST_COUNTERS: u64 = 20_000_000;
 
 params! {

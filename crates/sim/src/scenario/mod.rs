@@ -88,21 +88,21 @@ params! {
     }
 }
 
-/// Most classes of transfers of either sort.
+/// Maximum number of classes of transfers of either kind.
 const MOST_CLASSES: usize = 100;
 
 /// Longest time series, in bins.
 const MOST_BINS: u64 = 100_000;
 
-/// Most numbers in the time series of a run: six for each group and three for the link, in each bin. They are 96 MB in
-/// the simulator, 192 MB in the record, and 240 MB as text.
+/// Maximum number of values in the time series of a run: six for each group and three for the link, in each bin. They
+/// are 96 MB in the simulator, 192 MB in the record, and 240 MB as text.
 const MOST_SERIES_NUMBERS: u64 = 12_000_000;
 
 /// Maximum number of users and flows with separate delays: typically 1.5 kB each, at most 16 kB, and 400 bytes of text
 /// in the record.
 const MOST_DETAILED: u64 = 100_000;
 
-/// Most numbers in the classes of transfers of all groups, and with them about 100 MB of text in the record.
+/// Maximum number of values in the classes of transfers of all groups, with about 100 MB of text in the record.
 const MOST_CLASS_NUMBERS: usize = 4_000_000;
 
 /// External schemes and controls that a scenario may name.

@@ -16,7 +16,7 @@ use serde_json::{Map, Value as Json};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// Most points of a distribution.
+/// Maximum number of points of a distribution.
 const MOST_POINTS: usize = 100_000;
 /// Largest size, as of any transfer: 1000 TB.
 const MOST_BYTES: f64 = 1e15;

@@ -5,7 +5,7 @@ use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::params;
 
-/// Most rungs of a ladder.
+/// Maximum number of rungs of a ladder.
 const MOST_RUNGS: usize = 100;
 /// Range of a rung.
 const RUNGS: [BitRate; 2] = [BitRate(1_000), BitRate(1_000_000_000_000)];

@@ -48,7 +48,7 @@ impl Bursts {
     }
 }
 
-/// A source that sends packets of one size at a rate of its own.
+/// A source that sends packets of one size at its own rate.
 #[derive(Clone, Debug)]
 pub struct UdpSource {
     pattern: Pattern,
@@ -295,7 +295,7 @@ mod tests {
             let cycle = expected * gap.as_secs_f64() + off_ms as f64 / 1e3;
             assert!((config.mean_rate_bps() / (expected * 8000.0 / cycle) - 1.0).abs() < 1e-12);
         }
-        // The first case is 0.5 Mb/s but for the rounding: the fair rate of 20 flows on 10 Mb/s.
+        // The first case is 0.5 Mb/s except for the rounding: the fair rate of 20 flows on 10 Mb/s.
         assert!((UdpConfig::OnOff(OnOffParams::default()).mean_rate_bps() / 0.5e6 - 1.0).abs() < 1e-3);
     }
 

@@ -23,18 +23,18 @@
 use crate::scenario::VideoParams;
 use fairlane_schemes::base::units::Time;
 
-/// What the player does.
+/// State of the player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Playback {
     /// It has no chunk yet.
     Starting,
     Playing,
     Stalled,
-    /// It has played all that it asked for, and asks for no more.
+    /// It has played all requested chunks, and requests no more.
     Ended,
 }
 
-/// What the player waits for.
+/// Next event of the player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaits {
     /// The rest of a chunk.
@@ -45,7 +45,7 @@ pub enum Awaits {
     Request,
 }
 
-/// What a player met during the measurement.
+/// Results of a player during the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VideoFigures {
     /// Times at which it ran out of video.
@@ -85,7 +85,7 @@ pub struct VideoPlayer {
     window: (Time, Time),
     /// Place of its connection.
     pub flow: u32,
-    /// What it waits for.
+    /// Next event.
     pub awaits: Awaits,
     /// When it next acts; [`Time::NEVER`] while a chunk comes.
     pub next: Time,
@@ -102,7 +102,7 @@ pub struct VideoPlayer {
 }
 
 impl VideoPlayer {
-    /// A player that has asked for its first chunk, of the lowest bitrate: its buffer is empty.
+    /// A player that has requested its first chunk, of the lowest bitrate: its buffer is empty.
     #[must_use]
     pub fn new(params: VideoParams, flow: u32, window: (Time, Time)) -> Self {
         Self {
@@ -156,7 +156,7 @@ impl VideoPlayer {
         self.params.segments(self.rung, segment_payload)
     }
 
-    /// What it met during the measurement, up to now, the end of the run.
+    /// Results during the measurement, up to now, the end of the run.
     #[must_use]
     pub fn figures(&self, now: Time) -> VideoFigures {
         let mut player = self.clone();
@@ -229,7 +229,7 @@ impl VideoPlayer {
         (self.window.0..self.window.1).contains(&time)
     }
 
-    /// What of a span lies in the measurement.
+    /// Part of a time span within the measurement.
     fn measured(&self, from: Time, to: Time) -> Time {
         to.min(self.window.1).saturating_sub(from.max(self.window.0))
     }

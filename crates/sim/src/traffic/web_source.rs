@@ -27,7 +27,7 @@ pub struct WebSource {
     params: WebParams,
     /// Payload of a TCP segment: sizes are multiples of it, or of a byte.
     unit: f64,
-    /// Distribution of sizes in place of that of the parameters.
+    /// Size distribution that replaces that of the parameters.
     cdf: Option<SizeCdf>,
     next_session: Time,
     /// Sessions still to start, for a fixed number of them; and when the last one may.
@@ -46,13 +46,13 @@ pub struct WebSource {
     pub class: TrafficClass,
     /// Ingress nodes of the user.
     pub ingresses: u32,
-    /// The load-generating flows that its transfers are probes beside; none if it is no test of responsiveness.
+    /// The load-generating flows of a test of responsiveness, whose probes its transfers are; none for other sources.
     pub load: Range<u32>,
     /// Its transfers that are open.
     pub open: u32,
     /// Transfers that have started: they take turns over the user's ingress nodes.
     pub transfers: u64,
-    /// Of those that have started during the measurement, on the wire: payload and headers of their segments.
+    /// Bytes on the wire of transfers started during the measurement: payload and headers of their segments.
     pub measured_wire_bytes: u64,
 }
 
@@ -93,7 +93,7 @@ impl WebSource {
         Self { cdf: Some(config.sizes()), ..Self::new(&params, 1, (from, from), rng) }
     }
 
-    /// Probes of one byte beside the flows of `load`.
+    /// Probes of one byte, next to the flows of `load`.
     #[must_use]
     pub fn of_probes(rpm: &RpmParams, load: Range<u32>, from: Time, rng: Rng) -> Self {
         let params = WebParams {
@@ -113,7 +113,7 @@ impl WebSource {
         (flows > 0).then(|| self.load.start + (self.rng.bits() % u64::from(flows)) as u32)
     }
 
-    /// What it was told to do.
+    /// Configuration.
     #[must_use]
     pub fn params(&self) -> &WebParams {
         &self.params

@@ -80,7 +80,7 @@ pub trait Observer {
     /// The run has reached `now`, after `events` events: reported every few thousand.
     #[inline]
     fn reached(&mut self, _now: Time, _events: u64) {}
-    /// Whether the run is to be given up: asked every few thousand events.
+    /// Returns true to cancel the run; called every few thousand events.
     #[inline]
     fn gives_up(&self) -> bool {
         false
@@ -98,7 +98,7 @@ impl Observer for NoObserver {
 /// An observer as one link sees it.
 #[derive(Debug)]
 pub struct LinkObserver<'a, O> {
-    /// Who looks.
+    /// The observer.
     pub observer: &'a mut O,
     /// The number of the link.
     pub link: u32,

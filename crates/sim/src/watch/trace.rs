@@ -1,8 +1,8 @@
 //! Time series of TCP senders and queues, in columns.
 //!
-//! Sampled at the multiples of an interval, or with a row at every change. A table is passed on in chunks of
-//! [`ROWS_PER_CHUNK`] rows, so that the memory does not grow with simulated time. A row tells the state after
-//! everything that happened up to its time.
+//! Sampled at the multiples of an interval, or with a row at every change. A table is sent in chunks of
+//! [`ROWS_PER_CHUNK`] rows, so that the memory does not grow with simulated time. A row has the state after everything
+//! that happened up to its time.
 
 use crate::network::Network;
 use crate::network::sim_packet::SimPacket;
@@ -16,7 +16,7 @@ use fairlane_schemes::contract::discipline::Backlog;
 
 /// Rows of a chunk: 6 MB of TCP columns.
 pub const ROWS_PER_CHUNK: usize = 1 << 17;
-/// Most rows of a sampled trace: some 10 GB of Parquet.
+/// Maximum number of rows of a sampled trace: some 10 GB of Parquet.
 const MOST_ROWS: u128 = 1_000_000_000;
 
 /// Values of one quantity, as bytes in little-endian order.
@@ -60,7 +60,7 @@ impl Chunk {
     }
 }
 
-/// What a row tells of a sender.
+/// State of a sender in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SenderState {
     phase: Phase,

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 pub struct Case {
     /// Column of the table.
     pub name: &'static str,
-    /// What happens, in the order of the column's numbers.
+    /// Events, in the order of the column's numbers.
     pub about: &'static str,
     groups: fn() -> Json,
     /// Measured seconds, after [`WARMUP_S`].

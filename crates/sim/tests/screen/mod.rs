@@ -1,7 +1,7 @@
 //! Shares under each scheme in four situations, in one table: `shares.txt`.
 //!
-//! The table is a snapshot, rounded to 0.1 Mbit/s. A change that moves a row shows here; whether it is meant is for its
-//! author to say, who writes the table anew with `make screen`.
+//! The table is a snapshot, rounded to 0.1 Mbit/s. A change that moves a row shows here; if it is intended, its author
+//! regenerates the table with `make screen`.
 //!
 //! A snapshot alone would keep a defect for good. So the rows are also judged: nobody may be short of the max-min share
 //! by more than [`TOLERANCE`], unless [`UNFAIR`] says why that scheme does not prevent it in that situation. More than
@@ -26,7 +26,7 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/screen/shares.txt
 /// a tenth, and a TCP flow alone does not quite fill its share with 24 packets of buffer.
 const TOLERANCE: f64 = 0.15;
 
-/// Throughput of the groups of one case, Mbit/s, beside their max-min shares.
+/// Throughput of the groups of one case, Mbit/s, next to their max-min shares.
 struct Outcome {
     shares: Vec<f64>,
     fair: Vec<f64>,
@@ -75,7 +75,7 @@ fn table(outcomes: &[Vec<Outcome>]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What is wrong with shares of which one is too small, or with a reason that nothing needs.
+/// Error for shares of which one is too small, or for an unnecessary reason.
 fn verdict(scheme: Scheme, case: &Case, outcome: &Outcome) -> Option<String> {
     let reason = UNFAIR.iter().find(|unfair| unfair.schemes.contains(&scheme) && unfair.cases.contains(&case.name));
     let is_fair = outcome.shares.iter().zip(&outcome.fair).all(|(share, fair)| *share >= (1.0 - TOLERANCE) * fair);

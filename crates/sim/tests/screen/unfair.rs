@@ -1,5 +1,5 @@
-//! Which schemes leave somebody short of the max-min share in which situations of the screen, and why that is as it
-//! should be.
+//! Schemes that give some user less than the max-min share in situations of the screen, with the reason why that is
+//! correct.
 
 use fairlane_schemes::registry::schemes::Scheme;
 

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 const SIMILAR: f64 = 0.8;
 /// Similarity, at least, of names that differ by two neighbouring letters that have changed places.
 const SWAPPED: f64 = 0.81;
-/// Most names that are suggested.
+/// Maximum number of suggested names.
 const MOST_MEANT: usize = 3;
 /// Common words of the field for things with other names here.
 const OTHER_WORDS: [(&str, &[&str]); 3] =

@@ -6,7 +6,7 @@ use super::value::{ConfigValue, quoted, read_value};
 use serde_json::{Map, Value as Json};
 use std::fmt::Display;
 
-/// Most known keys that the message of an unknown one names.
+/// Maximum number of known keys in the error about an unknown one.
 const MOST_NAMED: usize = 40;
 
 /// A table of the configuration: returns values by key, then reports unused keys.

@@ -86,7 +86,7 @@ fn a_host_is_charged_for_its_busy_flows_only() {
     let state =
         |queue: &Cake<TestPacket>, state| (0..1024).filter(|&number| queue.queues[number].state == state).count();
     assert_eq!((state(&queue, State::Bulk), state(&queue, State::SparseWait)), (4, 6));
-    // A further packet of a waiting one makes it a load at once.
+    // A further packet of a waiting queue makes it a load immediately.
     queue.enqueue(TestPacket { flow: 9, user: 7, ..Default::default() }, Time::ZERO, &mut rng, &mut drops);
     assert_eq!((load(&queue), state(&queue, State::SparseWait)), (5, 5));
 }

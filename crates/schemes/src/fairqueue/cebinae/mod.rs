@@ -211,7 +211,7 @@ impl<P: Packet> Cebinae<P> {
         self.departed_bytes == 0 && self.budgets.iter().all(at_rest) && at_rest(&self.decided)
     }
 
-    /// All rounds at once whose rotation is over by `now`.
+    /// All rounds whose rotation is over by `now`, together.
     fn skip_rounds(&mut self, now: Time) {
         let round = self.ends.period();
         let rounds = now.saturating_sub(self.base + self.lead).0 / round.0;

@@ -61,9 +61,9 @@ impl AbcRule {
         if queue >= drop_threshold { Verdict::Drop } else { Verdict::Accept }
     }
 
-    /// What becomes of a packet above its threshold where marks take the place of drops. It is dropped nevertheless
-    /// where a user of half the average rate is (activity one below A_avg in eq. (10)): who sends on in spite of its
-    /// marks shall not take the queue from the others (RFC 7567 4.2.1).
+    /// Verdict on a packet above its threshold if marks replace drops. It is dropped nevertheless if a packet of half
+    /// the average rate would be (activity one below A_avg in eq. (10)): a user that ignores its marks must not take
+    /// the queue from the others (RFC 7567 4.2.1).
     #[must_use]
     #[inline]
     pub fn verdict_with_ecn(&self, queue: f64) -> Verdict {

@@ -25,9 +25,9 @@ pub(super) const ABOUT: About = About {
 /// Links of a topology, other keys that are written back, and the tree if it has one.
 pub(super) type Arrangement = (Vec<LinkConfig>, Map<String, Json>, Option<AccessNetwork>);
 
-/// Most nodes of a tree: each has two links, and packets carry the number of a hop in 16 bits.
+/// Maximum number of nodes of a tree: each has two links, and packets carry the number of a hop in 16 bits.
 const MOST_NODES: usize = 10_000;
-/// Most subscribers.
+/// Maximum number of subscribers.
 const MOST_SUBSCRIBERS: u64 = 1_000_000;
 
 params! {

@@ -37,7 +37,7 @@ impl<'a> OwnQueues<'_, 'a> {
     }
 }
 
-/// Most links of a graph.
+/// Maximum number of links of a graph.
 const MOST_LINKS: usize = 1000;
 
 /// A step in the rate of a link.

@@ -10,9 +10,9 @@ use fairlane_schemes::port::{DeliveryTrace, OpportunityTimes};
 use serde_json::{Map, Value as Json};
 use std::fmt::Write as _;
 
-/// Most opportunities of a trace: 10 Gbit/s for 12 s, 100 Mbit/s for 20 minutes.
+/// Maximum number of opportunities of a trace: 10 Gbit/s for 12 s, 100 Mbit/s for 20 minutes.
 const MOST_OPPORTUNITIES: usize = 10_000_000;
-/// Least mean rate, as of any link.
+/// Minimum mean rate, as of any link.
 const LEAST_RATE: BitRate = BitRate(1000);
 
 params! {

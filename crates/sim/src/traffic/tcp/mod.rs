@@ -172,7 +172,7 @@
 //!    whole window once a second and hardly recovers. This happens with 2 of 10 seeds of the default mix of abc2018.
 //! 2. Timestamps are exact, not in milliseconds, and the estimator counts picoseconds, not nanoseconds. Thus RTTs below
 //!    1 ms are sampled as well.
-//! 3. Window data follow an ACK at once, not 1 ns later.
+//! 3. Window data follow an ACK immediately, not 1 ns later.
 //! 4. A connection is never closed for want of ACKs: what 3.26 would have closed is counted in
 //!    [`SenderStats::would_close`]. The timeout of a SYN stops doubling at the sixth.
 //! 5. No FIN. ns-3 acknowledges the last segment of a finite transfer at once, for it carries the FIN; here it may wait

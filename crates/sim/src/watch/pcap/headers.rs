@@ -26,7 +26,7 @@ const LARGEST_SHIFT: u8 = 14;
 /// Payload is zeros.
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
-/// Which way a packet goes.
+/// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     ToServer,
@@ -83,13 +83,13 @@ impl IpFields {
     }
 }
 
-/// What the headers of a connection have in common.
+/// Common parts of a connection's headers.
 #[derive(Clone, Debug)]
 pub(super) struct HeaderPlan {
     mss: u32,
     /// Payload of the whole transfer; the largest number for an endless one.
     total: u64,
-    /// Whether packets carry timestamps.
+    /// True if packets carry timestamps.
     pub(super) timestamps: bool,
     /// Receive window in bytes.
     window: u64,
@@ -190,7 +190,7 @@ fn millis(time: Time) -> u32 {
     (time.0 / Time::from_millis(1).0) as u32
 }
 
-/// What is particular to one TCP packet.
+/// Fields of one TCP packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TcpFields {
     pub(super) direction: Direction,
@@ -247,7 +247,7 @@ impl Frame {
         self.payload = payload as usize;
     }
 
-    /// What a capture with `snaplen` keeps: the headers at least.
+    /// Bytes kept by a capture with `snaplen`: at least the headers.
     pub(super) fn captured(&mut self, snaplen: u32) -> &[u8] {
         let length = (snaplen as usize).clamp(self.headers, self.headers + self.payload);
         self.bytes.resize(length, 0);

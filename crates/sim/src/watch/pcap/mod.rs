@@ -23,7 +23,7 @@
 //!
 //! # Cost
 //!
-//! 110 bytes of memory per TCP flow and 16 per acknowledgement on its way; 100 to 140 bytes of file per packet.
+//! 110 bytes of memory per TCP flow and 16 per acknowledgement in flight; 100 to 140 bytes of file per packet.
 
 mod headers;
 
@@ -49,16 +49,16 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Least length of a TCP packet: IPv4 and TCP headers without options.
+/// Minimum length of a TCP packet: IPv4 and TCP headers without options.
 const LEAST_TCP_BYTES: u32 = 40;
 
 /// Bytes of an option at most: pcapng counts them in 16 bits.
 const LONGEST_OPTION: usize = u16::MAX as usize;
 
-/// What a capture contains.
+/// Content of a capture.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PcapOptions {
-    /// Whether it contains the packets that were dropped.
+    /// True if it contains dropped packets.
     pub drops: bool,
     /// Bytes kept of a packet; at least its headers are.
     pub snaplen: u32,
@@ -88,7 +88,7 @@ pub fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// What the headers of one TCP connection need.
+/// State for the headers of one TCP connection.
 #[derive(Debug)]
 struct Connection {
     plan: HeaderPlan,
@@ -192,7 +192,7 @@ impl<W: Write> Pcap<W> {
         self.failure.map_or_else(|| Ok(self.writer.into_inner()), Err)
     }
 
-    /// Builds the frame of a packet on its way to the server.
+    /// Builds the frame of a packet towards the server.
     fn build_packet(&mut self, packet: &SimPacket) {
         let ip = IpFields::of(packet.user, packet.flow, packet.class);
         if packet.kind == PacketKind::Udp {

@@ -1,4 +1,4 @@
-//! What the log knows of one connection: its outstanding packets, and what was said last of its sender.
+//! State of one connection in the log: its outstanding packets, and the last logged values of its sender.
 
 use super::text::{Events, Kind, Millis, Ranges};
 use crate::network::tcp_flow::TcpFlow;
@@ -50,12 +50,12 @@ enum Fate {
 struct Outstanding {
     /// Number of the packet that carried it last.
     packet: u64,
-    /// Those of earlier packets that were not taken for lost.
+    /// Earlier packets that were not considered lost.
     earlier: Vec<u64>,
     fate: Fate,
 }
 
-/// What is said of a sender.
+/// Logged values of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Metrics {
     cwnd: u64,
@@ -70,7 +70,7 @@ struct Metrics {
 /// One connection.
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// Whose it is, as a JSON string.
+    /// Identity of the connection, as a JSON string.
     pub(super) label: String,
     /// Its number among those at its place, from 1.
     pub(super) ordinal: u32,
@@ -150,8 +150,7 @@ impl Connection {
         });
     }
 
-    /// An outstanding segment is sent again: says why. A sender without records tells by this that it takes it for
-    /// lost.
+    /// A retransmission, with its reason. For a sender without records this shows that the segment is considered lost.
     fn send_again(&mut self, events: &mut Events<'_>, flow: &TcpFlow, place: usize) -> Option<&'static str> {
         let record = &mut self.outstanding[place];
         match record.fate {
@@ -301,7 +300,7 @@ fn lost(events: &mut Events<'_>, packet: u64, cause: Cause) {
     events.add(Kind::PacketLost, |text| write!(text, r#"{{"header":{},"trigger":"{trigger}"}}"#, Data(packet)));
 }
 
-/// What does not change; the name of the control is ours, the event may have fields of all kinds.
+/// Constant values; the name of the control is ours, the event may have fields of all kinds.
 fn parameters(events: &mut Events<'_>, params: &TcpParams) {
     let datagram = params.segment_payload + params.header_bytes;
     let window = u64::from(params.initial_window) * u64::from(params.segment_payload);

@@ -44,7 +44,7 @@ use spool::Spool;
 use std::io::{self, Read, Seek, Write};
 use text::Events;
 
-/// Which senders are logged, and how.
+/// Senders to log, and the format.
 #[derive(Clone, Debug, Default)]
 pub struct QlogOptions {
     /// Form of the file.
@@ -81,7 +81,7 @@ pub struct Qlog<W, S> {
     output: W,
     flows: Option<Vec<u32>>,
     dialect: Dialect,
-    /// Traces on their way into one file; nothing is kept of a sequence.
+    /// Traces written to one file; a sequence needs no buffering.
     spool: Option<Spool<S>>,
     title: String,
     description: String,

@@ -1,6 +1,6 @@
-//! Traces that grow at the same time, on their way into one file, where they stand one after the other.
+//! Concurrently growing traces for one file, in which they are consecutive.
 //!
-//! What they have to say goes into one storage, in blocks as it comes; in the end the blocks are read trace by trace.
+//! Their texts go into one temporary file, block by block; at the end the blocks are read trace by trace.
 
 use super::text::{SEPARATOR, TRACE_END};
 use std::io::{self, Read, Seek, SeekFrom, Write};

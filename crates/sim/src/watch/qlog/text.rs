@@ -19,8 +19,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// The member of a stream frame that tells its length: quic-events-01 appendix A.7.8, quic-events-13
-    /// section 8.13.8.
+    /// Key of a stream frame's length: quic-events-01 appendix A.7.8, quic-events-13 section 8.13.8.
     pub(super) fn length_of_frame(self, bytes: u32) -> String {
         match self {
             Self::Contained => format!(r#""length":{bytes}"#),
@@ -29,7 +28,7 @@ impl Dialect {
     }
 }
 
-/// What may happen.
+/// Kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     PacketSent,
@@ -60,7 +59,7 @@ impl Kind {
 pub(super) struct Events<'a> {
     pub(super) text: &'a mut String,
     pub(super) dialect: Dialect,
-    /// Whose they are, as a JSON string.
+    /// Identity of the connection, as a JSON string.
     pub(super) label: &'a str,
     pub(super) now: Time,
 }
@@ -86,7 +85,7 @@ impl Events<'_> {
     }
 }
 
-/// Stands before each event of a contained log, but for the first of a trace.
+/// Separator before each event of a contained log, except the first of a trace.
 pub(super) const SEPARATOR: &str = ",\n";
 /// RFC 7464 2.2: the separator before each text of a sequence.
 const RECORD: char = '\u{1e}';

@@ -22,7 +22,7 @@ choices! {
 pub struct Connection {
     /// Payload of a full segment in bytes.
     pub mss: u32,
-    /// Most bytes that may be outstanding.
+    /// Maximum number of outstanding bytes.
     pub socket_buffer: u64,
     /// True if growth counts the segments that an ACK covers instead of ACKs.
     pub byte_counting: bool,
@@ -52,7 +52,7 @@ pub struct Progress {
     pub now: Time,
     /// Smoothed RTT.
     pub srtt: Time,
-    /// Least RTT of the connection; of a classic sender, which keeps none, the smoothed one.
+    /// Minimum RTT of the connection; for a classic sender, which keeps none, the smoothed one.
     pub min_rtt: Time,
 }
 
@@ -151,7 +151,7 @@ pub struct Output {
     pub ssthresh: u32,
     /// At what rate of payload segments leave, never zero; without, the sender's own rule decides.
     pub pacing: Option<BitRate>,
-    /// Most bytes of payload sent at once by a paced sender; 0 leaves it to the sender's own rule.
+    /// Maximum payload in bytes that a paced sender sends at once; 0 leaves it to the sender's own rule.
     pub quantum: u32,
 }
 
@@ -170,7 +170,7 @@ pub struct Sample {
     pub since_echo: Time,
     /// Smoothed RTT.
     pub srtt: Time,
-    /// Least RTT of the connection; [`Time::NEVER`] before the first.
+    /// Minimum RTT of the connection; [`Time::NEVER`] before the first.
     pub min_rtt: Time,
     /// Newly delivered, in order or SACKed (RS.newly_acked).
     pub acked: u32,
@@ -266,7 +266,7 @@ pub struct Moment {
     pub now: Time,
     /// Smoothed RTT, zero before the first sample.
     pub srtt: Time,
-    /// Least RTT of the connection; [`Time::NEVER`] before the first.
+    /// Minimum RTT of the connection; [`Time::NEVER`] before the first.
     pub min_rtt: Time,
     /// In flight.
     pub in_flight: u32,

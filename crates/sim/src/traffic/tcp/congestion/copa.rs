@@ -66,7 +66,7 @@ use fairlane_schemes::params;
 
 /// Round trips in one direction from which on the velocity doubles (section 2.1).
 const STEADY_ROUNDS: u32 = 3;
-/// Least window in segments (deviation 4).
+/// Minimum window in segments (deviation 4).
 const LEAST_WINDOW: f64 = 2.0;
 /// RTTs in which a queue that is never nearly empty shows a flow that fills buffers, and in which its most is measured
 /// (section 2.2).

@@ -91,7 +91,7 @@ params! {
 pub struct Vegas {
     /// BaseRTT; [`Time::NEVER`] before the first sample.
     base_rtt: Time,
-    /// Least RTT of this round trip, and its samples.
+    /// Minimum RTT of this round trip, and its samples.
     min_rtt: Time,
     samples: u32,
     rounds: Rounds,
@@ -280,7 +280,7 @@ mod tests {
             let mut flow = flow();
             flow.params.vegas_early_round = early;
             flow.ack(|sample| sample.rtt = Some(Time::from_millis(150)));
-            // Of the 20 segments in flight then the last one but that.
+            // Of the 20 segments in flight then, the last but one.
             let before = flow.output.cwnd;
             let acks = (1..).find(|_| {
                 flow.ack(|sample| sample.rtt = Some(Time::from_millis(150)));
@@ -295,7 +295,7 @@ mod tests {
         let mut flow = flow();
         flow.output.ssthresh = 20 * MSS;
         change(&mut flow, Time::from_millis(150));
-        // The first ACK has a sample of its own only and grows the window as Reno does, by MSS^2 / cwnd = 50 bytes.
+        // The first ACK has only its own sample and grows the window as Reno does, by MSS^2 / cwnd = 50 bytes.
         assert_eq!((flow.output.cwnd, flow.output.ssthresh), (19 * MSS + 50, 19 * MSS + 50));
     }
 
@@ -326,8 +326,8 @@ mod tests {
             flow.round(|_, sample| sample.rtt = Some(BASE));
             windows.push(flow.output.cwnd / MSS);
         }
-        // The first ACK has a sample of its own only and grows the window as Reno does; the rounds after it are the
-        // second and the fourth.
+        // The first ACK has only its own sample and grows the window as Reno does; the rounds after it are the second
+        // and the fourth.
         assert_eq!(windows, [11, 22, 22, 44]);
     }
 

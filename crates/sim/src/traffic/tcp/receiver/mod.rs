@@ -26,7 +26,7 @@ const MOST_MERGED: u32 = 65_536;
 /// `short_seq` of a transfer whose short segment, if any, has not arrived.
 const NONE: u32 = u32::MAX;
 
-/// A receiver that takes all data at once and sends none.
+/// A receiver that accepts all data immediately and sends none.
 ///
 /// The caller passes each segment to it, and calls [`Receiver::on_timer`] when [`Receiver::timer`] expires. A returned
 /// ACK must be sent immediately. `params` must be the same in every call.
@@ -125,7 +125,7 @@ impl Receiver {
             self.echo = segment.timestamp;
         }
         if segment.seq < self.next {
-            // RFC 5681 4.2, RFC 9293 3.10.7.4: what is not acceptable is answered at once.
+            // RFC 5681 4.2, RFC 9293 3.10.7.4: unacceptable segments are answered immediately.
             return Some(self.answer_duplicate(params, segment.seq));
         }
         if segment.payload < params.segment_payload {
@@ -329,7 +329,7 @@ impl Receiver {
 
     /// Makes the run around `seq`, which is beyond a gap, the first block to report. RFC 2018 section 4.
     fn report(&mut self, seq: u32) {
-        // Most segments lengthen the block that was reported last, and join it to no other.
+        // Most segments extend the block that was reported last, and join it to no other.
         if !self.early.contains(self.next, seq + 1) && self.sacks.lengthen_first(seq) {
             return;
         }
@@ -354,7 +354,7 @@ impl Receiver {
             if params.gro_timeout == Time::ZERO || u32::from(self.unacked) * params.segment_payload >= MOST_MERGED {
                 return Some(self.ack());
             }
-            // GRO: what follows at once is acknowledged with it.
+            // GRO: segments that follow immediately are acknowledged with it.
             self.timer = self.timer.min(now.saturating_add(params.gro_timeout));
             return None;
         }

@@ -285,7 +285,7 @@ fn a_segment_that_widens_the_window_is_acknowledged_at_once() {
         let segment = Segment { seq, payload: MSS, widens, ..Segment::default() };
         receiver.on_segment(&params(), segment, ms(1)).is_some()
     };
-    // The first one is, in any case; then each second one but for those that widen the window.
+    // The first one is, in any case; then each second one except those that widen the window.
     let answers = [(0, false), (1, false), (2, false), (3, true), (4, true), (5, false), (6, false)];
     assert_eq!(answers.map(|(seq, widens)| answered(seq, widens)), [true, false, true, true, true, false, true]);
 }

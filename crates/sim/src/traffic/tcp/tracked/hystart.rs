@@ -4,7 +4,7 @@ use fairlane_schemes::base::units::{BitRate, Time};
 
 use crate::traffic::tcp::HyStartKind;
 
-/// Least window for the classic form, in segments (hystart_low_window).
+/// Minimum window for the classic form, in segments (hystart_low_window).
 const LOW_WINDOW: u32 = 16;
 /// ACKs of a train are at most this far apart (hystart_ack_delta).
 const TRAIN_GAP: Time = Time::from_millis(2);
@@ -30,11 +30,11 @@ pub(super) struct HyStart {
     last_ack: Time,
     /// The round is over when this segment is acknowledged.
     round_end: u32,
-    /// Least RTT of this round and of the one before, [`Time::NEVER`] if there is none.
+    /// Minimum RTT of this round and of the previous one, [`Time::NEVER`] if there is none.
     current: Time,
     previous: Time,
     samples: u32,
-    /// Least RTT of the connection as HyStart has seen it.
+    /// Minimum RTT of the connection, as seen by HyStart.
     least: Time,
     /// Slow start is over.
     found: bool,

@@ -104,8 +104,8 @@ impl TrackedSender {
         self.retries = (self.retries + 1).min(MOST_DOUBLINGS);
     }
 
-    /// Starts the probe timeout from the last packet on. RFC 9002 6.2.1. An acknowledgement that ends a series of
-    /// probes, or lowers the round trip, may find it over: it is due at once then.
+    /// Starts the probe timeout from the last packet on. RFC 9002 6.2.1. After an acknowledgement that ends a series of
+    /// probes or lowers the RTT, it may already have expired: it is then due immediately.
     pub(super) fn arm_probe_timeout(&mut self, params: &TcpParams, now: Time) {
         //= RFC 9002 6.2.1-5: It restarts with each packet that is sent or acknowledged.
         self.timer = if self.records.outstanding() == 0 {

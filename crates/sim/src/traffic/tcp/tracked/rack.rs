@@ -53,8 +53,8 @@ impl Rack {
         }
     }
 
-    /// An ACK is to be taken in. What it reports came in whatever order: only what earlier ACKs reported tells of
-    /// reordering (`prior_fack` in `tcp_input.c` tcp_ack).
+    /// Prepares for an ACK. Segments that it reports may be in any order: only reports of earlier ACKs show reordering
+    /// (`prior_fack` in `tcp_input.c` tcp_ack).
     #[inline]
     pub(super) fn begin_ack(&mut self) {
         self.highest_before = self.highest;

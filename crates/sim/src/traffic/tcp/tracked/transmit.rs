@@ -99,7 +99,7 @@ impl TrackedSender {
         self.pacer.on_send(payload, rate);
     }
 
-    /// Most bytes sent at once.
+    /// Maximum number of bytes per burst.
     fn quantum(&self, params: &TcpParams, rate: BitRate) -> u32 {
         match self.output.quantum {
             0 => chunk_bytes(rate, self.rtt.least(), params.segment_payload, params.tso.0),

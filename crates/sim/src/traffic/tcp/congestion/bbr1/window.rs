@@ -14,7 +14,7 @@ const SINGLE_SEGMENT_RATE: ByteRate = ByteRate(1_200_000.0 / 8.0);
 const QUANTUM_TIME: Time = Time::from_millis(1);
 /// The same in Linux: the rate by 2^10 (sk_pacing_shift).
 const LINUX_QUANTUM_TIME: Time = Time(Time::PER_SECOND >> 10);
-/// Most bytes of a quantum (4.2.2).
+/// Maximum size of a quantum in bytes (4.2.2).
 const MOST_QUANTUM: u32 = 64 * 1024;
 
 impl Bbr1 {

@@ -11,7 +11,7 @@ use fairlane_schemes::base::units::Time;
 const NOMINAL_RTT: Time = Time::from_millis(1);
 /// Volume of a quantum at the pacing rate (section 5.6.3).
 const QUANTUM_TIME: Time = Time::from_millis(1);
-/// Most bytes of a quantum (section 5.6.3).
+/// Maximum size of a quantum in bytes (section 5.6.3).
 const MOST_QUANTUM: u32 = 64 * 1024;
 /// Quanta that the hosts hold at full rate: queue, segmentation, reassembly (section 5.5.8.1).
 const OFFLOAD_QUANTA: u64 = 3;

@@ -5,7 +5,7 @@
 
 use fairlane_schemes::base::units::Time;
 
-/// Most minutes and most samples that are kept.
+/// Maximum numbers of stored minutes and samples.
 pub const MOST_MINUTES: usize = 20;
 pub const MOST_SAMPLES: usize = 16;
 

@@ -56,7 +56,7 @@ fn the_window_is_halved_once_until_a_packet_sent_in_recovery_is_acknowledged() {
 
 #[test]
 fn losses_over_three_probe_timeouts_leave_two_packets() {
-    // What leaves at 300 ms, 40 packets from segment 30 on, is lost, and so are the six probes after it.
+    // Packets that leave at 300 ms, 40 from segment 30 on, are lost, and so are the six probes after them.
     let mut gone = 0;
     let lossy = move |seq: u32, _| {
         if seq >= 30 && gone < 46 {

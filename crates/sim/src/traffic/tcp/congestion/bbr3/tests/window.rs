@@ -7,7 +7,7 @@ fn the_window_is_two_bdps_and_what_acks_delivered_in_excess() {
     let mut flow = Flow::cruising(Bbr3Params::default());
     flow.control.extra_acked_filter = super::super::WindowedMax::new(0.0);
     (flow.control.extra_acked_delivered, flow.control.extra_acked_interval_start) = (0, flow.now);
-    // 30 segments at once after 10 ms, in which 10 were to be expected.
+    // 30 segments at once after 10 ms, in which 10 were expected.
     flow.now += Time::from_millis(10);
     flow.within(Told { acked: 1, ..CALM });
     flow.now += Time::from_millis(10);
