@@ -1,7 +1,7 @@
 """A fuzzer of the command `fairlane`: draws scenarios, sweeps and command lines, runs them, judges how they end.
 
-What must hold for every case: it ends, with exit code 0 or 2, `check` also with 1; nothing but the error line is said
-of an error; there is no traceback, no panic, no signal. `docs/howto/fuzz.md` says how to run it.
+Invariants of every case: it ends, with exit code 0 or 2, `check` also with 1; an error prints only its line; there is
+no traceback, no panic, no signal. `docs/howto/fuzz.md` describes how to run it.
 
 It has a generator of its own, in place of Hypothesis, which the other tests use: a case may abort its process, exhaust
 its memory or never end, so cases run in worker processes that are watched and replaced; case N of a seed does not

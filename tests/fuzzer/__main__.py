@@ -87,7 +87,7 @@ def report(outcomes: Iterator[tuple[int, Case, Outcome]]) -> dict[str, Case]:
 
 
 def fails(pool: Pool, name: str, smaller: Case) -> bool:
-    """Whether a case has this fault."""
+    """True if a case has this fault."""
     return any(fault(one, outcome) == name for _, one, outcome in pool.run([(0, smaller)]))
 
 

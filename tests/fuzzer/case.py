@@ -13,14 +13,14 @@ Arguments = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Case:
-    """What is run.
+    """Command to run.
 
     Attributes:
         steps: Arguments of `fairlane`, one command after another in the same folder.
         files: Text by name; bytes that are not UTF-8 are surrogates, as Python has them in arguments.
         environment: Variables that differ.
         own_process: Whether each step is a process as a user starts it, not a call within a worker.
-        streams: What of `stdout` and `stderr` is `closed` or `full`; needs a process of its own.
+        streams: State of `stdout` and `stderr`: `closed` or `full`; needs a separate process.
     """
 
     steps: tuple[Arguments, ...]
@@ -58,7 +58,7 @@ class Case:
         return "\n".join(lines)
 
     def redirections(self) -> list[str]:
-        """What a shell needs behind a command for its streams."""
+        """Redirections of a shell for a command's streams."""
         targets = {"closed": "&-", "full": "/dev/full"}
         numbers = {"stdout": 1, "stderr": 2}
         return [f"{numbers[name]}>{targets[state]}" for name, state in self.streams.items()]

@@ -60,9 +60,9 @@ CALM = 0.5
 EXPECTED = '\n[[expect]]\nmetric = "jain_index"\nmin = 0.5\n'
 """Any scenario may have it."""
 OWN_PROCESS = 0.02
-"""Share of the cases whose commands are processes of their own."""
+"""Share of the cases whose commands are separate processes."""
 OUTPUTS = {"--qlog": "out.qlog", "--pcap": "out.pcapng", "--trace": "traced"}
-"""What options write that want a file of a kind, or a folder beside that of `--out`."""
+"""Output options that want a file of some kind, or a folder other than that of `--out`."""
 NOT_CALM = {
     "--scheme-lib",  # there is none
     "--plane",  # other planes need root

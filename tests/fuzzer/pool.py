@@ -32,7 +32,7 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a case.
+    """Outcome of a case.
 
     Attributes:
         endings: Of each command; fewer if the worker died.

@@ -160,12 +160,12 @@ def _give_needs(draw: Draw, table: Table) -> None:
 
 @cache
 def _controls() -> dict[str, bool]:
-    """Whether each congestion control answers all marks."""
+    """True for controls that respond to all marks."""
     return {control["name"]: control["marks"].startswith("all") for control in fairlane.congestion_controls()}
 
 
 def _prefix(control: str) -> str:
-    """How the keys of a congestion control begin."""
+    """Prefix of the keys of a congestion control."""
     return control.replace("++", "_pp") + "_"
 
 

@@ -124,7 +124,7 @@ def dotted(place: tuple[str | int, ...]) -> str:
 
 
 def at(value: Any, place: tuple[str | int, ...]) -> Any:
-    """What is at a path."""
+    """Value at a path."""
     for part in place:
         value = value[part]
     return value

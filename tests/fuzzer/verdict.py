@@ -1,4 +1,4 @@
-"""What is wrong with the outcome of a case, if anything."""
+"""Problem with the outcome of a case, if any."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fuzzer.worker import Ending
 
 INTERRUPTED = 130
 LONGEST_LINE = 4000
-"""Of an error: a value of the user's is cut, not repeated."""
+"""In an error, a user's value is shortened, not repeated."""
 
 _PANIC = re.compile(r"panicked at ([^\n:]+:\d+)|(memory allocation of \d+ bytes failed|stack overflow)")
 _PLACE = re.compile(r'File "[^"]*?((?:fairlane/(?:[a-z0-9_]+/)*|[^/"]+/)[^/"]+\.py)", line \d+, in (\S+)')

@@ -29,12 +29,12 @@ from fuzzer.case import Arguments, Case
 MEMORY_BYTES = 6 * 2**30
 """Address space of a worker: a command that wants more than this for a small scenario ends the case."""
 MOST_OUTPUT = 100_000
-"""Of what a command has written, so much from the start and as much from the end is looked at."""
+"""Bytes of a command's output that are checked at the start and at the end."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a command ended.
+    """End of a command.
 
     Attributes:
         code: Exit code, negative for a signal.

@@ -3,7 +3,7 @@
     __init__.pyi                 a stub of the package, whose members are loaded when they are used
     queues.pyi, markers.pyi      stubs of the functions that the package makes from the same declarations
     simulate/keys.py             the keys of the tables `run`, `tcp` and `probes` of a scenario
-    results/records.py           what a result document has, its summary above all
+    results/records.py           content of a result document, mainly its summary
     results/catalogue.py         every metric
 
 They are generated from the declarations that the simulator parses with.
@@ -139,7 +139,7 @@ def _records() -> str:
         name: _typed(name, one["description"], one["properties"], one.get("required", ()))
         for name, one in found.items()
     }
-    head = f'"""What a result document has.\n\n{_BY}\n"""\n\nfrom typing import Any, NotRequired, TypedDict\n'
+    head = f'"""Content of a result document.\n\n{_BY}\n"""\n\nfrom typing import Any, NotRequired, TypedDict\n'
     return "\n\n".join([head, *_ordered(classes)])
 
 

@@ -49,7 +49,7 @@ class Built:
 
     @property
     def is_current(self) -> bool:
-        """Whether it was built from our files as they are now."""
+        """True if it was built from our files in their current state."""
         return bool(self.manifest["ours"] == ours.digest())
 
     @property
@@ -59,7 +59,7 @@ class Built:
 
 
 def cache_folder(folder: Path | None = None) -> Path:
-    """Where kernels are kept, if nowhere else."""
+    """Default folder of kernels."""
     if folder is not None:
         return folder.absolute()
     base = os.environ.get("XDG_CACHE_HOME", "")
@@ -120,7 +120,7 @@ def remove(version: str, cache: Path | None = None) -> list[Path]:
 
 
 def work_folder(cache: Path, version: str) -> Path:
-    """Where a version is built; it stays after an interrupt."""
+    """Build folder of a version; it stays after an interrupt."""
     return cache / "work" / version
 
 

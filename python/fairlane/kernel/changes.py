@@ -124,7 +124,7 @@ def digest() -> str:
 
 
 def apply(tree: Path, version: tuple[int, int], changes: tuple[Change, ...] = CHANGES) -> None:
-    """Changes a tree; one that is changed already becomes what it would be had it been as it was.
+    """Changes a tree; changing it again has no further effect.
 
     Files keep their time if nothing in them changes, so make compiles only what has.
 

@@ -1,4 +1,4 @@
-"""The configuration of the kernel: what we ask for, and whether it has it."""
+"""Configuration of the kernel: required options, and a check that it has them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LINE = re.compile(r"CONFIG_(\w+)=(.*)")
 
 
 def wanted(fragment: str) -> dict[str, str]:
-    """What a fragment asks for, by symbol."""
+    """Options required by a fragment, by symbol."""
     return {found[1]: found[2] for line in fragment.splitlines() if (found := _LINE.fullmatch(line.strip()))}
 
 

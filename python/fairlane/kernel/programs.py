@@ -24,7 +24,7 @@ PACKAGES = {
     "tar": "tar",
     "xz": "xz-utils",
 }
-"""What each comes with in Debian."""
+"""Debian package of each."""
 COMPILING = ("bc", "bison", "cc", "flex", "gcc", "ld", "make")
 UNPACKING = ("tar", "xz")
 DOWNLOADING = ("apt-cache", "apt-get", "dpkg-deb", *UNPACKING)

@@ -40,12 +40,12 @@ _NEEDLESS_BELOW = (
 """Of these folders the kernel for User-Mode Linux takes lists (Kconfig, Makefile) alone."""
 _LEFT_OUT = [f"--exclude=*/{folder}/*{ending}" for folder in _NEEDLESS_BELOW for ending in _NEEDLESS]
 _BUILT = (".git", ".config", "include/config", "include/generated", "arch/*/include/generated", "*.o", "*.a", "*.cmd")
-"""What a user's folder has that is no source."""
+"""Files in a user's folder that are not source."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the source of a version is.
+    """Location of a version's source.
 
     Attributes:
         version: As in `6.12`.

@@ -95,7 +95,7 @@ def compare(
         replications: In place of `run.replications`.
         settings: Scenario keys to change; one that begins with a plane, as in `p4:run.measure`, on this plane only.
         store: Folder of finished runs.
-        jobs: Runs at once; if None, one for every two processors in real time, one for each on `linux`.
+        jobs: Concurrent runs; if None, half the processors in real time, all on `linux`.
         kernel: Version of the kernel of the plane `linux`; the newest that was built if None.
         progress: Whether to report on stderr.
 

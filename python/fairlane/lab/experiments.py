@@ -47,7 +47,7 @@ def lab(
             with a plane, as in `p4:run.measure` or `p4:run.replications`, is changed on this plane only.
         store: Folder of finished runs, the simulator's too.
         known: Tables of runs that other labs have made, see `table`: they are not made again. The simulator's are.
-        jobs: Runs at once; if None, one for every two processors in real time, one for each on `linux`.
+        jobs: Concurrent runs; if None, half the processors in real time, all on `linux`.
         kernel: Version of the kernel of the plane `linux`; the newest that was built if None.
         progress: Whether to report on stderr.
 

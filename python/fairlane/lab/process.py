@@ -1,4 +1,4 @@
-"""A process that makes runs, one after another, for a lab that makes several at once: `python -m fairlane.lab.process`.
+"""A process that executes runs one by one, for a lab with several such processes: `python -m fairlane.lab.process`.
 
 It reads jobs from its input, one line of JSON each, and answers each with a line. Every run belongs to one process,
 with namespaces that carry its id, so the resources of a run end with the process and do not affect others. When its

@@ -51,7 +51,7 @@ def run_in_lab(
         store: Where finished runs are looked up and kept.
         plane: Plane that forwards: a key of `planes.PLANES`.
         known: Runs that were made elsewhere.
-        jobs: Runs at once, each in a network of its own; as many as `default_jobs` if None.
+        jobs: Concurrent runs, each in a separate network; `default_jobs` if None.
         kernel: Version of the kernel of the plane `linux`.
         show_progress: Whether to report on stderr.
 
@@ -101,7 +101,7 @@ def check(scenarios: Sequence[str], plane: str) -> None:
 
 
 def engine_of(plane: str, scheme: str, kernel: str | None = None) -> str:
-    """What decides the runs of a scheme on a plane: the lab, this version, and what was loaded into a switch.
+    """Identity of a scheme's engine on a plane: the lab, this version, and the program loaded into a switch.
 
     Raises:
         UserError: The plane does not have the scheme; the program of a switch, or its compiler, is not there.
@@ -119,7 +119,7 @@ def engine_of(plane: str, scheme: str, kernel: str | None = None) -> str:
 def engines_of(
     known: PlaneRuns | None, scenarios: Sequence[str], plane: str, kernel: str | None = None
 ) -> dict[str, str]:
-    """What decides the runs of each scenario besides those that are known: where these are all, nobody needs a switch.
+    """Identity of what decides the missing runs of each scenario: if all runs are known, no switch is needed.
 
     Raises:
         UserError: As `engine_of`; or new runs do not go with the known ones.
@@ -155,7 +155,7 @@ class _Point:
 
 
 def _make(wanted: Sequence[Job], count: int, keep: Keep) -> None:
-    """Makes all runs, at most `count` at once.
+    """Executes all runs, at most `count` at a time.
 
     One that is rejected is made again after the others of its replication, one that is rejected again last and alone.
 

@@ -1,4 +1,4 @@
-"""What a scheme and its parameters become in Linux: arguments of `tc`, or the reason why they cannot be had.
+"""Translation of a scheme and its parameters to Linux: arguments of `tc`, or the reason why that is impossible.
 
 Read from net/sched/sch_*.c of Linux 6.12 and from the parsers of iproute2 6.1. A parameter without an option must have
 the value that is written in the kernel's source.

@@ -61,7 +61,7 @@ class Stopped(Exception):  # noqa: N818 nothing went wrong
 
 
 class Output:
-    """What the guest wrote.
+    """Output of the guest.
 
     Attributes:
         result: `result.json`.
@@ -88,7 +88,7 @@ def run(built: Kernel, plan: Plan, stop: Event, files: tuple[str, ...] = (), lim
         plan: What it is to do.
         stop: Ends the run.
         files: Names of files that are wanted besides the result.
-        limit: Real time that it may take, in place of `limit_s`.
+        limit: Maximum real time, instead of `limit_s`.
 
     Raises:
         GuestError: It panicked, hung, or reported a mistake.

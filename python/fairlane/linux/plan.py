@@ -186,7 +186,7 @@ def _settings(tcp: Table) -> dict[str, Any]:
     """Settings of a sender's namespace, without those that a new namespace has anyway."""
     standard = {"after_idle": "decay", "frto": True, "tlp": True, "min_rto": "200 ms"}
     settings = {
-        # What one connection has learnt of the path must not reach the next.
+        # State that one connection learnt about the path must not reach the next.
         "tcp_no_metrics_save": 1,
         "tcp_wmem": f"4096 16384 {_SEND_MEMORY * _bytes(tcp['socket_buffer'])}",
         "tcp_slow_start_after_idle": keys.AFTER_IDLE[tcp["after_idle"]],

@@ -41,7 +41,7 @@ def record(scenario: str, replication: int, plan: Plan, result: Mapping[str, Any
     Args:
         scenario: The scenario.
         replication: Number of the run.
-        plan: What the guest was told.
+        plan: Input of the guest.
         result: What it found.
         samples: Its `info.csv`.
         about: Of the kernel, for the table `lab`.

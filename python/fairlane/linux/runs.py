@@ -69,7 +69,7 @@ def runs(
         store: Where finished runs are looked up and kept.
         keep: Whether runs go to the store as they finish; otherwise they do only if the work is interrupted.
         kernel: Version of the kernel.
-        jobs: Guests at once; one for each core if None.
+        jobs: Concurrent guests; one for each core if None.
         show_progress: Whether to report on stderr.
 
     Raises:

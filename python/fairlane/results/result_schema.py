@@ -15,7 +15,7 @@ from fairlane.results.summary import key
 Json = dict[str, Any]
 
 _NUMBER, _COUNT, _TEXT = {"type": "number"}, {"type": "integer", "minimum": 0}, {"type": "string"}
-_PATHS = "What the group's packets met on their way from host to receiver."
+_PATHS = "Delays, drops and marks of the group's packets from host to receiver."
 
 
 def result_schema() -> Json:
@@ -27,12 +27,12 @@ def result_schema() -> Json:
         "schema": _described(_COUNT, "Version of this format."),
         "version": _described(_TEXT, "Version of Fairlane."),
         "scenario": _described({}, "The scenario, every default filled in."),
-        "notes": _array("NoteRecord", "What to know about the scenario before its numbers are trusted."),
+        "notes": _array("NoteRecord", "Caveats of the scenario."),
         "summary": _reference("Summary", "Means and intervals."),
-        "performance": _reference("Performance", "How much was simulated in all runs together."),
+        "performance": _reference("Performance", "Amount of simulated work in all runs together."),
         "runs": _array("RunRecord", "The single runs, by number."),
         "cost": _reference(
-            "Cost", "What the runs cost. All else is the same bytes each time that the scenario is simulated."
+            "Cost", "Cost of the runs. Everything else is byte-identical whenever the scenario is simulated."
         ),
     }
     return {
@@ -50,24 +50,24 @@ def overview_schemas() -> dict[str, Json]:
     times = [metric for metric in overview.GROUP if len(metric.path) > 2]
     of_group: Json = {"name": _described(_TEXT, "Name.")}
     for metric in overview.GROUP:
-        null = _reference("OverviewTimes", "From host to receiver; null for the max-min shares.")
+        null = _reference("OverviewTimes", "Delay from host to receiver; null for the max-min shares.")
         of_group |= {metric.path[1]: _nullable(null)} if metric in times else {metric.path[-1]: _maybe(metric)}
     of_link: Json = {"name": _described(_TEXT, "Name.")}
     for metric in overview.LINK:
         waits = _array("DelaySummary", "Queueing delay of the classes that had packets.")
         of_link |= {metric.path[0]: waits} if metric.by else {metric.name: _maybe(metric)}
-    per_user = _reference("Estimate", "What the markers of the edge remember at the end.")
+    per_user = _reference("Estimate", "State of the edge's markers at the end.")
     return {
         "Overview": _table(
             "One scenario under several queues, in brief.",
             {
                 "confidence": _described(_NUMBER, "Confidence level of the intervals."),
-                "max_min": _reference("OverviewRow", "What weighted max-min fairness would give."),
-                "queues": _array("OverviewRow", "The queues, in the order asked for."),
+                "max_min": _reference("OverviewRow", "Weighted max-min fair shares."),
+                "queues": _array("OverviewRow", "The queues, in the requested order."),
             },
         ),
         "OverviewRow": _table(
-            "What matters of one queue.",
+            "Overview of one queue.",
             {
                 "queue": _described(
                     {"type": ["string", "null"]},
@@ -154,7 +154,7 @@ def _summaries(records: Mapping[str, Json]) -> dict[str, Json]:
             },
         ),
         "PathSummary": _table(f"{_PATHS[:-1]}, over all replications.", of_path),
-        "TimesSummary": _table("Times that were measured one by one, over the replications that have any.", times),
+        "TimesSummary": _table("Individually measured times, over the replications that have any.", times),
         "LinkSummary": _table(
             "An observed link over all replications.",
             of_link
@@ -171,7 +171,7 @@ def _summaries(records: Mapping[str, Json]) -> dict[str, Json]:
             for name, of, part, one, doc in (
                 ("DelaySummary", "DelayRecord", "delay", ["traffic_class"], "Queueing delay of one class."),
                 ("DropSummary", "DropRecord", "drops", ["reason"], "Drops for one reason."),
-                ("StateSummary", "StateRecord", "state", [], "What a scheme remembered at the end of the runs."),
+                ("StateSummary", "StateRecord", "state", [], "State of a scheme at the end of the runs."),
             )
         },
     }
@@ -230,10 +230,10 @@ def _table(doc: str, fields: Json) -> Json:
 
 _FIXED = {
     "NoteRecord": _table(
-        "Something to know about a scenario that is valid, in one line.",
+        "A caveat of a valid scenario, in one line.",
         {
             "key": _described(_TEXT, "Key of the scenario that it is about."),
-            "text": _described(_TEXT, "What to know."),
+            "text": _described(_TEXT, "The caveat."),
         },
     ),
     "Estimate": _table(
@@ -244,13 +244,13 @@ _FIXED = {
                 {"type": ["number", "null"]},
                 "Half the width of the confidence interval (Student t); null for fewer than two replications.",
             ),
-            "n": _described(_COUNT, "How many replications have the value."),
+            "n": _described(_COUNT, "Number of replications with the value."),
         },
     ),
     "Cost": _table(
-        "What the runs of a scenario cost: on this machine, this time.",
+        "Cost of a scenario's runs, on this machine and this time.",
         {
-            "cpu_seconds": _described(_NUMBER, "CPU time of the simulations alone; of those whose cost is known."),
+            "cpu_seconds": _described(_NUMBER, "CPU time of the simulations themselves, of those whose cost is known."),
             "run_cpu_seconds": _described(
                 {"type": "array", "items": {"type": ["number", "null"]}},
                 "CPU time of each run; null where it is not known.",

@@ -68,7 +68,7 @@ def run(
         qlog_flows: Numbers of the flows in it, as in `trace`; all if None.
         link: Name of the link that `pcap` captures and whose queue `trace` has; the first, and all, if None.
         watched: Number of the replication that `pcap`, `trace` and `qlog` watch.
-        plane: `simulator`, or `linux`; then `threads` is the number of kernels that run at once.
+        plane: `simulator`, or `linux`; then `threads` is the number of concurrent kernels.
         kernel: Version of the kernel of the plane `linux`; the newest that was built if None.
 
     Raises:

@@ -19,26 +19,26 @@ _QUANTITY = {"type": ["string", "number"], "examples": ["5 ms"]}
 _TIME = {"type": "string", "examples": ["20 s"]}
 
 KEYS: Mapping[str, Mapping[str, Any]] = {
-    "metric": {"type": "string", "description": "What is measured, with group or link, as columns of `runs` have it."},
-    "min": {**_QUANTITY, "description": "Least value of the mean; alone or with `max`."},
-    "max": {**_QUANTITY, "description": "Greatest value of the mean; alone or with `min`."},
-    "equals": {**_QUANTITY, "description": "Value of the mean, give or take `tolerance`."},
+    "metric": {"type": "string", "description": "Metric with group or link, as in the columns of `runs`."},
+    "min": {**_QUANTITY, "description": "Minimum of the mean; alone or with `max`."},
+    "max": {**_QUANTITY, "description": "Maximum of the mean; alone or with `min`."},
+    "equals": {**_QUANTITY, "description": "Value of the mean, within `tolerance`."},
     "tolerance": {
         **_QUANTITY,
-        "description": "By how much the mean may be off; in `%`, a share of `equals`. Always given with `equals`.",
+        "description": "Allowed deviation of the mean; in `%`, relative to `equals`. Required with `equals`.",
     },
     "from": {
         **_TIME,
-        "description": "Start of the window of the time series that is looked at; without it their start.",
+        "description": "Start of the window of the time series; default: their start.",
     },
-    "to": {**_TIME, "description": "End of that window; without it the end of the run."},
-    "why": {"type": "string", "description": "Why it should be so, for whoever reads the verdict."},
+    "to": {**_TIME, "description": "End of that window; default: the end of the run."},
+    "why": {"type": "string", "description": "Reason of the expectation, shown with the verdict."},
 }
 """Keys of a table, with their schemas."""
 
 SCHEMA: Mapping[str, Any] = {
     "type": "array",
-    "description": "What `fairlane check` judges.",
+    "description": "Expectations that `fairlane check` judges.",
     "items": {"type": "object", "properties": KEYS, "required": ["metric"], "additionalProperties": False},
 }
 """JSON Schema of the array."""

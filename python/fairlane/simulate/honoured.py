@@ -1,4 +1,4 @@
-"""Which keys of a scenario a plane honours, and why it refuses the others.
+"""Keys of a scenario that a plane supports, and reasons for rejecting others.
 
 A key that a plane cannot honour may have its default, which a scenario has without being asked, and nothing else. So
 may a key that its rules do not list.
@@ -91,8 +91,8 @@ def check(scenario: str, rules: Rules, plane: str, whose: str) -> None:
 def decisive(scenario: str, rules: Rules) -> str:
     """The canonical scenario without what a plane does not honour: that has one value or is refused.
 
-    So a key that the simulator gains changes nothing for runs that were measured before. `queue` and `marker` stay
-    whole; profiles stay too, since what a source says cannot be read without.
+    So a new key of the simulator does not affect runs measured before. `queue` and `marker` stay complete; profiles
+    stay too, since the keys of a source depend on them.
     """
     table = json.loads(scenario)
 
@@ -141,7 +141,7 @@ def _leaves(table: Table) -> Iterator[tuple[str, str, Any, Any]]:
 
 
 def _defaults_of_source(source: Table, tcp: Table) -> Table:
-    """What a source has without being asked: of [tcp] the same, which is judged there, or what its profile says."""
+    """Defaults of a source: those of [tcp], which is checked there, or of its profile."""
     if source["kind"] != "tcp":
         return {}
     own = tcp if source["profile"] == tcp["profile"] else defaults(source["profile"])["tcp"]

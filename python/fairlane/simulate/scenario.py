@@ -147,7 +147,7 @@ def video(
         buffer: Playing time that the player has room for.
         reservoir: Buffered time up to which it takes the lowest bitrate.
         cushion: Buffered time beyond it over which the bitrate rises to the highest.
-        stop: When it asks for no further chunk, such as `"60 s"`.
+        stop: Time after which it requests no further chunk, such as `"60 s"`.
         settings: Any key of the scenario's `tcp` table.
     """
     return _given(
@@ -165,7 +165,7 @@ def video(
 def rpm(
     *, flows: int | None = None, interval: str | None = None, stop: str | None = None, **settings: Unpack[TcpKeys]
 ) -> Table:
-    """A test of responsiveness of each user: load, and probes whose round trips per minute are told.
+    """A test of responsiveness of each user: load, and probes that measure round trips per minute.
 
     Args:
         flows: Load-generating connections.
@@ -234,7 +234,7 @@ def transfers(
         load: What all users of the group offer together, as a share of the slowest link's rate such as `"60 %"`; either
             this
         interval: or the mean time between two transfers of a user, such as `"40 ms"`.
-        limit: Transfers of a user that may be open at once.
+        limit: Maximum number of open transfers of a user.
         stop: When no further transfer starts, such as `"60 s"`.
         settings: Any key of the scenario's `tcp` table.
     """
@@ -284,25 +284,25 @@ def group(
         weight: What a user may claim relative to others, 0.001 to 1000; it multiplies the reference rate.
         start_from: Sources start at a time drawn uniformly from here, such as `"0 s"`,
         start_until: to here.
-        access_rate: Rate of the users' access links, in place of the topology's.
-        access_delay: Delay of the users' access links, in place of the topology's.
+        access_rate: Rate of the users' access links, instead of the topology's.
+        access_delay: Delay of the users' access links, instead of the topology's.
         access_loss: Packets that the access links lose on the way up, such as `{"probability": "1 %"}`.
         access_jitter: How their delay varies on the way up, such as `{"deviation": "5 ms"}`.
         access_detour: A longer route on the way up for a time, such as `{"delay": "50 ms", "from": "20 s"}`.
-        rtt: Round-trip time of the users without queues, such as `"40 ms"`, in place of `access_delay`.
+        rtt: Round-trip time of the users without queues, such as `"40 ms"`, instead of `access_delay`.
         rtt_spread: By which part of it the time of a user may differ, such as 0.1; each user's is drawn. On access
             networks 0.1 unless given.
-        user_rtts: The time of each user, in place of `rtt`.
-        receiver_rate: Rate of the receivers' access links, in place of the topology's.
-        receiver_delay: Delay of the receivers' access links, in place of the topology's.
+        user_rtts: The time of each user, instead of `rtt`.
+        receiver_rate: Rate of the receivers' access links, instead of the topology's.
+        receiver_delay: Delay of the receivers' access links, instead of the topology's.
         route: Names of the links that the packets cross, in order; all links if left out.
         ingresses: Number of edge nodes that meter parts of a user's traffic, each with its part of the reference rate.
-        forged_labels: Whether packets have the label that the port treats best, in place of the marker's.
-        share: Share of the subscribers of an access network that the group stands for, in place of `users`.
+        forged_labels: Packets have the label that the port treats best, instead of the marker's.
+        share: Share of the subscribers of an access network in the group, instead of `users`.
         direction: Where their packets go, there.
         node: Site or access point under which they are.
         plan: Rate of their plan, such as `"100 Mbit/s"`.
-        configured_plan: Rate that whoever keeps the plan believes it has.
+        configured_plan: Rate that the edge or the tree of shapers enforces instead of the plan.
     """
     return _given(
         name=name,
@@ -344,13 +344,13 @@ def expect(
     window: tuple[str | None, str | None] = (None, None),
     why: str | None = None,
 ) -> Table:
-    """What a metric is expected to be; `check` judges it.
+    """Expected value of a metric; `check` judges it.
 
     Args:
         metric: Such as `"throughput_ratio"` or `"goodput_bps.light"`.
         min: Least value of the mean, such as `"2 Mbit/s"`.
         max: Greatest value of the mean.
-        equals: Value of the mean, in place of the two,
+        equals: Value of the mean, instead of the two.
         tolerance: with what it may be off, such as `"5 %"` of it or `"1 ms"`.
         window: From when to when the time series is looked at, such as `("10 s", "20 s")`.
         why: The reason.
@@ -430,7 +430,7 @@ class Scenario:
 
     @property
     def folder(self) -> Path:
-        """Where the files are that it names."""
+        """Folder of the files that it names."""
         return self._folder
 
     def to_dict(self) -> Table:
@@ -459,7 +459,7 @@ class Scenario:
 
     @property
     def expectations(self) -> list[Expectation]:
-        """What `fairlane check` judges; no run depends on it.
+        """Expectations for `fairlane check`; no run depends on them.
 
         Raises:
             ScenarioError: A key or value of `[[expect]]` is wrong.

@@ -16,7 +16,7 @@ from fairlane.store.point import Identity
 
 @dataclass(frozen=True)
 class Maker:
-    """What makes runs in place of the simulator.
+    """A function that executes runs instead of the simulator.
 
     Attributes:
         made: Of scenario and replication of each run that is wanted: its number, record and CPU time, as they finish.

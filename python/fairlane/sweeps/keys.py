@@ -40,16 +40,16 @@ KEYS = (
         "name of the file",
         "Name of the sweep and of its folder in `results`; letters, digits, `.`, `_` and `-`.",
     ),
-    Key("scenario", "text", "required", "Path of the scenario file, seen from the sweep file."),
+    Key("scenario", "text", "required", "Path of the scenario file, relative to the sweep file."),
     Key(
         "replications",
         "count",
         "that of the scenario",
-        "Runs of every point, in place of `run.replications`; not together with `[stop]`.",
+        "Runs of every point, instead of `run.replications`; not together with `[stop]`.",
         1,
         100_000,
     ),
-    Key("set", "settings", "none", "Keys of the scenario that differ from the file at every point."),
+    Key("set", "settings", "none", "Keys of the scenario that are changed at every point."),
     Key("grid", "axes", "none", "Keys of the scenario with an array of values each; every combination is a point."),
     Key(
         "zip",
@@ -62,11 +62,11 @@ KEYS = (
         "stop.relative_half_width",
         "targets",
         "required",
-        "By metric, the half width of the 95 % interval over the mean that must be reached; all of them.",
+        "Target for each metric: half width of the 95 % interval relative to the mean. All targets must be met.",
         0.0001,
         1.0,
     ),
-    Key("stop.min_replications", "count", 5, "Runs before the rule is looked at first.", 2, 100_000),
+    Key("stop.min_replications", "count", 5, "Runs before the rule is first evaluated.", 2, 100_000),
     Key("stop.max_replications", "count", 100, "Runs after which a point ends anyway.", 2, 100_000),
 )
 

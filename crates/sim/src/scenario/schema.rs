@@ -74,16 +74,16 @@ fn topology() -> Json {
     );
     let schedule = |of: &str| {
         json!({"type": "array", "items": at_and_rate,
-            "description": format!("Steps in the rate of the {of}, in the order of time.")})
+            "description": format!("Rate changes of the {of}, in order of time.")})
     };
     let name = json!({"type": "string", "description": "Name in routes and results."});
     let mut link = with(schema_properties(&LinkParams::specs()), "name", name);
     if let Some(rate) = link.get_mut("rate").and_then(Json::as_object_mut) {
         rate.remove("default");
-        rate.insert("description".into(), "Rate; only a link with a trace may be without one.".into());
+        rate.insert("description".into(), "Rate; required unless the link has a trace.".into());
     }
     let mut own_queue = queues();
-    own_queue["description"] = "Its queue, if other than the scenario's.".into();
+    own_queue["description"] = "Its queue, if different from the scenario's.".into();
     let link = with(with(link, "schedule", schedule("link")), "queue", own_queue);
     let link = with(impaired(link, ["loss", "jitter", "detour"], "link"), "trace", trace());
     let links = json!({"type": "array", "items": object(link, &["name"]), "description": "Links of a graph."});
@@ -97,29 +97,29 @@ fn access_network(mut properties: Map<String, Json>) -> Map<String, Json> {
     for (key, level) in [("gateway_queue", "gateway"), ("site_queue", "sites"), ("access_point_queue", "access points")]
     {
         let mut queue = queues();
-        queue["description"] = format!("Queue of the links of the {level}, if other than the scenario's.").into();
+        queue["description"] = format!("Queue of the links of the {level}, if different from the scenario's.").into();
         properties = with(properties, key, queue);
     }
     let text = |description: &str| json!({"type": "string", "description": description});
     let failover = Map::from_iter([
         ("node".to_string(), text("Site or access point whose links change their rate.")),
-        ("at".to_string(), text("When.")),
-        ("until".to_string(), text("When they have their rate again; they keep the other one without it.")),
+        ("at".to_string(), text("Time of the failover.")),
+        ("until".to_string(), text("Time at which the rate is restored; without it, it never is.")),
         (
             "share".to_string(),
             json!({"type": "number", "minimum": 0.001, "maximum": 1.0, "default": 0.5,
-                "description": "What is left of the rate."}),
+                "description": "Remaining part of the rate."}),
         ),
     ]);
     let failovers = json!({"type": "array", "items": object(failover, &["node", "at"]),
-        "description": "Links that fail over to a part of their rate."});
+        "description": "Links whose rate drops to a part for a time (failover)."});
     let files = Map::from_iter([
         ("network".to_string(), text("LibreQoS's network.json, relative to the scenario's file.")),
         ("devices".to_string(), text("LibreQoS's ShapedDevices.csv, relative to the scenario's file.")),
         ("tree".to_string(), text("Their content; whoever reads the scenario fills it in.")),
     ]);
     let mut files = object(files, &["network", "devices"]);
-    files["description"] = "Files that the tree is read from, in place of counts and rates.".into();
+    files["description"] = "Files that define the tree, instead of counts and rates.".into();
     with(with(properties, "failovers", failovers), "files", files)
 }
 
@@ -128,9 +128,9 @@ fn impaired(properties: Map<String, Json>, [loss, jitter, detour]: ImpairmentKey
     let models: Vec<_> = LossModel::ALL.iter().map(|&model| loss_model(model)).collect();
     let losses = json!({"oneOf": models, "description": format!("Packets lost on the {of}.")});
     let mut jitters = object(schema_properties(&JitterParams::specs()), &["deviation"]);
-    jitters["description"] = format!("How the delay varies on the {of}.").into();
+    jitters["description"] = format!("Delay variation on the {of}.").into();
     let mut detours = object(schema_properties(&DetourParams::specs()), &["delay", "from"]);
-    detours["description"] = format!("A longer route that packets take for a time in place of the {of}.").into();
+    detours["description"] = format!("A longer route that packets take for a time instead of the {of}.").into();
     with(with(with(properties, loss, losses), jitter, jitters), detour, detours)
 }
 
@@ -149,7 +149,7 @@ fn trace() -> Json {
                                                         first from time 0, equal ones as GAP*COUNT. Filled in when \
         the file is read."});
     let mut table = object(with(with(schema_properties(&TraceParams::specs()), "file", file), "gaps", gaps), &["file"]);
-    table["description"] = "Recorded opportunities to send that the link follows in place of its rate.".into();
+    table["description"] = "Recorded delivery opportunities that the link follows instead of its rate.".into();
     table
 }
 
@@ -172,7 +172,7 @@ fn marker(scheme: MarkerScheme) -> Json {
         with(
             properties,
             "scheme",
-            json!({"const": scheme.name(), "description": "The marker; by default what the queue's scheme needs."}),
+            json!({"const": scheme.name(), "description": "The marker; by default the one that the queue's scheme needs."}),
         ),
         &[],
     )
@@ -211,7 +211,7 @@ fn group() -> Json {
         "sources".into(),
         json!({"type": "array", "minItems": 1,
             "items": {"oneOf": SourceKind::ALL.iter().copied().map(source).collect::<Vec<_>>()},
-        "description": "What each user sends."}),
+        "description": "Traffic sources of each user."}),
     );
     object(
         impaired(properties, ["access_loss", "access_jitter", "access_detour"], "access links on the way up"),
@@ -232,16 +232,16 @@ fn source(kind: SourceKind) -> Json {
             ),
             (
                 "points".to_string(),
-                json!({"type": "string", "description": "Its content; whoever reads the scenario fills it in."}),
+                json!({"type": "string", "description": "Content of the file, filled in by the reader of the scenario."}),
             ),
         ]);
         let mut cdf = object(file, &["file"]);
         cdf["description"] =
-            "Distribution of the payload in place of `sizes`: a file with a line for each point.".into();
+            "Distribution of the payload, instead of `sizes`: a file with a line for each point.".into();
         properties.insert("cdf".into(), cdf);
     }
-    let application = json!({"type": "string", "description": "What it is called among the applications of an access \
-        network; by default its kind."});
+    let application = json!({"type": "string", "description": "Application name on an access network; by default \
+        its kind."});
     properties.insert("application".into(), application);
     let name = json!({"const": kind.name(), "description": "The kind of source."});
     object(with(properties, "kind", name), if kind.has_rate() { &["kind", "rate"] } else { &["kind"] })

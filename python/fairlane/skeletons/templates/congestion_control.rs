@@ -1,7 +1,7 @@
 //! $Type: how it treats the window, in one sentence. Source: authors, "title", year, section; or RFC.
 //!
 //! Deviations:
-//! 1. What differs from the source, and why.
+//! 1. Differences from the source, with reasons.
 
 use super::control::{Connection, Control, Flight, Progress, Window};
 use fairlane_schemes::params;
@@ -11,7 +11,7 @@ params! {
     pub struct ${Type}Params {}
 }
 
-/// What a sender with $Type keeps between ACKs.
+/// State of a sender with $Type between ACKs.
 #[derive(Clone, Debug)]
 pub struct $Type;
 

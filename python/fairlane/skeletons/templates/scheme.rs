@@ -9,7 +9,7 @@
 //! Cost: operations a packet. State: bytes a port and a flow.
 //!
 //! Deviations:
-//! 1. What differs from the source, and why.
+//! 1. Differences from the source, with reasons.
 
 use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
@@ -17,7 +17,7 @@ use crate::queue::managed_queue::ManagedQueue;
 params! {
     /// $Type.
     pub struct ${Type}Params {
-        /// What the parameter means.
+        /// Meaning of the parameter.
         probability: f64 = 0.0, in 0.0..=1.0, symbol "p", source "table of the paper";
     }
 }
