@@ -17,7 +17,7 @@ from typing import Any
 from ..rank_cells import Cell, Mixes, Users, crossed, queue
 
 OF_PACED = {"bbr1": {"tso": "0 B"}}
-"""The lab's hosts have no offloads: what is paced leaves segment by segment."""
+"""The lab's hosts have no offloads: paced segments leave one by one."""
 
 SCHEMES = ("droptail", "abc", "red", "pie", "codel", "fq_codel")
 RTTS_MS = (20, 60)

@@ -87,7 +87,7 @@ struct NetworkReader {
 }
 
 impl NetworkReader {
-    /// Adds the nodes of the object that stands at `place`, and those below them.
+    /// Adds the nodes of the object at `place`, and those below them.
     fn add(&mut self, place: &str, below: &Json, parent: Option<usize>) -> Result<(), String> {
         let Some(map) = below.as_object() else {
             return Err(format!("{place}: {} is not an object of nodes by name", shown(&below.to_string())));

@@ -123,7 +123,7 @@ def check(
         settings: Keys that differ in every scenario.
         threads: Simulator threads; all cores if None. Results do not depend on it.
         store: Folder that keeps finished replications if the work is interrupted.
-        progress: Whether to report on stderr.
+        progress: Report progress on stderr.
 
     Raises:
         UserError: A file cannot be read; a scenario cannot be simulated, or an expectation not be judged.

@@ -36,7 +36,7 @@ def evaluate(
         schemes: Entries: `abc`, `fq_codel:share_per=user`, `mine=abc:gamma=8 packets`. `all` means every scheme, twice
             if it can share among flows or users. Schemes registered with `register_scheme` are not stored.
         suite: Name of a suite, or its folder.
-        quick: Whether to run the scenarios of a first look alone, three times each.
+        quick: Run only the scenarios of a preview, three times each.
         only: Families or scenarios to run alone, such as `cheats` or `pairs/cubic-*`.
         require: Requirements for each entry, such as `worst_share>=0.8`; `Evaluation.unmet` has the failed ones.
         replications: Runs of each scenario, instead of the suite's number.
@@ -44,7 +44,7 @@ def evaluate(
         ray: Address of a Ray cluster to run on instead of threads: `auto`, `local`, HOST:PORT or ray://HOST:PORT.
         store: Folder of finished runs.
         scheme_lib: Library of schemes to load first, or several.
-        progress: Whether to report on stderr.
+        progress: Report progress on stderr.
 
     Raises:
         UserError: A scheme, suite, pattern or requirement is unknown; the store cannot be written.

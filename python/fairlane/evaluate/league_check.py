@@ -108,7 +108,7 @@ def check_league(
         threads: Simulator threads; all cores if None.
         ray: Address of a Ray cluster to run on instead of threads.
         store: Folder of finished runs.
-        progress: Whether to report on stderr.
+        progress: Report progress on stderr.
 
     Raises:
         UserError: The suite has no league, or not that entry; the store cannot be written.

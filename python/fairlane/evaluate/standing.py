@@ -24,10 +24,10 @@ class Standing:
     Attributes:
         suite: Suite that they were measured on.
         scenarios: Those of its scenarios that were run.
-        quick: Whether these are fewer than there are, with fewer runs.
+        quick: A preview: fewer scenarios, with fewer runs.
         entries: Measured entries, in the requested order.
         measured: Their runs, by label.
-        league: What others reached.
+        league: Results of other entries.
         requirements: Requirements.
         check: Cells of the league next to those that this engine gave.
     """

@@ -71,9 +71,9 @@ class SuiteScenario:
         source: Where it comes from.
         scores: Criteria that it counts for.
         judged: Groups whose users are judged; all if empty.
-        quick: Whether it is part of a quick evaluation.
+        quick: It is part of a quick evaluation.
         phases: Periods in which shares should settle.
-        harm: What harm is measured from.
+        harm: Scenarios to measure harm from.
     """
 
     name: str

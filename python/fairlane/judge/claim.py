@@ -8,7 +8,7 @@ from typing import Any
 from fairlane.results.intervals import format_number
 
 Claim = Mapping[str, Any]
-"""A table of a claims.toml, whose head says what its keys mean."""
+"""A table of a claims.toml; the comment at its start explains the keys."""
 
 
 def names(value: str | Sequence[str]) -> list[str]:

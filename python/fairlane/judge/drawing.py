@@ -48,7 +48,7 @@ class Canvas:
 
         Args:
             x: Variable of the sweep.
-            metrics: What to draw.
+            metrics: Metrics to draw.
             colour: Variable that the colour shows; `scheme` and `metric` are variables too.
             line: Variable that line and marker show.
             names: Words of the legend for (variable, value).

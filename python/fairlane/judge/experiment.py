@@ -34,7 +34,7 @@ class Experiment:
         claims: Claims of the paper.
         replications: Runs of each point.
         settings: Scenario keys that differ from the paper's, for lack of time.
-        standing: What its claims test; those that do not test the paper are counted apart.
+        standing: What its claims test; claims that do not test the paper are counted separately.
         limit: Replications that a point gets at most, where a claim is inconclusive; see `most`.
     """
 

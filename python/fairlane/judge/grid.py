@@ -31,7 +31,7 @@ class Row:
         at: The point.
         samples: One sample per replication for each metric, None where a run has no such number.
         traces: Curves over time, one per replication for each name.
-        exact: Whether its numbers are computed, not sampled.
+        exact: Its numbers are computed, not sampled.
         half_widths: Of the intervals of metrics that are one number of all replications together.
     """
 

@@ -1,4 +1,4 @@
-"""Claims that ns-3 does not meet either: what it gives at their points, and whether Fairlane gives the same.
+"""Claims that ns-3 does not meet either: its results at their points, and whether Fairlane's are the same.
 
 A claim that differs counts as agreeing with ns-3 if it differs there too, at one of the points at which it does here,
 and if all numbers that ns-3 gave for it agree with ours by the rule of claims (judge/rule.py): the means differ by no

@@ -55,7 +55,7 @@ class Paper:
         runs: How often and how long points are run, where that is not the paper's own.
         confidence: Level of the intervals.
         engine_schemes: Scheme in the simulator for each name of the claims that is not one: a variant.
-        exists: Whether a combination of scheme and variables is a point; all are if None.
+        exists: Tells whether a combination of scheme and variables is a point; all are if None.
         labels: Names of points that claims use as if they were variables, such as the row of a printed table.
         computed: Rows of experiments without simulation (`kind = "analytic"`).
         statistics: Statistics, by claim id, for claims about something other than a metric of a point.

@@ -41,7 +41,7 @@ class Reading:
     Attributes:
         open: Question that the text leaves open.
         taken: The reading that is the default.
-        numbers: What comes out under each reading, alongside the paper's numbers.
+        numbers: Results under each reading, next to the paper's numbers.
         claims: Ids of the claims whose numbers chose it.
     """
 

@@ -56,7 +56,7 @@ class Reproduction:
         most: Replications that a point of each experiment gets at most, where a claim is inconclusive.
         settings: Scenario keys that differ from the paper's.
         cpu_seconds: CPU time of the runs of each experiment, when they were simulated.
-        quick: Whether runs were fewer and shorter than those whose verdicts count.
+        quick: Runs were fewer and shorter than those whose verdicts count.
     """
 
     paper: Paper
@@ -233,12 +233,12 @@ def reproduce(
 
     Args:
         names: `abc2018` for a whole paper, `abc2018.fig4a` for one experiment; all of the same paper.
-        quick: Whether to run fewer points, replications or seconds, as the paper's runs.toml says, for a first look.
+        quick: Preview with fewer points, replications or seconds, as defined in the paper's runs.toml.
         replications: Runs of each point, instead of the paper's number.
         settings: Scenario keys to change in every run, such as `{"tcp.delayed_ack": 1}`.
         threads: Simulator threads; all cores if None.
         store: Folder of finished replications.
-        progress: Whether to report on stderr.
+        progress: Report progress on stderr.
         runner: Runner to use instead of the simulator.
         stored: Add replications of points only as far as they are stored.
 

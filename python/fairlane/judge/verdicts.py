@@ -1,7 +1,7 @@
 """Claims of a paper put to the test of measured grids.
 
-A claim is a table of a paper's claims.toml, whose head says what its keys mean. judge/checks.py has the comparisons
-that each kind of claim makes, judge/rule.py the rule that decides them.
+A claim is a table of a paper's claims.toml; the comment at its start explains the keys. judge/checks.py has the
+comparisons for each kind of claim, judge/rule.py the rule that decides them.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Statistic:
         table: Computes the table on which the claim is tested from measured ones, by experiment id; None if a needed
             one was not measured. A number of all replications together gets the jackknife's interval.
         needs: Experiments that it takes, besides the claim's own.
-        extreme: Whether it is the least or largest of all runs: no estimate, without an interval.
+        extreme: It is the minimum or maximum of all runs: no estimate, without an interval.
     """
 
     table: Callable[[Mapping[str, Table]], Table | None]

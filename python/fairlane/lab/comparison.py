@@ -97,7 +97,7 @@ def compare(
         store: Folder of finished runs.
         jobs: Concurrent runs; if None, half the processors in real time, all on `linux`.
         kernel: Version of the kernel of the plane `linux`; the newest that was built if None.
-        progress: Whether to report on stderr.
+        progress: Report progress on stderr.
 
     Returns:
         Queue by queue, for each plane.

@@ -41,7 +41,7 @@ def lab(
     Args:
         names: As for `reproduce`.
         planes: `forwarder`, `kernel`, `p4`, `linux`, `simulator`.
-        quick: Whether to run fewer points.
+        quick: Run fewer points.
         replications: Runs of each point.
         settings: Scenario keys to change in every run, on top of a warm-up of 5 s and a window of 15 s. A key prefixed
             with a plane, as in `p4:run.measure` or `p4:run.replications`, is changed on this plane only.
@@ -49,7 +49,7 @@ def lab(
         known: Tables of runs that other labs have made, see `table`: they are not made again. The simulator's are.
         jobs: Concurrent runs; if None, half the processors in real time, all on `linux`.
         kernel: Version of the kernel of the plane `linux`; the newest that was built if None.
-        progress: Whether to report on stderr.
+        progress: Report progress on stderr.
 
     Returns:
         Results by plane.

@@ -123,7 +123,7 @@ def check(scenario: str, plane: str) -> None:
 
 
 def decisive(scenario: str) -> str:
-    """The canonical scenario without what the lab does not honour."""
+    """The canonical scenario without keys that the lab does not support."""
     return honoured.decisive(scenario, KEYS)
 
 

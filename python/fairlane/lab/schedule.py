@@ -53,7 +53,7 @@ def run_in_lab(
         known: Runs that were made elsewhere.
         jobs: Concurrent runs, each in a separate network; `default_jobs` if None.
         kernel: Version of the kernel of the plane `linux`.
-        show_progress: Whether to report on stderr.
+        show_progress: Report progress on stderr.
 
     Raises:
         UserError: A scenario has something that the lab cannot build; known runs do not go with those of this machine.

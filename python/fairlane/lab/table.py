@@ -146,7 +146,7 @@ def rows(
         plane: Its name.
         paper: The paper.
         places: The points.
-        engines: What decides the runs of each scenario.
+        engines: Engine identity of each scenario's runs.
         store: Where finished runs are.
         known: Runs that were made elsewhere.
     """

@@ -64,7 +64,7 @@ class Fixed:
     """A parameter that the kernel has no option for.
 
     Attributes:
-        values: What it has to be: the kernel's.
+        values: Required value: the kernel's.
         why: Where that is written.
     """
 
@@ -317,7 +317,7 @@ class Discipline:
 
     Attributes:
         qdisc: Its name there, and options that it always has.
-        rules: What becomes of each parameter.
+        rules: Translation of each parameter.
     """
 
     qdisc: Callable[[Link], str]

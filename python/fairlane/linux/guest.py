@@ -57,7 +57,7 @@ class GuestError(FairlaneError):
 
 
 class Stopped(Exception):  # noqa: N818 nothing went wrong
-    """The run was ended from outside."""
+    """The run was killed."""
 
 
 class Output:
@@ -85,7 +85,7 @@ def run(built: Kernel, plan: Plan, stop: Event, files: tuple[str, ...] = (), lim
 
     Args:
         built: The kernel.
-        plan: What it is to do.
+        plan: Input of the guest.
         stop: Ends the run.
         files: Names of files that are wanted besides the result.
         limit: Maximum real time, instead of `limit_s`.

@@ -81,7 +81,7 @@ class Extra:
 
 
 def check(scenario: str) -> None:
-    """Raises a UserError that names what the plane cannot have of a canonical scenario."""
+    """Raises a UserError that names keys of a canonical scenario that the plane does not support."""
     keys.check(scenario)
     made(scenario, 0)
     keys.check_marker(scenario)

@@ -42,7 +42,7 @@ def record(scenario: str, replication: int, plan: Plan, result: Mapping[str, Any
         scenario: The scenario.
         replication: Number of the run.
         plan: Input of the guest.
-        result: What it found.
+        result: Result of the guest.
         samples: Its `info.csv`.
         about: Of the kernel, for the table `lab`.
     """

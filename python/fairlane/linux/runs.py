@@ -38,7 +38,7 @@ def find(version: str | None) -> Kernel:
 
 
 def check(scenarios: Sequence[str]) -> None:
-    """Raises a UserError that names what the plane cannot have of some canonical scenarios."""
+    """Raises a UserError that names keys of some canonical scenarios that the plane does not support."""
     for scenario in scenarios:
         plan.check(scenario)
 
@@ -67,10 +67,10 @@ def runs(
     Args:
         scenarios: Canonical scenarios; each says how many replications it needs.
         store: Where finished runs are looked up and kept.
-        keep: Whether runs go to the store as they finish; otherwise they do only if the work is interrupted.
+        keep: Store runs as they finish; otherwise only if the work is interrupted.
         kernel: Version of the kernel.
         jobs: Concurrent guests; one for each core if None.
-        show_progress: Whether to report on stderr.
+        show_progress: Report progress on stderr.
 
     Raises:
         UserError: The plane cannot have a scenario, or there is no such kernel.

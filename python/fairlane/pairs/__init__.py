@@ -33,7 +33,7 @@ def pairs(
         settings: Keys of the scenario that differ in every pair.
         threads: Simulator threads; all cores if None. Results do not depend on it.
         store: Folder of finished runs.
-        progress: Whether to report on stderr.
+        progress: Report progress on stderr.
 
     Raises:
         UserError: A sender or scheme is unknown or named twice; the store cannot be written.

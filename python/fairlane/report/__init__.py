@@ -40,14 +40,14 @@ def report(
         out: Folder to write into; earlier reports in it go, other files stay.
         compare: A document of `fairlane compare`, shown in addition to papers.
         pairs: A document of `fairlane pairs`, to be shown as heat maps.
-        quick: Whether to show the quick runs, `fairlane reproduce --quick`.
+        quick: Show the quick runs of `fairlane reproduce --quick`.
         run: Simulate missing runs; otherwise pages show how to.
-        pdf: Whether to write figures for a column of a paper too.
+        pdf: Also write figures for a column of a paper.
         replications: Runs of each point, instead of the paper's number.
         settings: Scenario keys that differ in every run.
         threads: Simulator threads; all cores if None.
         store: Folder of finished replications.
-        progress: Whether to report on stderr.
+        progress: Report progress on stderr.
 
     Returns:
         The page to start with.

@@ -50,7 +50,7 @@ class Quantity:
 
     Attributes:
         words: Description.
-        scale: What its legend is called; quantities of one scale share it.
+        scale: Title of its legend; quantities with the same scale share it.
         bounds: Between the colours, from good to bad.
         unit: Of the bounds, in the legend.
         factor: From the unit of a document to that.

@@ -20,7 +20,7 @@ class Wanted:
     """Selection of runs.
 
     Attributes:
-        quick: Whether the fewer and shorter ones.
+        quick: Quick runs.
         replications: Runs of each point, instead of the paper's number.
         settings: Scenario keys that differ in every run.
         store: Folder of finished replications.
@@ -75,7 +75,7 @@ def collect(names: Sequence[str], wanted: Wanted, *, run: bool, threads: int | N
         wanted: Which runs are meant.
         run: Simulate missing runs first.
         threads: Simulator threads.
-        progress: Whether to report on stderr.
+        progress: Report progress on stderr.
     """
     collected = []
     for paper, experiments in select(names or [ALL]):

@@ -72,7 +72,7 @@ class ComparisonView:
     Attributes:
         name: Of the scenario.
         facts: How it was simulated.
-        notes: What to know before the numbers are trusted.
+        notes: Caveats.
         order: Sort criterion of the schemes, in words.
         schemes: Names, the fairest first.
         columns: Displayed values.

@@ -18,7 +18,7 @@ class Picture:
     Attributes:
         stem: Stem of its files, after that of the page.
         title: Title.
-        caption: What to know of it.
+        caption: Caption.
         words: Text alternative.
         wide: Draws it.
         narrow: Draws it for small screens, and for a column of a paper.
@@ -58,11 +58,11 @@ class Table:
     Attributes:
         stem: Its anchor.
         title: Heading above it.
-        caption: What its numbers are.
+        caption: Description of its numbers.
         keys: Headings of the columns that identify a row.
         heads: Heads of the others.
         rows: In order.
-        folded: Whether the reader opens it first.
+        folded: Collapsed until the reader opens it.
     """
 
     stem: str
@@ -83,7 +83,7 @@ class OwnPage:
         tab: Name in the list of pages.
         title: Its heading.
         lead: Introduction.
-        notes: What to know before the numbers are trusted.
+        notes: Caveats.
         pictures: Its figures.
         tables: Its numbers.
         facts: How it was simulated.

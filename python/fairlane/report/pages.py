@@ -24,7 +24,7 @@ class Pages:
 
     Args:
         stage: The folder.
-        known: What every template knows by name, besides the version.
+        known: Names available in every template, besides the version.
     """
 
     def __init__(self, stage: Path, **known: Any) -> None:

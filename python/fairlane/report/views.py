@@ -102,7 +102,7 @@ class ClaimView:
         findings: One for each metric; `metric` is empty if there is one only.
         outcome: Of the whole claim.
         explanation: Why it is not reproduced, what ns-3 gives, which reading it chose.
-        standing: Whether it is an independent test of the paper.
+        standing: Independent test of the paper, or the reason why it is not.
     """
 
     name: str
@@ -180,15 +180,15 @@ class ExperimentView:
     Attributes:
         about: The experiment; its id is the name of its files.
         missing: Runs that the store lacks.
-        command: What simulates it.
+        command: Command that simulates it.
         counts: Of its claims.
         claims: Its claims.
         facts: How it was simulated, name and value.
-        notes: What to know before the numbers are trusted.
+        notes: Caveats.
         parameters: Name and value in the paper's words.
         scenario: The scenario of its first point as TOML; empty if it is computed.
         table: The numbers; None if it was not run.
-        is_drawn: Whether there is a figure.
+        is_drawn: There is a figure.
     """
 
     about: Experiment

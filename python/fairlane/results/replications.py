@@ -24,7 +24,7 @@ class Replications:
     Attributes:
         scenario_json: The canonical scenario.
         runs_json: One run record per replication, in order; the same bytes each time that they are simulated.
-        cpu_seconds: What each of them cost, None where that is not known.
+        cpu_seconds: CPU time of each, None if unknown.
         label: Name of the queue among others; empty: the name of its scheme.
     """
 

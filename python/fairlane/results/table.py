@@ -20,7 +20,7 @@ class Table:
         heads: Of the columns, each in one or several lines.
         keys: Number of leading columns that identify a row.
         title: Title on a page.
-        note: What its rows are, below them, if that does not go without saying.
+        note: Description of its rows, below the table, if they need one.
         rows: Cells.
     """
 

@@ -58,9 +58,9 @@ def run(
         threads: Simulator threads; all cores if None. Results do not depend on it.
         store: Folder that keeps finished replications if the work is interrupted.
         scheme_lib: Library of schemes to load first, or several.
-        progress: Whether to report on stderr.
+        progress: Report progress on stderr.
         pcap: File for a capture (pcapng) of a link.
-        pcap_drops: Whether it contains dropped packets too, with a comment.
+        pcap_drops: Include dropped packets, with a comment.
         pcap_snaplen: Bytes that it keeps of each packet; the headers at least.
         trace: Folder for tables (Parquet) of all TCP senders and of the queue; of senders alone on the plane `linux`.
         trace_interval: Time between two rows; "0 s" for a row at every change.
@@ -148,7 +148,7 @@ def compare(
         threads: Simulator threads; all cores if None. Results do not depend on it.
         store: Folder that keeps finished replications if the work is interrupted.
         scheme_lib: Library of schemes to load first, or several.
-        progress: Whether to report on stderr.
+        progress: Report progress on stderr.
 
     Raises:
         ScenarioError: The scenario cannot be simulated.

@@ -37,7 +37,7 @@ class Watch:
     Attributes:
         replication: Number of the replication, from 0.
         pcap: File of the capture.
-        drops: Whether the capture contains the packets that were dropped.
+        drops: The capture includes dropped packets.
         snaplen: Bytes that the capture keeps of a packet; the headers at least.
         trace: Folder of the tables.
         interval: Time between two rows of a table; "0 s" for a row at every change.

@@ -53,7 +53,7 @@ def adversary(
         threads: Simulator threads; all cores if None. Results do not depend on it.
         out: Folder of scenario files, and of the journal with which an interrupted search goes on.
         optimiser: Makes the optimiser from the number of dimensions and the seed.
-        progress: Whether to report on stderr.
+        progress: Report progress on stderr.
 
     Raises:
         UserError: A scheme, the bounds or a number is wrong; the folder cannot be written.

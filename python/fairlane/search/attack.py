@@ -84,7 +84,7 @@ class Adversary:
     Attributes:
         name: Name of the scenario.
         scheme: The tables `queue` and `marker` of its scheme.
-        bounds: What may be chosen.
+        bounds: Ranges to search.
         evaluator: Runs scenarios.
     """
 

@@ -43,7 +43,7 @@ class Tuned:
     Attributes:
         scheme: Name of the scheme.
         objective: Optimised criterion.
-        ranges: What might be chosen, by key.
+        ranges: Searched ranges, by key.
         settings: The parameters that were found; none if the defaults were as good.
         defaults: The defaults of the same keys.
         tuned_on: Scenarios that the parameters were tuned on.
@@ -157,7 +157,7 @@ def designer(
         threads: Simulator threads; all cores if None. Results do not depend on it.
         out: Folder of the tuned entry, and of the journal with which an interrupted search goes on.
         optimiser: Makes the optimiser from the number of dimensions and the seed.
-        progress: Whether to report on stderr.
+        progress: Report progress on stderr.
 
     Raises:
         UserError: Scheme, key, range, objective or scenario is wrong; the folder cannot be written.

@@ -28,9 +28,9 @@ class Range:
     Attributes:
         low: The least.
         high: The greatest.
-        unit: What follows the number; nothing for a count or a number.
-        is_log: Whether equal ratios, not equal differences, are equally far apart.
-        is_whole: Whether only whole numbers are meant: bounds without a point, of something that is counted.
+        unit: Unit after the number; empty for a count or a number.
+        is_log: Logarithmic scale.
+        is_whole: Integers only: bounds without a decimal point, of a count.
     """
 
     low: float

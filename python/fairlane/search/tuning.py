@@ -81,7 +81,7 @@ class Designer:
 
     Attributes:
         scheme: Its name.
-        space: What may be chosen, by key of the scenario.
+        space: Ranges, by key of the scenario.
         objective: Criterion to optimise.
         evaluator: Runs scenarios.
     """

@@ -84,7 +84,7 @@ def load_scheme_lib(given: SchemeLib, origin: str = "scheme_lib") -> None:
 
     Args:
         given: Path of a library with the C interface of docs/howto/scheme-library.md, or several.
-        origin: What gave them, for messages.
+        origin: Origin of the values, for messages.
 
     Raises:
         UserError: One cannot be loaded, or is no such library.

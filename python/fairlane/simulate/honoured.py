@@ -24,7 +24,7 @@ class Honoured:
     """A key that has the effect that it has in the simulator.
 
     Attributes:
-        where: What it becomes.
+        where: Corresponding setting.
         only: The plane that has it, if not all have.
     """
 
@@ -38,7 +38,7 @@ class Refused:
 
     Attributes:
         why: Completes the error message.
-        same: Values besides the default that mean what the lab does anyway.
+        same: Other values that are equivalent to the lab's behaviour.
     """
 
     why: str
@@ -50,7 +50,7 @@ class Required:
     """A key that must have one of these values; its default is no better than another.
 
     Attributes:
-        values: What a plane has.
+        values: Supported values of a plane.
         why: Completes the error message.
     """
 
@@ -89,7 +89,7 @@ def check(scenario: str, rules: Rules, plane: str, whose: str) -> None:
 
 
 def decisive(scenario: str, rules: Rules) -> str:
-    """The canonical scenario without what a plane does not honour: that has one value or is refused.
+    """The canonical scenario without keys that a plane does not support: these must have one value, or are rejected.
 
     So a new key of the simulator does not affect runs measured before. `queue` and `marker` stay complete; profiles
     stay too, since the keys of a source depend on them.

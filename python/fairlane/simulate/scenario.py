@@ -186,7 +186,7 @@ def voip(
     """A telephone call of each user, whose opinion the results estimate.
 
     Args:
-        codec: What turns speech into packets.
+        codec: Speech codec.
         packet_interval: Speech in a packet, such as `"20 ms"`.
         buffer: Delay that the receiver's buffer adds, such as `"50 ms"`.
         stop: When the call ends, such as `"60 s"`.
@@ -231,7 +231,7 @@ def transfers(
     Args:
         sizes: Name of the distribution; either this
         cdf: or a file with a line for each point, size in bytes and share; or a table with the file.
-        load: What all users of the group offer together, as a share of the slowest link's rate such as `"60 %"`; either
+        load: Load offered by all users of the group, as a share of the slowest link's rate such as `"60 %"`; either
             this
         interval: or the mean time between two transfers of a user, such as `"40 ms"`.
         limit: Maximum number of open transfers of a user.
@@ -276,12 +276,12 @@ def group(
 
     Args:
         name: Name of the group in the results.
-        sources: What a user sends: `tcp()`, `web()`, `transfers()`, `video()`, `rpm()`, `poisson()`, `cbr()`,
+        sources: Traffic sources of a user: `tcp()`, `web()`, `transfers()`, `video()`, `rpm()`, `poisson()`, `cbr()`,
             `on_off()`, `voip()`.
         users: Number of users.
         traffic_class: Best effort or expedited forwarding.
         reference_rate: Rate at which the activity of a user is zero, such as `"10 kbit/s"`.
-        weight: What a user may claim relative to others, 0.001 to 1000; it multiplies the reference rate.
+        weight: Weight of a user relative to others, 0.001 to 1000; it multiplies the reference rate.
         start_from: Sources start at a time drawn uniformly from here, such as `"0 s"`,
         start_until: to here.
         access_rate: Rate of the users' access links, instead of the topology's.
@@ -351,7 +351,7 @@ def expect(
         min: Least value of the mean, such as `"2 Mbit/s"`.
         max: Greatest value of the mean.
         equals: Value of the mean, instead of the two.
-        tolerance: with what it may be off, such as `"5 %"` of it or `"1 ms"`.
+        tolerance: Allowed deviation, such as `"5 %"` of it or `"1 ms"`.
         window: From when to when the time series is looked at, such as `("10 s", "20 s")`.
         why: The reason.
     """

@@ -38,8 +38,8 @@ class Store:
 
     Attributes:
         folder: The folder.
-        unsettled: What no file holds: runs in journals of a store that may only be read, and those of code of the
-            user's, which end with the process.
+        unsettled: Runs in no file: those in journals of a read-only store, and those of the user's code, which end with
+            the process.
     """
 
     def __init__(self, folder: str | Path | None = None) -> None:

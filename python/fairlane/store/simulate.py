@@ -20,7 +20,7 @@ class Maker:
 
     Attributes:
         made: Of scenario and replication of each run that is wanted: its number, record and CPU time, as they finish.
-        identity: What decides the runs of a scenario.
+        identity: Identity of what decides the runs of a scenario.
     """
 
     made: Callable[[Sequence[tuple[str, int]]], Iterator[tuple[int, str, float]]]
@@ -44,12 +44,12 @@ def simulate(
         scenarios: Canonical scenarios; each says how many replications it needs.
         store: Store of finished runs. Runs with a scheme or congestion control of the user's are not stored: the same
             scenario may mean other code tomorrow.
-        keep: Whether runs go to the store as they finish; otherwise they do only if the work is interrupted.
+        keep: Store runs as they finish; otherwise only if the work is interrupted.
         given: Runs of the first scenario that are there already, by replication.
         threads: Simulator threads; all cores if None.
-        show_progress: Whether to report on stderr.
-        title: What the report calls the work.
-        maker: What makes the runs in place of the simulator; the four arguments before this one are its own matter.
+        show_progress: Report progress on stderr.
+        title: Name of the work in the progress display.
+        maker: Executes runs instead of the simulator; then the four arguments before this one are its responsibility.
 
     Raises:
         UserError: A number of threads that is out of range.

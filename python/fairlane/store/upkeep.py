@@ -104,7 +104,7 @@ def entries(store: Store, keys: Sequence[str] = (), *, show_progress: bool = Fal
     Args:
         store: The store.
         keys: Beginnings of keys; all points without them.
-        show_progress: Whether to report on stderr.
+        show_progress: Report progress on stderr.
 
     Raises:
         UserError: There is no such folder, or no such key.
@@ -133,7 +133,7 @@ def simulate_again(entry: Entry, most: int, *, threads: int | None = None, show_
         entry: The point, of this engine.
         most: How many at most.
         threads: Simulator threads; all cores if None.
-        show_progress: Whether to report on stderr.
+        show_progress: Report progress on stderr.
 
     Returns:
         The replications whose bytes differ from those stored.

@@ -18,7 +18,7 @@ class Key:
 
     Attributes:
         name: With the table that it is in.
-        kind: What its value is.
+        kind: Kind of value.
         default: Default, a number or words; "required" if there is none.
         doc: Meaning.
         least: Least number,

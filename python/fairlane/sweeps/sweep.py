@@ -52,7 +52,7 @@ def sweep(
         ray: Address of a Ray cluster to run on instead of threads: `auto`, `local`, HOST:PORT or ray://HOST:PORT.
         store: Folder of finished runs.
         scheme_lib: Library of schemes to load first, or several.
-        progress: Whether to report on stderr.
+        progress: Report progress on stderr.
 
     Raises:
         UserError: The file is invalid, the store cannot be written, or the cluster does not exist.

@@ -2,7 +2,7 @@
 
 use crate::measure::metric::Metric;
 
-/// A function that gives metrics, declared as those of records are, with their scope and where they are in it.
+/// A function that returns metrics, declared as those of records are, with their scope and their path in it.
 macro_rules! derived {
     ($(
         $(#[doc = $doc:literal])+
@@ -10,7 +10,7 @@ macro_rules! derived {
             $(, better $better:literal)?, heading $heading:literal $(or $title:literal)?
             $(, source $source:literal)?, shown $shown:literal;
     )*) => {
-        /// The derived metrics. There is no score of all criteria of an evaluation: each stands for itself.
+        /// The derived metrics. An evaluation has no overall score: each criterion stands for itself.
         #[must_use]
         pub fn derived() -> Vec<Metric> {
             vec![$(Metric {
@@ -34,67 +34,67 @@ macro_rules! derived {
 }
 
 derived! {
-    /// The kernel's smoothed round-trip time, read once a second of each TCP flow; runs of the lab have it.
+    /// The kernel's smoothed round-trip time of each TCP flow, read once a second; in lab runs only.
     smoothed_rtt_mean_s of "group" at path.smoothed_rtt.mean_s,
         unit "s" as "ms", better "low", heading "smoothed RTT mean", source "RFC 6298, 2", shown "columns lab";
-    /// The kernel's smoothed round-trip time, read once a second of each TCP flow; runs of the lab have it.
+    /// The kernel's smoothed round-trip time of each TCP flow, read once a second; in lab runs only.
     smoothed_rtt_p50_s of "group" at path.smoothed_rtt.p50_s,
         unit "s" as "ms", better "low", heading "smoothed RTT p50", source "RFC 6298, 2", shown "columns";
-    /// The kernel's smoothed round-trip time, read once a second of each TCP flow; runs of the lab have it.
+    /// The kernel's smoothed round-trip time of each TCP flow, read once a second; in lab runs only.
     smoothed_rtt_p95_s of "group" at path.smoothed_rtt.p95_s,
         unit "s" as "ms", better "low", heading "smoothed RTT p95", source "RFC 6298, 2", shown "columns";
-    /// The kernel's smoothed round-trip time, read once a second of each TCP flow; runs of the lab have it.
+    /// The kernel's smoothed round-trip time of each TCP flow, read once a second; in lab runs only.
     smoothed_rtt_p99_s of "group" at path.smoothed_rtt.p99_s,
         unit "s" as "ms", better "low", heading "smoothed RTT p99", source "RFC 6298, 2", shown "columns";
-    /// The kernel's smoothed round-trip time, read once a second of each TCP flow; runs of the lab have it.
+    /// The kernel's smoothed round-trip time of each TCP flow, read once a second; in lab runs only.
     smoothed_rtt_max_s of "group" at path.smoothed_rtt.max_s,
         unit "s" as "ms", better "low", heading "smoothed RTT longest", source "RFC 6298, 2", shown "columns";
-    /// Segments that TCP senders sent again; runs of the lab have it.
+    /// Segments retransmitted by TCP senders; in lab runs only.
     retransmitted_segments of "group" at path.retransmitted_segments,
         unit "segments", better "low", heading "retransmitted", shown "columns lab";
-    /// Packets dropped for whatever reason over packets that arrived.
+    /// Packets dropped for any reason, as a fraction of packets that arrived.
     dropped_share of "link" at dropped_share,
         unit "1" as "%", better "low", heading "dropped", source "RFC 5166, 2.1.3",
         shown "summary links overview report drawn lab";
     /// Goodput per user of the first group relative to the second.
     goodput_ratio of "run" at goodput_ratio, unit "1", heading "ratio", shown "lab";
-    /// Goodput of the judged user who fares worst, over what payload its weighted max-min share of the link carries; 1
-    /// at most. Of users, whatever their flows: who shares among flows by default loses where users have many, and
-    /// enters a second time with `share_per=user`.
+    /// Goodput of the worst judged user relative to the payload of its weighted max-min share of the link; at most 1.
+    /// Users count, whatever their flows. Schemes that share among flows lose where users have several, and have a
+    /// second entry with `share_per=user`.
     worst_share of "evaluation" at share_worst,
         unit "1", better "high", heading "worst share" or "share of the worst user",
         source "RFC 5166; max-min: Bertsekas, Gallager, Data Networks, 6.5.2", shown "criterion";
-    /// Jain's index of the same shares of all judged users.
+    /// Jain's index of these shares over all judged users.
     jain of "evaluation" at jain,
         unit "1", better "high", heading "Jain" or "Jain's index of the users",
         source "Jain, Chiu, Hawe, 1984; RFC 5166", shown "criterion";
-    /// Jain's index of the throughput of all long TCP flows, whoever their user is: what schemes that share among flows
-    /// aim at, and those that share among users give up.
+    /// Jain's index of the throughput of all long-lived TCP flows, whichever user they belong to: the aim of schemes
+    /// that share among flows, given up by those that share among users.
     jain_flows of "evaluation" at jain_flows,
         unit "1", better "high", heading "Jain, flows" or "Jain's index of the flows", source "the same",
         shown "criterion";
-    /// Goodput that a CUBIC flow loses next to another sender, over its goodput alone, beyond its loss next to another
-    /// CUBIC flow; 0 if it loses no more.
+    /// Goodput that a CUBIC flow loses next to another sender, relative to its goodput alone, minus its loss next to
+    /// another CUBIC flow; at least 0.
     harm of "evaluation" at harm,
         unit "1", better "low", heading "harm" or "harm to CUBIC",
         source "Ware et al., Beyond Jain's Fairness Index, HotNets 2019", shown "criterion";
-    /// 99th percentile of the one-way delay of the judged group that waits longest, propagation left out.
+    /// 99th percentile of the one-way delay of the judged group that waits longest, without propagation.
     delay_p99 of "evaluation" at delay_p99_s,
         unit "s", better "low", heading "delay p99" or "99th percentile of the delay", source "RFC 7928, 2.7",
         shown "criterion";
-    /// Time that a transfer takes on an empty link over the time that it takes, at the 95th percentile of the times; 1
-    /// is an empty link, 0 if more than one in twenty does not finish.
+    /// Time of a transfer on an empty link relative to its actual time, at the 95th percentile of the times; 1 is an
+    /// empty link, 0 if more than one in twenty does not finish.
     completion of "evaluation" at completion,
         unit "1", better "high", heading "transfers" or "speed of the slowest transfers", source "RFC 7928; RFC 5166",
         shown "criterion";
-    /// Time in which the least used link is busy, over that under max-min shares.
+    /// Utilisation of the least used link, relative to that under max-min shares.
     use of "evaluation" at use,
         unit "1", better "high", heading "use" or "use of the link", source "RFC 5166", shown "criterion";
-    /// Time from a change until the shares of all groups stay within 10 % of what they are to be, as means of a second;
-    /// the whole time up to the next change if they never do.
+    /// Time from a change until the shares of all groups, as means of a second, stay within 10 % of their targets; the
+    /// whole time up to the next change if they never do.
     convergence of "evaluation" at convergence_s,
         unit "s", better "low", heading "settles" or "time until shares settle", source "RFC 5166", shown "criterion";
-    /// Share of the worst honest user next to a user who games the scheme.
+    /// Share of the worst honest user next to a user that games the scheme.
     cheats of "evaluation" at share_worst,
         unit "1", better "high", heading "cheats" or "share of the worst honest user beside a cheat",
         source "our choice", shown "criterion";
@@ -102,23 +102,23 @@ derived! {
     many_users of "evaluation" at share_p1,
         unit "1", better "high", heading "many users" or "share of the worst hundredth of many users",
         source "our choice", shown "criterion";
-    /// Bytes that the port remembers apart from packets while 10 000 users send: variables, parameters, records.
+    /// State of the port in bytes, without packets, while 10 000 users send: variables, parameters, records.
     state_core of "evaluation" at state_core_bytes,
         unit "B", better "low", heading "core state" or "state in the core, 10 000 users", source "our choice",
         shown "criterion";
-    /// Bytes that the markers of the edge remember, over the users.
+    /// State of the edge's markers in bytes per user.
     state_edge of "evaluation" at state_edge_bytes,
         unit "B", better "low", heading "edge state" or "state at the edge for each user", source "the same",
         shown "criterion";
-    /// Instructions for each packet at the port with 1 000 flows, counted by callgrind for default parameters.
+    /// Instructions per packet at the port with 1 000 flows, counted by callgrind with default parameters.
     cost_core of "evaluation" at cost_core,
         unit "1", better "low", heading "core cost" or "instructions in the core", source "docs/costs.md",
         shown "criterion";
-    /// The same of the marker; 0 without one.
+    /// The same for the marker; 0 without one.
     cost_edge of "evaluation" at cost_edge,
         unit "1", better "low", heading "edge cost" or "instructions at the edge", source "docs/costs.md",
         shown "criterion";
-    /// Throughput of the worst user over its max-min share, at most 1.
+    /// Throughput of the worst user relative to its max-min share, at most 1.
     worst_share of "search" at worst_share,
         unit "1", better "high", heading "worst share", source "RFC 5166", shown "objective";
 }
