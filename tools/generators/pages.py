@@ -74,7 +74,7 @@ _MARK = "<!-- generated:"
 _SITE = re.compile(r"^<!-- site:(.*?) -->$", re.MULTILINE)
 _COUNT = re.compile(r"\*\*\d+ schemes\*\*")
 WIDTH = 120
-"""Line width of paragraphs."""
+"""Of paragraphs."""
 DATA = Path(__file__).parents[2] / "site" / "data"
 PAIRS = Path(__file__).parents[2] / "docs" / "figures" / "pairs.csv"
 """In a checkout: output of `make figures`."""
@@ -164,6 +164,12 @@ def generate(mark: str, crates: Path = Path("crates")) -> str:
             return _records(schema(name))
         case ["reproduction", key] if key in papers():
             return _reproduction(papers()[key])
+        case ["clauses"]:
+            head = ["RFC", "title", "sections read", *clauses.TITLES.values()]
+            return _table(head, clauses.counts(clauses.compare(crates.parent)[0]))
+        case ["clauses", "all"]:
+            head = ["RFC", "clause", "level", "text", "verdict", "code, or why not"]
+            return _table(head, clauses.rows(clauses.compare(crates.parent)[0]))
         case ["data", page, *words] if blocks := _data(page).get(" ".join(words)):
             return "\n".join(_block(block) for block in blocks)
     raise MarkError(f"generated:{mark}: there is no such table")
@@ -178,7 +184,7 @@ def _file(path: Path) -> str:
 
 
 def _data(page: str) -> dict[str, list[Any]]:
-    """Data recorded for a page, by mark."""
+    """What was recorded for a page, by mark."""
     file = DATA / f"{page}.json"
     found: dict[str, list[Any]] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     return found
