@@ -330,8 +330,8 @@ def _scheme(name: str) -> str:
 
 
 def _rule(param: Parameter) -> tuple[str, ...]:
-    """Common parts of two parameters, explained once."""
-    return tuple(str(dict(param).get(key)) for key in ("table", "name", "doc", "type", "choices", "min", "max"))
+    """What two parameters have in common that are explained once."""
+    return tuple(str(param[key]) for key in ("table", "name", "doc", "type", "choices", "min", "max"))  # type: ignore[literal-required]
 
 
 @cache
