@@ -267,7 +267,7 @@ def test_every_key_of_the_schema_is_in_a_table() -> None:
     for name in ("run", "topology", "tcp", "probes"):
         generated = pages.generate(f"scenario {name}")
         assert all(f"| `{key}`" in generated for key in tables[name]["properties"])
-    assert "| `flows` |" in pages.generate("scenario groups.sources.tcp")
+    assert "| `flows`" in pages.generate("scenario groups.sources.tcp")
     assert "| `rate`, `R_t` | required |" in pages.generate("scenario groups.sources.cbr")
 
 
