@@ -220,8 +220,8 @@ def test_tables_that_only_the_site_has_can_be_made(page: str) -> None:
 
 def test_what_was_recorded_is_on_its_page() -> None:
     for file in pages.DATA.glob("*.json"):
-        text = (DOCS / f"{file.stem}.md").read_text(encoding="utf-8")
-        marks = re.findall(rf"<!-- site:data {file.stem} (.*) -->", text)
+        (page,) = DOCS.rglob(f"{file.stem}.md")
+        marks = re.findall(rf"<!-- site:data {file.stem} (.*) -->", page.read_text(encoding="utf-8"))
         assert sorted(marks) == sorted(json.loads(file.read_text(encoding="utf-8")))
 
 
