@@ -1,7 +1,6 @@
 """The comparison with Linux: which kernel the profile `linux` was compared with, and in how many cells they agree."""
 
 import json
-import re
 from pathlib import Path
 
 from click.testing import CliRunner

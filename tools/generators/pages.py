@@ -164,12 +164,6 @@ def generate(mark: str, crates: Path = Path("crates")) -> str:
             return _records(schema(name))
         case ["reproduction", key] if key in papers():
             return _reproduction(papers()[key])
-        case ["clauses"]:
-            head = ["RFC", "title", "sections read", *clauses.TITLES.values()]
-            return _table(head, clauses.counts(clauses.compare(crates.parent)[0]))
-        case ["clauses", "all"]:
-            head = ["RFC", "clause", "level", "text", "verdict", "code, or why not"]
-            return _table(head, clauses.rows(clauses.compare(crates.parent)[0]))
         case ["data", page, *words] if blocks := _data(page).get(" ".join(words)):
             return "\n".join(_block(block) for block in blocks)
     raise MarkError(f"generated:{mark}: there is no such table")
@@ -331,7 +325,7 @@ def _scheme(name: str) -> str:
 
 def _rule(param: Parameter) -> tuple[str, ...]:
     """What two parameters have in common that are explained once."""
-    return tuple(str(param[key]) for key in ("table", "name", "doc", "type", "choices", "min", "max"))  # type: ignore[literal-required]
+    return tuple(str(dict(param).get(key)) for key in ("table", "name", "doc", "type", "choices", "min", "max"))
 
 
 @cache
