@@ -20,6 +20,16 @@
     }
   };
 
+  /** An address of an older version may name a section that is gone: the heading with most of its words is shown. */
+  const nearest = () => {
+    const id = decodeURIComponent(location.hash.slice(1));
+    if (!id || document.getElementById(id)) return;
+    const wanted = id.split("-");
+    const shared = (section) => section.id.split("-").filter((word) => wanted.includes(word)).length;
+    const [best] = [...document.querySelectorAll("article section[id]")].sort((a, b) => shared(b) - shared(a));
+    if (best && shared(best)) best.scrollIntoView();
+  };
+
   const start = () => {
     for (const caption of document.querySelectorAll(".caption[role=heading]")) caption.ariaLevel = "2";
     for (const [place, name] of [[".sidebar-drawer", "Pages"], [".toc-drawer", "On this page"]]) {
@@ -27,6 +37,7 @@
     }
     // A head without words is no head.
     for (const head of document.querySelectorAll("th")) if (!head.textContent.trim()) head.replaceWith(document.createElement("td"));
+    nearest();
     reachable();
     addEventListener("resize", reachable);
     addEventListener("load", reachable);

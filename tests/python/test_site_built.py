@@ -200,6 +200,21 @@ def test_the_league_sorts_and_filters(open_page: Open) -> None:
     assert page.locator(".filter output").first.inner_text() == f"{len(entries)} of {len(before)} rows"
 
 
+def test_long_tables_filter_by_columns_of_few_values(open_page: Open) -> None:
+    page = open_page("docs/agreement-ns3")
+    fields = page.locator(".filter", has=page.get_by_label("agrees", exact=True)).first
+    total = int(fields.locator("output").inner_text().split()[0])
+    fields.get_by_label("agrees", exact=True).select_option("no")
+    assert 0 < int(fields.locator("output").inner_text().split()[0]) < total
+
+
+def test_an_anchor_that_is_gone_leads_to_the_nearest_heading(open_page: Open) -> None:
+    page = open_page("docs/engine")
+    page.goto(page.url + "#limits-today")
+    page.reload()
+    assert page.evaluate("scrollY > 0")
+
+
 def test_the_claims_of_all_papers_filter_by_verdict(open_page: Open) -> None:
     page = open_page("docs/reproduction")
     whole = page.locator(".filter.all")
