@@ -3,6 +3,8 @@ import json
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -12,7 +14,15 @@ import polars as pl
 import pytest
 
 import fairlane
-from conftest import SHORT_SCENARIO, SHORTEST, Cli, contents, execute, files, wait_for_a_kept_run
+from conftest import (
+    SHORT_SCENARIO,
+    SHORTEST,
+    Cli,
+    contents,
+    files,
+    wait_for_a_kept_run,
+    wait_for_simulated_work,
+)
 from fairlane import _fairlane
 from fairlane.base.files import write_aside
 from fairlane.results.kept import Cost, Kept, with_name, without_cost
@@ -248,18 +258,18 @@ def test_a_kill_keeps_whole_files_that_the_next_call_uses(cli: Cli, workdir: Pat
 
 
 def test_an_interrupt_before_anything_is_finished_says_so(workdir: Path) -> None:
-    # From Python, where the moment can be chosen.
     code = """
-import fairlane, threading, _thread
-threading.Timer(0.5, _thread.interrupt_main).start()
+import fairlane
 try:
     fairlane.run("short.toml", replications=1, threads=1, store="kept")
 except fairlane.Interrupted as interrupted:
     print(interrupted)
 """
     (workdir / "short.toml").write_text((workdir / "short.toml").read_text().replace('"1 s"', '"900000 s"'))
-    done = execute(sys.executable, "-c", code, cwd=workdir, timeout_s=120)
-    assert done.stdout == "interrupted: 0 of 1 runs finished, nothing to keep\n"
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=workdir, stdout=subprocess.PIPE, text=True)
+    wait_for_simulated_work(process.pid, 0.1)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=120)[0] == "interrupted: 0 of 1 runs finished, nothing to keep\n"
     assert not (workdir / "kept").exists()
 
 
