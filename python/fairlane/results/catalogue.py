@@ -1081,7 +1081,7 @@ METRICS = (
         scope="group",
         path=("path", "smoothed_rtt", "mean_s"),
         heading="smoothed RTT mean",
-        doc="The kernel's smoothed round-trip time, read once a second of each TCP flow; runs of the lab have it.",
+        doc="The kernel's smoothed round-trip time of each TCP flow, read once a second; in lab runs only.",
         unit="s",
         shown_as="ms",
         better="low",
@@ -1093,7 +1093,7 @@ METRICS = (
         scope="group",
         path=("path", "smoothed_rtt", "p50_s"),
         heading="smoothed RTT p50",
-        doc="The kernel's smoothed round-trip time, read once a second of each TCP flow; runs of the lab have it.",
+        doc="The kernel's smoothed round-trip time of each TCP flow, read once a second; in lab runs only.",
         unit="s",
         shown_as="ms",
         better="low",
@@ -1105,7 +1105,7 @@ METRICS = (
         scope="group",
         path=("path", "smoothed_rtt", "p95_s"),
         heading="smoothed RTT p95",
-        doc="The kernel's smoothed round-trip time, read once a second of each TCP flow; runs of the lab have it.",
+        doc="The kernel's smoothed round-trip time of each TCP flow, read once a second; in lab runs only.",
         unit="s",
         shown_as="ms",
         better="low",
@@ -1117,7 +1117,7 @@ METRICS = (
         scope="group",
         path=("path", "smoothed_rtt", "p99_s"),
         heading="smoothed RTT p99",
-        doc="The kernel's smoothed round-trip time, read once a second of each TCP flow; runs of the lab have it.",
+        doc="The kernel's smoothed round-trip time of each TCP flow, read once a second; in lab runs only.",
         unit="s",
         shown_as="ms",
         better="low",
@@ -1129,7 +1129,7 @@ METRICS = (
         scope="group",
         path=("path", "smoothed_rtt", "max_s"),
         heading="smoothed RTT longest",
-        doc="The kernel's smoothed round-trip time, read once a second of each TCP flow; runs of the lab have it.",
+        doc="The kernel's smoothed round-trip time of each TCP flow, read once a second; in lab runs only.",
         unit="s",
         shown_as="ms",
         better="low",
@@ -1141,7 +1141,7 @@ METRICS = (
         scope="group",
         path=("path", "retransmitted_segments"),
         heading="retransmitted",
-        doc="Segments that TCP senders sent again; runs of the lab have it.",
+        doc="Segments retransmitted by TCP senders; in lab runs only.",
         unit="segments",
         better="low",
         shown=("columns", "lab"),
@@ -1151,7 +1151,7 @@ METRICS = (
         scope="link",
         path=("dropped_share",),
         heading="dropped",
-        doc="Packets dropped for whatever reason over packets that arrived.",
+        doc="Packets dropped for any reason, as a fraction of packets that arrived.",
         unit="1",
         shown_as="%",
         better="low",
@@ -1163,7 +1163,7 @@ METRICS = (
         scope="run",
         path=("goodput_ratio",),
         heading="ratio",
-        doc="Goodput per user of the first group over that of the second.",
+        doc="Goodput per user of the first group relative to the second.",
         unit="1",
         shown=("lab",),
     ),
@@ -1173,9 +1173,9 @@ METRICS = (
         path=("share_worst",),
         heading="worst share",
         doc=(
-            "Goodput of the judged user who fares worst, over what payload its weighted max-min share of the link "
-            "carries; 1 at most. Of users, whatever their flows: who shares among flows by default loses where users "
-            "have many, and enters a second time with `share_per=user`."
+            "Goodput of the worst judged user relative to the payload of its weighted max-min share of the link; at "
+            "most 1. Users count, whatever their flows. Schemes that share among flows lose where users have several,"
+            " and have a second entry with `share_per=user`."
         ),
         unit="1",
         better="high",
@@ -1188,7 +1188,7 @@ METRICS = (
         scope="evaluation",
         path=("jain",),
         heading="Jain",
-        doc="Jain's index of the same shares of all judged users.",
+        doc="Jain's index of these shares over all judged users.",
         unit="1",
         better="high",
         words="Jain's index of the users",
@@ -1201,8 +1201,8 @@ METRICS = (
         path=("jain_flows",),
         heading="Jain, flows",
         doc=(
-            "Jain's index of the throughput of all long TCP flows, whoever their user is: what schemes that share "
-            "among flows aim at, and those that share among users give up."
+            "Jain's index of the throughput of all long-lived TCP flows, whichever user they belong to: the aim of "
+            "schemes that share among flows, given up by those that share among users."
         ),
         unit="1",
         better="high",
@@ -1216,8 +1216,8 @@ METRICS = (
         path=("harm",),
         heading="harm",
         doc=(
-            "Goodput that a CUBIC flow loses next to another sender, over its goodput alone, beyond its loss next to "
-            "another CUBIC flow; 0 if it loses no more."
+            "Goodput that a CUBIC flow loses next to another sender, relative to its goodput alone, minus its loss "
+            "next to another CUBIC flow; at least 0."
         ),
         unit="1",
         better="low",
@@ -1230,7 +1230,7 @@ METRICS = (
         scope="evaluation",
         path=("delay_p99_s",),
         heading="delay p99",
-        doc="99th percentile of the one-way delay of the judged group that waits longest, propagation left out.",
+        doc="99th percentile of the one-way delay of the judged group that waits longest, without propagation.",
         unit="s",
         better="low",
         words="99th percentile of the delay",
@@ -1243,8 +1243,8 @@ METRICS = (
         path=("completion",),
         heading="transfers",
         doc=(
-            "Time that a transfer takes on an empty link over the time that it takes, at the 95th percentile of the "
-            "times; 1 is an empty link, 0 if more than one in twenty does not finish."
+            "Time of a transfer on an empty link relative to its actual time, at the 95th percentile of the times; 1 "
+            "is an empty link, 0 if more than one in twenty does not finish."
         ),
         unit="1",
         better="high",
@@ -1257,7 +1257,7 @@ METRICS = (
         scope="evaluation",
         path=("use",),
         heading="use",
-        doc="Time in which the least used link is busy, over that under max-min shares.",
+        doc="Utilisation of the least used link, relative to that under max-min shares.",
         unit="1",
         better="high",
         words="use of the link",
@@ -1270,8 +1270,8 @@ METRICS = (
         path=("convergence_s",),
         heading="settles",
         doc=(
-            "Time from a change until the shares of all groups stay within 10 % of what they are to be, as means of a"
-            " second; the whole time up to the next change if they never do."
+            "Time from a change until the shares of all groups, as means of a second, stay within 10 % of their "
+            "targets; the whole time up to the next change if they never do."
         ),
         unit="s",
         better="low",
@@ -1284,7 +1284,7 @@ METRICS = (
         scope="evaluation",
         path=("share_worst",),
         heading="cheats",
-        doc="Share of the worst honest user next to a user who games the scheme.",
+        doc="Share of the worst honest user next to a user that games the scheme.",
         unit="1",
         better="high",
         words="share of the worst honest user beside a cheat",
@@ -1308,10 +1308,7 @@ METRICS = (
         scope="evaluation",
         path=("state_core_bytes",),
         heading="core state",
-        doc=(
-            "Bytes that the port remembers apart from packets while 10 000 users send: variables, parameters, "
-            "records."
-        ),
+        doc="State of the port in bytes, without packets, while 10 000 users send: variables, parameters, records.",
         unit="B",
         better="low",
         words="state in the core, 10 000 users",
@@ -1323,7 +1320,7 @@ METRICS = (
         scope="evaluation",
         path=("state_edge_bytes",),
         heading="edge state",
-        doc="Bytes that the markers of the edge remember, over the users.",
+        doc="State of the edge's markers in bytes per user.",
         unit="B",
         better="low",
         words="state at the edge for each user",
@@ -1335,7 +1332,7 @@ METRICS = (
         scope="evaluation",
         path=("cost_core",),
         heading="core cost",
-        doc="Instructions for each packet at the port with 1 000 flows, counted by callgrind for default parameters.",
+        doc="Instructions per packet at the port with 1 000 flows, counted by callgrind with default parameters.",
         unit="1",
         better="low",
         words="instructions in the core",
@@ -1347,7 +1344,7 @@ METRICS = (
         scope="evaluation",
         path=("cost_edge",),
         heading="edge cost",
-        doc="The same of the marker; 0 without one.",
+        doc="The same for the marker; 0 without one.",
         unit="1",
         better="low",
         words="instructions at the edge",
@@ -1359,7 +1356,7 @@ METRICS = (
         scope="search",
         path=("worst_share",),
         heading="worst share",
-        doc="Throughput of the worst user over its max-min share, at most 1.",
+        doc="Throughput of the worst user relative to its max-min share, at most 1.",
         unit="1",
         better="high",
         source="RFC 5166",

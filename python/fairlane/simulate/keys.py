@@ -574,7 +574,7 @@ class WebKeys(TypedDict, total=False):
     profile: Literal["ns3.26", "ns3", "ns2", "linux", "quic"]
     """Named set of parameters; single ones may differ."""
     application: str
-    """What it is called among the applications of an access network; by default its kind."""
+    """Application name on an access network; by default its kind."""
 
 
 class ProbesKeys(TypedDict, total=False):
