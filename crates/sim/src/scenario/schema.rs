@@ -172,7 +172,7 @@ fn marker(scheme: MarkerScheme) -> Json {
         with(
             properties,
             "scheme",
-            json!({"const": scheme.name(), "description": "The marker; by default the one that the queue's scheme needs."}),
+            json!({"const": scheme.name(), "description": "Marker; by default the one that the queue's scheme needs."}),
         ),
         &[],
     )
@@ -232,7 +232,7 @@ fn source(kind: SourceKind) -> Json {
             ),
             (
                 "points".to_string(),
-                json!({"type": "string", "description": "Content of the file, filled in by the reader of the scenario."}),
+                json!({"type": "string", "description": "Content of the file, filled in by the scenario's reader."}),
             ),
         ]);
         let mut cdf = object(file, &["file"]);
