@@ -55,7 +55,8 @@ def test_out_writes_files_and_leaves_others_alone(cli: Cli, workdir: Path) -> No
 
 
 def test_compare_prints_a_row_per_queue(cli: Cli) -> None:
-    assert cli.output("compare", "short.toml", "--queues", "droptail,abc", "--out", "new").count("droptail") >= 3
+    compare = ["compare", "short.toml", "--queues", "droptail,abc", "--out", "new", "--all"]
+    assert cli.output(*compare).count("droptail") >= 3
     document = cli.document("compare", "short.toml", "--queues", "droptail, abc")
     assert list(document["results"]) == ["droptail", "abc"]
 
@@ -63,7 +64,8 @@ def test_compare_prints_a_row_per_queue(cli: Cli) -> None:
 def test_schemes_topologies_and_schemas(cli: Cli) -> None:
     assert "Q_max" in cli.output("schemes", "droptail")
     assert "queue.averager_memory" in cli.output("schemes", "abc")
-    assert "Drop-tail" in cli.output("schemes")
+    assert "Drop-tail" in cli.output("schemes", "--all")
+    assert "one queue, drops or marks: afc, afd" in cli.output("schemes")
     assert [scheme["name"] for scheme in cli.document("schemes")][:2] == ["droptail", "abc"]
     assert "topology.bottleneck_rate" in cli.output("topologies")
     assert cli.document("topologies") == fairlane.topologies()

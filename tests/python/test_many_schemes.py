@@ -16,8 +16,9 @@ import fairlane
 from conftest import SHORT_SCENARIO
 from fairlane.report import comparison
 from fairlane.report.comparison import ComparisonView
-from fairlane.results.figures import column_figures, columns_of_a_column, delay_cdf, result_figures, shares, throughput
-from fairlane.results.plots import COLOURS, COLUMN_IN, as_bytes, for_column
+from fairlane.results.figures import delay_cdf, result_figures, shares, throughput
+from fairlane.results.names import display_name
+from fairlane.results.plots import COLOURS, COLUMN_IN, as_bytes
 from fairlane.results.result import Comparison
 from fairlane.simulate.scenario import Scenario
 
@@ -53,11 +54,7 @@ def figures(compared: Comparison, view: ComparisonView) -> dict[str, Figure]:
     results = list(compared.results.values())
     more = {"shares": shares, "delay": delay_cdf}
     drawn = result_figures(results) | {name: draw(results) for name, draw in more.items()}
-    columns = column_figures(results) | {
-        name: draw(results, columns_of_a_column(results)) for name, draw in more.items()
-    }
-    for name in more:
-        for_column(columns[name])
+    columns = result_figures(results, column=True) | {name: draw(results, column=True) for name, draw in more.items()}
     drawn |= {f"{name} in a column": one for name, one in columns.items()}
     drawn |= {"side-by-side": comparison.draw(view), "side-by-side, narrow": narrow}
     for figure in drawn.values():
@@ -102,7 +99,7 @@ def test_every_scheme_is_named_once_and_a_legend_has_a_colour_for_each_entry(
     drawn = figures[name]
     named = Counter(text.get_text() for text in texts(drawn) if text.get_visible())
     rows = 2 if "narrow" in name else 1  # of panels, each with the names beside it
-    assert {scheme: named[scheme] for scheme in SCHEMES} == dict.fromkeys(SCHEMES, rows)
+    assert [named[display_name(scheme)] for scheme in SCHEMES] == [rows] * len(SCHEMES)
     assert sum(len(legend.get_texts()) for legend in drawn.legends) <= len(COLOURS)
 
 
@@ -132,6 +129,5 @@ def test_files_of_a_comparison_of_all_schemes_are_written_without_a_warning(
     written = {name: (tmp_path / f"{name}.pdf").read_bytes() for name in WRITTEN}
     assert all(content.startswith(b"%PDF") for content in written.values())
     results = list(compared.results.values())
-    for_column(again := throughput(results, columns_of_a_column(results)))
-    assert as_bytes(again, ".pdf") == written["throughput"]
+    assert as_bytes(throughput(results, column=True), ".pdf") == written["throughput"]
     assert (tmp_path / "throughput.png").stat().st_size > 5000

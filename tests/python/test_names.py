@@ -72,7 +72,7 @@ def assert_all_shown(printed: str) -> None:
 def test_tables_show_names_as_they_are(comparison: fairlane.Comparison, capsys: pytest.CaptureFixture[str]) -> None:
     result = comparison.results["droptail"]
     for show in (
-        lambda: print_comparison(comparison),
+        lambda: print_comparison(comparison, everything=True),
         lambda: print_result(result),
         lambda: print_planes([PlaneResult("droptail", "simulator", result)]),
     ):
@@ -109,7 +109,7 @@ def test_figures_show_names_as_they_are(comparison: fairlane.Comparison, tmp_pat
     texts = [text._preprocess_math(text.get_text()) for text in (drawn._suptitle, *drawn.axes[0].get_xticklabels())]
     assert texts == [
         (f"{SCENARIO_SHOWN}: throughput of a user", False),
-        *((shown, False) for _, shown in NAMES.values()),
+        *((shown.replace("_", " "), False) for _, shown in NAMES.values()),
     ]
 
 
@@ -200,7 +200,7 @@ def test_a_narrow_terminal_cuts_no_number(
     width: int, comparison: fairlane.Comparison, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def printed() -> str:
-        print_comparison(comparison)
+        print_comparison(comparison, everything=True)
         return capsys.readouterr().out
 
     wide = printed()

@@ -53,7 +53,7 @@ def test_light_users_get_what_they_ask_where_users_have_queues(comparison: fairl
 def test_the_table_has_a_row_per_scheme_and_names_the_confidence(
     comparison: fairlane.Comparison, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    print_comparison(comparison)
+    print_comparison(comparison, everything=True)
     printed = capsys.readouterr().out
     assert "95% interval" in printed.splitlines()[0]
     names = [line.split()[0] for line in printed.splitlines()[1:] if line.strip()]
@@ -76,7 +76,7 @@ def test_the_command_prints_one_table_for_more_than_three_queues(cli: Cli) -> No
     names = "droptail,red,drr,abc"
     short = ("--set", "run.warmup=1 s", "--set", "run.measure=1 s", "--replications", "2")
     compare = ["compare", SCENARIO, "--queues", names, *short]
-    assert "max-min share" in cli.output(*compare)
+    assert "max-min share" in cli.output(*compare, "--all")
     document = cli.document(*compare)
     assert [row["queue"] for row in document["overview"]["queues"]] == names.split(",")
     assert document["overview"]["confidence"] == 0.95

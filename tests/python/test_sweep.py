@@ -16,6 +16,7 @@ import fairlane
 from conftest import EXAMPLES, SHORT_SCENARIO, Cli, contents, ended, files
 from fairlane import Scenario, SweepResult, _fairlane
 from fairlane.base.progress import LINE_EVERY_S
+from fairlane.results.plots import colours_of
 from fairlane.store import Store, key
 from fairlane.sweeps.estimate import Estimate
 from fairlane.sweeps.executors import Done, Job
@@ -511,9 +512,9 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> SweepResult:
 def test_the_picture_has_a_line_for_each_combination_of_the_other_keys(swept: SweepResult) -> None:
     drawn = swept.plot("throughput_ratio")
     (axes,), (legend,) = drawn.axes, drawn.legends
-    assert axes.get_xlabel() == "topology.bottleneck_delay"
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("bottleneck delay (ms)", "throughput ratio")
     names = [text.get_text() for text in legend.get_texts()]
-    assert names == ["droptail, users 1", "droptail, users 2", "abc, users 1", "abc, users 2"]
+    assert names == ["DropTail, users 1", "DropTail, users 2", "ABC, users 1", "ABC, users 2"]
     heights = [list(container.lines[0].get_ydata()) for container in axes.containers]
     places = [list(container.lines[0].get_xdata()) for container in axes.containers]
     means = [point["metrics"]["throughput_ratio"]["mean"] for point in swept.document()["points"]]
@@ -521,7 +522,12 @@ def test_the_picture_has_a_line_for_each_combination_of_the_other_keys(swept: Sw
     # 20 times as much from one end to the other: to scale on an axis of logarithms.
     assert places == [pytest.approx([0.005, 0.02, 0.1])] * 4
     assert axes.get_xscale() == "log"
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["5 ms", "20 ms", "100 ms"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["5", "20", "100"]
+    # A colour for each scheme, a pattern for each of its lines.
+    lines = [container.lines[0] for container in axes.containers]
+    colours = colours_of(["droptail", "abc"])
+    assert [line.get_color() for line in lines] == [colours["droptail"]] * 2 + [colours["abc"]] * 2
+    assert [line.get_linestyle() for line in lines] == ["-", "--"] * 2
     assert drawn._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
 
 

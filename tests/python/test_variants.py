@@ -12,6 +12,7 @@ from conftest import SHORT_SCENARIO, Cli
 from fairlane import Comparison
 from fairlane.report.comparison import view
 from fairlane.results.figures import result_figures
+from fairlane.results.names import display_name
 from fairlane.simulate.variants import split_variants
 
 VARIANTS = ["abc", "abc:gamma=8 packets,memory=1 s"]
@@ -73,7 +74,7 @@ def test_documents_and_figures_call_variants_by_their_names(compared: Comparison
     assert [row["queue"] for row in document["overview"]["queues"]] == list(compared.results)
     throughput = result_figures(list(compared.results.values()))["throughput"]
     (legend,) = throughput.legends
-    assert [text.get_text() for text in legend.get_texts()] == list(compared.results)
+    assert [text.get_text() for text in legend.get_texts()] == list(map(display_name, compared.results))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_the_command_compares_variants(cli: Cli, compared: Comparison) -> None:
     assert [result["runs"] for result in document["results"].values()] == [
         result["runs"] for result in expected["results"].values()
     ]
-    table = cli.output("compare", "short.toml", "--queues", "abc", "--queues", "wide=abc:gamma=4 packets")
+    table = cli.output("compare", "short.toml", "--queues", "abc", "--queues", "wide=abc:gamma=4 packets", "--all")
     assert {"abc", "wide"} <= {line.split()[0] for line in table.splitlines() if line.split()}
 
 

@@ -62,6 +62,8 @@ fn about(LoadedScheme { scheme, summary }: &LoadedScheme) -> Json {
     let params = [params(&BufferParams::specs(), true), params(scheme.factory.params(), false)].concat();
     json!({
         "name": &*scheme.name,
+        "display_name": &*scheme.name,
+        "family": "library",
         "title": &*scheme.name,
         "kind": "of a library",
         "summary": summary,

@@ -33,8 +33,8 @@ def name(text: str) -> str:
 
 
 def for_figure(text: str) -> str:
-    r"""A name in a figure, where `$` would begin a formula; `\$` is a dollar sign."""
-    return name(text).replace("$", r"\$")
+    r"""A name in a figure: `_` is a space, and `\$` a dollar sign, since `$` would begin a formula."""
+    return name(text).replace("_", " ").replace("$", r"\$")
 
 
 def for_page(value: Any) -> Any:

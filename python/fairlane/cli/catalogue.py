@@ -16,8 +16,9 @@ def _control_names() -> list[str]:
 
 @click.command()
 @click.argument("name", required=False, shell_complete=completing(scheme_names))
+@click.option("--all", "everything", is_flag=True, help="Print a row for each scheme with title, kind and source.")
 @json_option
-def schemes(name: str | None, as_json: bool) -> None:
+def schemes(name: str | None, everything: bool, as_json: bool) -> None:
     """List schemes, or the parameters of one."""
     chosen = fairlane.schemes(name)
     if as_json:
@@ -26,7 +27,7 @@ def schemes(name: str | None, as_json: bool) -> None:
     from fairlane.cli import printing
 
     if name is None:
-        printing.print_schemes(chosen)
+        printing.print_schemes(chosen, everything=everything)
     else:
         printing.print_scheme(chosen[0])
 

@@ -7,16 +7,20 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from fairlane.base import toml
 from fairlane.base.errors import ScenarioError, UserError
+from fairlane.base.files import written_below
 from fairlane.base.text import near, quoted
 from fairlane.simulate.catalogue import schemes
 from fairlane.simulate.replications import MOST_THREADS
+
+if TYPE_CHECKING:
+    from fairlane.results.result import Summarised
 
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
@@ -36,6 +40,27 @@ def options(*decorators: Decorator) -> Decorator:
 def path_option(name: str, *more: str, help: str, metavar: str = "DIR", **settings: Any) -> Decorator:
     """An option that takes a path."""
     return click.option(name, *more, type=click.Path(path_type=Path), metavar=metavar, help=help, **settings)
+
+
+def _table_file(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None and path.suffix not in {".csv", ".tex"}:
+        raise UserError(f"--table: {quoted(str(path))}: the suffix is neither .csv nor .tex")
+    return path
+
+
+table_option = path_option(
+    "--table",
+    metavar="FILE",
+    callback=_table_file,
+    help="Write means with intervals as .csv, or a table for a paper as .tex (LaTeX).",
+)
+
+
+def write_table(result: Summarised, path: Path | None) -> None:
+    """Writes the file of `--table`, if there is one."""
+    if path is not None:
+        with written_below(path, "--table"):
+            result.write_table(path)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")

@@ -16,12 +16,14 @@ from fairlane.cli.terminal import Numbers, Terminal, lines, texts
 from fairlane.judge.expectations import VerdictName as ExpectationName
 from fairlane.judge.readings import MARKS
 from fairlane.judge.verdicts import QUICK, VerdictName
+from fairlane.results.answers import differences, means_of, sentences
 from fairlane.results.intervals import format_interval
 from fairlane.results.notes import joined, notes_in
 from fairlane.results.table import Table as NamesAndNumbers
 from fairlane.results.table import mean
 from fairlane.results.tables import MOST_QUEUES, headline, overview_tables, summary_tables
 from fairlane.simulate.display import PARAMETER_HEADS, parameter_cells
+from fairlane.sweeps.table import points_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,23 +70,38 @@ def print_result(result: Result) -> None:
     out.print(_performance(document))
 
 
-def print_comparison(comparison: Comparison) -> None:
-    """Prints tables with a row for each queue; for many queues, a single overview."""
+def print_comparison(comparison: Comparison, *, everything: bool = False) -> None:
+    """Prints three sentences and the metrics that differ; with `everything` the tables of a result, a row for each queue."""
     document = comparison.document()
     documents = document["results"]
     first = next(iter(documents.values()))
     out = Terminal()
     out.head(first["scenario"]["name"], headline(first["scenario"], first["summary"]))
-    if len(documents) > MOST_QUEUES:
+    if everything and len(documents) > MOST_QUEUES:
         _print_tables(out, overview_tables(document))
-    else:
+    elif everything:
         _print_tables(out, summary_tables(documents))
+    else:
+        _print_differences(out, documents)
     _print_notes(out, joined({name: notes_in(document) for name, document in documents.items()}))
 
 
-def _print_tables(out: Terminal, tables: Iterable[NamesAndNumbers]) -> None:
+def _print_differences(out: Terminal, documents: Mapping[str, Any]) -> None:
+    means = means_of(documents)
+    for sentence in sentences(means):
+        out.print(sentence)
+    found = differences(means)
+    if found.table.rows and len(found.table.heads) > 1:
+        _print_tables(out, [found.table], gap=2)
+    if found.alike:
+        out.print(f"no two intervals are disjoint: {', '.join(found.alike)}")
+    out.print("; ".join(filter(None, [found.left_out, "--all has every table"])))
+
+
+def _print_tables(out: Terminal, tables: Iterable[NamesAndNumbers], gap: int = 3) -> None:
     for table in tables:
-        shown = Numbers(*(lines(*head) if isinstance(head, tuple) else head for head in table.heads), keys=table.keys)
+        heads = (lines(*head) if isinstance(head, tuple) else head for head in table.heads)
+        shown = Numbers(*heads, keys=table.keys, gap=gap)
         for row in table.rows:
             shown.add_row(*row)
         out.numbers(shown)
@@ -92,8 +109,23 @@ def _print_tables(out: Terminal, tables: Iterable[NamesAndNumbers]) -> None:
             out.print(table.note)
 
 
-def print_schemes(schemes: Sequence[Scheme]) -> None:
-    """One row per scheme."""
+FAMILIES = {
+    "label": "labels from the edge decide",
+    "aqm": "one queue, drops or marks",
+    "fairqueue": "several queues or sorted ones",
+}
+"""Families of schemes in the order in which they are listed."""
+
+
+def print_schemes(schemes: Sequence[Scheme], *, everything: bool = False) -> None:
+    """The names of schemes by family; with `everything` a row for each."""
+    if not everything:
+        out = Terminal()
+        for family, title in FAMILIES.items():
+            names = sorted(scheme["name"] for scheme in schemes if scheme["family"] == family)
+            out.print(Text.assemble((title, "bold"), ": ", ", ".join(names)))
+        out.print(f"{len(schemes)} schemes; `fairlane schemes NAME` describes one, --all has a row for each")
+        return
     table = texts("scheme", "title", "kind", "state in the core", "marker", "source")
     for scheme in schemes:
         about = scheme["name"], scheme["title"], scheme["kind"], scheme["state"], scheme["marker"], scheme["source"]
@@ -267,23 +299,11 @@ def print_plan(plan: PlanDocument) -> None:
         out.print("[stop] may require more, up to `most` at every point")
 
 
-SWEEP_METRICS = ("throughput_ratio", "utilisation", "queue_mean_packets")
-
-
 def print_sweep(result: SweepResult, folder: Path) -> None:
     """A row per point: replications, metrics of the stopping rule, and default metrics."""
     document = result.document()
-    targets = list(result.plan.stop.targets)
-    known = dict.fromkeys(metric for point in document["points"] for metric in point["metrics"])
-    shown = targets + [name for name in known if name.split(".")[0] in SWEEP_METRICS and name not in targets]
     out = Terminal()
-    keys = 1 + len(result.plan.axes)
-    table = Numbers("point", *map(_in_lines, result.plan.axes), "n", *map(_in_lines, shown), keys=keys)
-    for point in document["points"]:
-        n = str(point["replications"]) + ("" if point["narrow_enough"] is not False else " (too wide)")
-        means = (mean(point["metrics"].get(metric)) for metric in shown)
-        table.add_row(str(point["point"]), *map(str, point["at"].values()), n, *means)
-    out.numbers(table)
+    _print_tables(out, [points_table(document, list(result.plan.stop.targets))])
     out.print(
         f"{document['name']}: {len(document['points'])} points, {document['runs']} runs; "
         f"means ± half width of the 95% interval; runs and points (Parquet, CSV) and sweep.json are in {folder}"

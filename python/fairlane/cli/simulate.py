@@ -26,6 +26,8 @@ from fairlane.cli.options import (
     run_options,
     scheme_names,
     split_names,
+    table_option,
+    write_table,
 )
 from fairlane.cli.output import print_json
 from fairlane.simulate.external import SCHEMES, load_scheme_lib
@@ -79,6 +81,7 @@ simulation_options = options(
 _scenario_options = options(
     click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path)),
     path_option("--out", help="Write Parquet, figures and result.json."),
+    table_option,
     click.option("--pdf", is_flag=True, help="Also write figures as PDF, one paper column wide."),
     simulation_options,
 )
@@ -157,6 +160,7 @@ def run(
     settings: tuple[str, ...],
     out: Path | None,
     pdf: bool,
+    table: Path | None,
     store: Path | None,
     trace: Path | None,
     as_json: bool,
@@ -168,7 +172,7 @@ def run(
         check_replaceable(out, "--out", {"--store": Store(store).folder, "--trace": trace})
     with from_origin(file), named_as_options():
         result = fairlane.run(_scenario(file, settings), store=store, trace=trace, progress=True, **options)
-    _deliver(result, out, pdf, as_json)
+    _deliver(result, out, pdf, table, as_json)
 
 
 @click.command()
@@ -181,12 +185,15 @@ def run(
     shell_complete=completing(scheme_names),
     help='Schemes to compare, such as droptail,abc or "abc,abc:gamma=8 packets"; or all. May be repeated.',
 )
+@click.option("--all", "everything", is_flag=True, help="Print every table, and not only what differs.")
 def compare(
     file: Path,
     queues: tuple[str, ...],
+    everything: bool,
     settings: tuple[str, ...],
     out: Path | None,
     pdf: bool,
+    table: Path | None,
     store: Path | None,
     as_json: bool,
     **options: Any,
@@ -203,10 +210,19 @@ def compare(
         comparison = fairlane.compare(
             _scenario(file, settings), split_variants(queues), store=store, progress=True, **options
         )
-    _deliver(comparison, out, pdf, as_json)
+    _deliver(comparison, out, pdf, table, as_json, everything=everything)
 
 
-def _deliver(result: fairlane.Result | fairlane.Comparison, out: Path | None, pdf: bool, as_json: bool) -> None:
+def _deliver(
+    result: fairlane.Result | fairlane.Comparison,
+    out: Path | None,
+    pdf: bool,
+    table: Path | None,
+    as_json: bool,
+    *,
+    everything: bool = False,
+) -> None:
+    write_table(result, table)
     if out:
         with written_below(out, "--out"):
             result.write(out, pdf=pdf)
@@ -216,7 +232,7 @@ def _deliver(result: fairlane.Result | fairlane.Comparison, out: Path | None, pd
         from fairlane.cli.printing import print_comparison, print_result
 
         if isinstance(result, fairlane.Comparison):
-            print_comparison(result)
+            print_comparison(result, everything=everything)
         else:
             print_result(result)
 

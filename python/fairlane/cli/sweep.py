@@ -10,7 +10,16 @@ import fairlane
 from fairlane.base.errors import UserError
 from fairlane.base.files import written_below
 from fairlane.base.folders import check_replaceable
-from fairlane.cli.options import from_origin, given_options, parse_settings, path_option, ray_option, run_options
+from fairlane.cli.options import (
+    from_origin,
+    given_options,
+    parse_settings,
+    path_option,
+    ray_option,
+    run_options,
+    table_option,
+    write_table,
+)
 from fairlane.cli.output import print_document, print_json
 from fairlane.cli.simulate import own_code_options
 from fairlane.store import Store
@@ -23,6 +32,7 @@ from fairlane.sweeps.preview import preview
 @click.option("--dry-run", is_flag=True, help="List the points with their stored and missing runs.")
 @ray_option
 @path_option("--out", help="Write runs and points (Parquet, CSV) and sweep.json [default: results/NAME].")
+@table_option
 @own_code_options
 @run_options
 def sweep(
@@ -30,6 +40,7 @@ def sweep(
     dry_run: bool,
     ray: str | None,
     out: Path | None,
+    table: Path | None,
     replications: int | None,
     threads: int | None,
     store: Path | None,
@@ -46,7 +57,7 @@ def sweep(
     plan = Plan.read(file, replications=replications, settings=parse_settings(settings))
     if dry_run:
         given = given_options()
-        for name in given.keys() & {"threads", "ray", "out"}:
+        for name in given.keys() & {"threads", "ray", "out", "table"}:
             raise UserError(f"{given[name]}: has no effect with --dry-run")
         with from_origin(file):
             planned = preview(plan, store)
@@ -63,6 +74,7 @@ def sweep(
         result = fairlane.sweep(plan, threads=threads, ray=ray, store=store, progress=True)
     with written_below(out, "--out"):
         result.write(out)
+    write_table(result, table)
     if as_json:
         print_json(result.json())
     else:

@@ -61,7 +61,7 @@ class Terminal(Console):
         """Prints a table without cutting numbers: columns that do not fit are printed below."""
         before = self.width
         for part, width in table.parts(self.width if self.is_terminal else None):
-            shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+            shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, table.gap - 2))
             for index in part:
                 shown.add_column(table.heads[index], no_wrap=True)
             for row in table.rows:
@@ -77,12 +77,14 @@ class Numbers:
     Attributes:
         heads: Headings of the columns.
         keys: Number of leading columns that identify a row.
+        gap: Spaces between two columns, at least 2.
         rows: Cells of each row.
     """
 
-    def __init__(self, *heads: str | Text, keys: int = 1) -> None:
+    def __init__(self, *heads: str | Text, keys: int = 1, gap: int = 3) -> None:
         self.heads = [_cell(head) for head in heads]
         self.keys = keys
+        self.gap = gap
         self.rows: list[list[Text]] = []
 
     def add_row(self, *cells: str | Text) -> None:
@@ -97,8 +99,7 @@ class Numbers:
         ]
 
         def width(columns: Iterable[int]) -> int:
-            # Each column has a space on both sides, and there is one between columns.
-            return sum(widths[column] + 3 for column in columns) - 1
+            return sum(widths[column] + self.gap for column in columns) - self.gap + 2
 
         keys = list(range(self.keys))
         parts = [keys[:]]

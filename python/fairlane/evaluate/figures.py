@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fairlane.base.text import for_figure
 from fairlane.evaluate.ranks import Values
 from fairlane.results import plots
-from fairlane.results.intervals import Interval, format_number
+from fairlane.results.intervals import Interval, format_number, scaled
+from fairlane.results.metric import Metric
 from fairlane.results.metrics import CRITERIA
+from fairlane.results.names import display_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +25,7 @@ MOST_OWN = 4
 TOUCHING = (0.04, 0.05)
 """Parts of the axes within which points, or their numbers, overlap."""
 LEGEND_CHARACTERS = 56
-DELAY_TICKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+DELAY_TICKS_MS = (5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,11 @@ def front(values: Values, pair: Pair) -> list[str]:
 
 def draw(values: Values, pair: Pair, own: Collection[str] = ()) -> Figure:
     """Every entry with its intervals, the front joined and named, and entries of the reader's own."""
-    points = known(values, pair)
+    metrics = _for_people(pair.across), _for_people(pair.up)
+    points = {
+        label: (scaled(x, metrics[0].factor), scaled(y, metrics[1].factor))
+        for label, (x, y) in known(values, pair).items()
+    }
     best = front(values, pair)
     singled = [label for label in own if label in points] if len(own) <= MOST_OWN else []
     better = {"high": "higher", "low": "lower"}
@@ -90,7 +96,7 @@ def draw(values: Values, pair: Pair, own: Collection[str] = ()) -> Figure:
         _points(axes, points, [label for label in points if label not in best], OTHERS, "others", 3.5)
         _points(axes, points, best, FRONT, _named(best), 5)
         for label, colour in zip(singled, OWN, strict=False):
-            _points(axes, points, [label], colour, for_figure(label), 6)
+            _points(axes, points, [label], colour, for_figure(display_name(label)), 6)
         axes.step(
             [points[label][0].mean for label in best],
             [points[label][1].mean for label in best],
@@ -104,11 +110,18 @@ def draw(values: Values, pair: Pair, own: Collection[str] = ()) -> Figure:
             axes.set(**{f"{name}scale": "symlog"})
             axes.set(**{f"{name}lim": (-0.5, 2 * most + 1)})
         if pair.across == "delay_p99":
-            plots.logarithmic(axes, "x", DELAY_TICKS)
-        axes.set(xlabel=_label(pair.across), ylabel=_label(pair.up))
+            plots.logarithmic(axes, "x", DELAY_TICKS_MS)
+        axes.set(xlabel=metrics[0].label, ylabel=metrics[1].label)
+        if pair.up == "worst_share":
+            axes.set(ylim=(0, None))
         _numbers(axes, points, best)
         plots.legend(drawn, axes)
     return drawn
+
+
+def _for_people(key: str) -> Metric:
+    """The criterion as figures show it: times in ms."""
+    return replace(CRITERIA[key], shown_as="ms") if CRITERIA[key].unit == "s" else CRITERIA[key]
 
 
 def _points(
@@ -157,13 +170,10 @@ def _numbers(axes: Axes, points: dict[str, tuple[Interval, Interval]], best: Seq
 
 def _named(best: Sequence[str]) -> str:
     """The front with its numbers, for the legend."""
-    names = ", ".join(f"{number}\N{NO-BREAK SPACE}{for_figure(label)}" for number, label in enumerate(best, 1))
+    names = ", ".join(
+        f"{number}\N{NO-BREAK SPACE}{for_figure(display_name(label))}" for number, label in enumerate(best, 1)
+    )
     return textwrap.fill(f"no other is better in both: {names}", LEGEND_CHARACTERS, break_on_hyphens=False)
-
-
-def _label(key: str) -> str:
-    criterion = CRITERIA[key]
-    return f"{criterion.title} ({criterion.suffix})" if criterion.suffix else criterion.title
 
 
 def describe(values: Values, pair: Pair) -> str:

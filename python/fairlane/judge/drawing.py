@@ -12,7 +12,7 @@ from fairlane.judge.checks import expectation
 from fairlane.judge.claim import Claim
 from fairlane.judge.grid import Cell, Table
 from fairlane.judge.reductions import select
-from fairlane.results.plots import COLOURS, LINES, MARKERS, PAPER_GREY, error_bars
+from fairlane.results.plots import COLOURS, LINES, MARKERS, PAPER_GREY, colours_of, error_bars
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,6 +57,7 @@ class Canvas:
         """
         grid = {**self.table.grid, "scheme": self.experiment.schemes, "metric": metrics}
         low, high = within
+        schemes = colours_of(self.experiment.schemes)
         cells = [cell for cell in self.table.cells(grid["scheme"], metrics, where) if low < cell.interval.mean < high]
         for i, j in itertools.product(range(len(grid[colour])), range(len(grid[line]))):
             of_curve = {colour: grid[colour][i], line: grid[line][j]}
@@ -67,7 +68,7 @@ class Canvas:
                 self.axes,
                 [cell.at[x] for cell in curve],
                 [cell.interval for cell in curve],
-                color=COLOURS[i % len(COLOURS)],
+                color=schemes[grid[colour][i]] if colour == "scheme" else COLOURS[i % len(COLOURS)],
                 linestyle=LINES[j % len(LINES)],
                 marker=MARKERS[j % len(MARKERS)],
                 markerfacecolor="white" if j else None,

@@ -32,22 +32,20 @@ class _Recorder(Canvas):
 
 def planes_in_one(found: Mapping[str, Reproduction], experiment_id: str) -> Figure:
     """The figure of an experiment with all planes in it, from stored results."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
     from fairlane.results import plots
 
     first = next(iter(found.values()))
     experiment = first.paper.experiments[experiment_id]
-    with mpl.rc_context(plots.STYLE):
-        recorder = _Recorder(Figure().subplots(), first.tables[experiment_id], experiment)
+    with plots.figure("", "") as (_, axes):
+        recorder = _Recorder(axes, first.tables[experiment_id], experiment)
         first.paper.figures()[experiment_id](recorder)
-        metrics, names = recorder.shown["metrics"], recorder.shown["names"]
-        columns = [(scheme, metric) for scheme in experiment.schemes for metric in metrics]
-        rows = len(experiment.schemes)
-        drawn = Figure(figsize=(PANEL_IN[0] * len(metrics), 0.9 + PANEL_IN[1] * rows), layout="constrained")
-        panels = drawn.subplots(rows, len(metrics), sharex=True, sharey=True, squeeze=False).flat
-        for axes, (scheme, metric) in zip(panels, columns, strict=True):
+    metrics, names = recorder.shown["metrics"], recorder.shown["names"]
+    cells_of = [(scheme, metric) for scheme in experiment.schemes for metric in metrics]
+    size_in = PANEL_IN[0] * len(metrics), 0.9 + PANEL_IN[1] * len(experiment.schemes)
+    shared = {"sharex": True, "sharey": True}
+    title = _title(found, experiment_id)
+    with plots.panels(len(cells_of), title, len(metrics), size_in, **shared) as (drawn, panels):
+        for axes, (scheme, metric) in zip(panels, cells_of, strict=True):
             for number, (plane, reproduction) in enumerate(found.items()):
                 cells = reproduction.tables[experiment_id].cells([scheme], [metric])
                 line, marker = STYLES[plane]
@@ -64,7 +62,6 @@ def planes_in_one(found: Mapping[str, Reproduction], experiment_id: str) -> Figu
             plots.set_subtitle(axes, f"{names['metric', metric]}, {names['scheme', scheme]}")
             axes.set(xlabel=recorder.axes.get_xlabel(), ylabel=recorder.axes.get_ylabel(), ylim=(0, None))
             axes.label_outer()
-        drawn.suptitle(_title(found, experiment_id), fontsize=11, x=0.01, ha="left", wrap=True)
         plots.legend(drawn, drawn.axes[0], len(found))
     return drawn
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from fairlane.base.text import for_figure, name
 from fairlane.report.own_page import Picture
 from fairlane.results.access import LEVELS, is_access, longest_delay_s, node_shares
+from fairlane.results.names import display_name
 from fairlane.results.table import Json, over_runs
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def _draw(documents: Mapping[str, Json], quantities: Sequence[Quantity], width_i
 def _write_titles(axes: Axes, scheme: str, quantity: str) -> None:
     axes.set_title(quantity, loc="right" if scheme else "left", fontsize=8, color="0.35", pad=3)
     if scheme:
-        axes.set_title(for_figure(scheme), loc="left", fontsize=8.5, fontweight="bold", pad=3)
+        axes.set_title(for_figure(display_name(scheme)), loc="left", fontsize=8.5, fontweight="bold", pad=3)
 
 
 def _draw_map(axes: Axes, document: Json, quantity: Quantity, room_in: float) -> None:

@@ -153,11 +153,11 @@ def _estimate(estimate: Json | None, factor: float = 1.0) -> Estimate | None:
 def draw(view: ComparisonView, columns: int = len(shown("drawn"))) -> Figure:
     """A row for each scheme, a panel for each of the main metrics, that many side by side."""
     of_figure = _drawn(view)
-    panels = {metric.head: [view.numbers[scheme][index] for scheme in view.schemes] for index, metric in of_figure}
+    panels = {metric.label: [view.numbers[scheme][index] for scheme in view.schemes] for index, metric in of_figure}
     drawn = rows_of_schemes(f"{for_figure(view.name)}: schemes side by side", view.schemes, panels, columns)
     for axes, (_, metric) in zip(drawn.axes, of_figure, strict=True):
         if metric.name == "throughput_ratio":
-            _draw_ratios(axes, [estimate for estimate in panels[metric.head] if estimate])
+            _draw_ratios(axes, [estimate for estimate in panels[metric.label] if estimate])
     return drawn
 
 

@@ -34,6 +34,8 @@ NARROW_ROW_IN = 0.19
 DARK_PAPER = "#171b21"
 DARK_INK = "#e8eaed"
 _DARK_OF = {
+    "#332288": "#9a8cf0",
+    "#117733": "#4fb877",
     "#0072b2": "#56a9e0",
     "#d55e00": "#f08a3c",
     "#009e73": "#2fc79a",
@@ -113,7 +115,8 @@ def describe(drawn: Figure) -> str:
     """Axes and curves in words, with the numbers at their ends and their extremes."""
     sentences = []
     for axes in drawn.axes:
-        across, up = _words(axes.get_xlabel()), _words(axes.get_ylabel())
+        across = _words(axes.get_xlabel() or drawn.axes[-1].get_xlabel())
+        up = _words(axes.get_ylabel() or (axes.get_title("left") if len(drawn.axes) > 1 else ""))
         sentences.append(f"Plot of {up} against {across}." if up else f"Plot against {across}.")
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             if points := _points(handle):

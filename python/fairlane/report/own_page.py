@@ -83,6 +83,7 @@ class OwnPage:
         tab: Name in the list of pages.
         title: Its heading.
         lead: Introduction.
+        answers: Sentences that compare schemes.
         notes: Caveats.
         pictures: Its figures.
         tables: Its numbers.
@@ -93,6 +94,7 @@ class OwnPage:
     tab: str
     title: str
     lead: str
+    answers: Sequence[str]
     notes: Sequence[str]
     pictures: Sequence[Picture]
     tables: Sequence[Table]

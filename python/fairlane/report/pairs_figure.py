@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import matplotlib as mpl
 from matplotlib.colors import LinearSegmentedColormap, Normalize
-from matplotlib.figure import Figure
 
 from fairlane.base.text import for_figure
 from fairlane.results import plots
+from fairlane.results.names import display_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from fairlane.documents import Ahead, PairsDocument
 
@@ -25,7 +26,7 @@ colour of curves, which turn on dark paper: cells stay as they are."""
 INK = "#10141a"
 CELL_IN = 0.3
 LABELS_IN = 0.75
-TITLE_IN = 1.0
+TITLE_IN, TITLE_LETTER_IN = 1.0, 0.075
 MOST_COLUMNS = 3
 _MIRRORED: Mapping[Ahead | None, Ahead | None] = {"row": "column", "column": "row", None: None}
 
@@ -68,13 +69,12 @@ def draw(document: PairsDocument, columns: int = MOST_COLUMNS) -> Figure:
             "bold, coloured: the 95 % interval excludes equal shares",
         ]
     )
-    with mpl.rc_context({**plots.STYLE, "axes.grid": False}):
-        drawn = Figure(figsize=(columns * panel_in, TITLE_IN + rows * panel_in), layout="constrained")
-        drawn.suptitle(f"{title}\n{subtitle}", fontsize=10, x=0.01, ha="left")
-        grid = list(drawn.subplots(rows, columns, squeeze=False).flat)
-        for unused in grid[len(queues) :]:
-            unused.remove()
-        for axes, queue in zip(grid, queues, strict=False):
+    size_in = columns * panel_in, TITLE_IN + rows * panel_in
+    with plots.panels(len(queues), "", columns, size_in) as (drawn, grid):
+        words = (textwrap.fill(line, int(size_in[0] / TITLE_LETTER_IN)) for line in (title, *subtitle.split("\n")))
+        drawn.suptitle("\n".join(words), fontsize=8, x=0.01, ha="left")
+        for axes, queue in zip(grid, queues, strict=True):
+            axes.grid(visible=False)
             _draw_panel(axes, document, queue)
     return drawn
 
@@ -101,7 +101,7 @@ def _draw_panel(axes: Axes, document: PairsDocument, queue: str) -> None:
         spine.set_visible(False)
     axes.invert_yaxis()
     axes.set_aspect("equal")
-    axes.set_title(for_figure(queue), loc="left", fontsize=10)
+    axes.set_title(for_figure(display_name(queue)), loc="left", fontsize=10)
 
 
 def _coloured(cell: Cell) -> float:

@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairlane.report import access_map, comparison, figures, own_tables
 from fairlane.report.comparison import ComparisonView
 from fairlane.report.own_page import Head, OwnPage, Picture, Row, Table, stem_of
 from fairlane.results import figures as drawings
-from fairlane.results import plots
+from fairlane.results.answers import means_of, sentences
 from fairlane.results.replications import Replications
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Json = Mapping[str, Any]
 MEANS = "Means ± half width of the 95% interval."
 OF_THE_LINK = f"{MEANS} Delays are those of the first traffic class at the bottleneck."
-_Maker = Callable[[Sequence[Replications], int], "Figure"]
-_MAKERS: dict[str, _Maker] = {
-    "throughput": drawings.throughput,
+_MAKERS: dict[str, drawings.Maker] = {
     "shares": drawings.shares,
-    "queue": drawings.queue,
     "delay": drawings.delay_cdf,
+    "throughput": drawings.throughput,
+    "queue": drawings.queue,
     "rate-over-time": drawings.rate_over_time,
     "queue-over-time": drawings.queue_over_time,
 }
 _CAPTIONS = {
     "throughput": "Throughput of a user by group. Bars are 95% intervals.",
     "shares": "Throughput of a user over its weighted max-min share, by group; 1 is fair.",
-    "queue": "How long the queue of the bottleneck is, and for which part of the time.",
+    "queue": "Distribution of the queue of the bottleneck over the time.",
     "delay": "One-way delay of packets by group: median, 95th and 99th percentile, maximum.",
     "rate-over-time": "Rate of each group over time.",
     "queue-over-time": "Queue of the bottleneck over time.",
@@ -52,14 +48,16 @@ def of_comparison(document: Json, stem: str = "") -> OwnPage:
         wide=partial(comparison.draw, view),
         narrow=partial(comparison.draw, view, columns=2),
     )
+    first, others = _pictures(results)
     link = Table("numbers", "Numbers", OF_THE_LINK, ["scheme"], *_by_scheme(view, _columns(view, grouped=False)))
     return OwnPage(
         stem=stem or stem_of("comparison", view.name),
         tab="schemes" if stem else view.name,
         title="Schemes side by side" if stem else f"{view.name}: schemes side by side",
         lead=f"{len(view.schemes)} schemes on the scenario {view.name}.",
+        answers=sentences(means_of(results)),
         notes=view.notes,
-        pictures=[side_by_side, *access_map.pictures(_in_order(results, view)), *_pictures(results)],
+        pictures=[*first, side_by_side, *access_map.pictures(_in_order(results, view)), *others],
         tables=[link, *_by_group(view), *_of_applications(view), *own_tables.tables(_in_order(results, view))],
         facts=view.facts,
     )
@@ -70,14 +68,16 @@ def of_result(document: Json) -> OwnPage:
     scheme = str(document["scenario"]["queue"]["scheme"])
     view = comparison.view({scheme: document})
     whole = _columns(view, grouped=False)
+    first, others = _pictures({scheme: document})
     numbers = [Row([view.columns[index].metric.head], [view.text(scheme, index)]) for index in whole]
     return OwnPage(
         stem=stem_of("run", view.name),
         tab=view.name,
         title=view.name,
         lead=f"The scenario {view.name} under {scheme}.",
+        answers=sentences(means_of({scheme: document})),
         notes=view.notes,
-        pictures=[*access_map.pictures({scheme: document}), *_pictures({scheme: document})],
+        pictures=[*first, *access_map.pictures({scheme: document}), *others],
         tables=[
             Table("numbers", "Numbers", OF_THE_LINK, ["measure"], [Head("value")], numbers),
             _of_groups(view, scheme),
@@ -145,29 +145,25 @@ def _grouped(view: ComparisonView) -> dict[str, list[int]]:
     return found
 
 
-def _pictures(results: Mapping[str, Json]) -> list[Picture]:
+def _pictures(results: Mapping[str, Json]) -> tuple[list[Picture], list[Picture]]:
+    """The two that matter most, shares and delays, and the others."""
     replications = [_replications(name, document) for name, document in results.items()]
-
     makers = dict(_MAKERS)
     if not drawings.have_series(replications):
         makers = {name: make for name, make in makers.items() if not name.endswith("over-time")}
 
-    def column(make: _Maker) -> Figure:
-        drawn = make(replications, drawings.columns_of_a_column(replications))
-        plots.for_column(drawn)
-        return drawn
-
-    return [
+    pictures = [
         Picture(
             stem=f"-{name}",
             title=_CAPTIONS[name].partition(".")[0],
             caption=_CAPTIONS[name],
-            words=figures.describe(make(replications, drawings.PANEL_COLUMNS)),
-            wide=partial(make, replications, drawings.PANEL_COLUMNS),
-            narrow=partial(column, make),
+            words=figures.describe(make(replications)),
+            wide=partial(make, replications),
+            narrow=partial(make, replications, column=True),
         )
         for name, make in makers.items()
     ]
+    return pictures[:2], pictures[2:]
 
 
 def _replications(name: str, document: Json) -> Replications:

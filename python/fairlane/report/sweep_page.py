@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from fairlane.report import figures
 from fairlane.report.own_page import Head, OwnPage, Picture, Row, Table, stem_of
-from fairlane.results import plots
-from fairlane.results.intervals import format_interval, format_quantile, is_quantile
-from fairlane.results.metrics import unit_of
-from fairlane.sweeps.figure import draw, sizes
+from fairlane.results.answers import sentences
+from fairlane.results.intervals import Interval
+from fairlane.results.metrics import label_of, metric_of
+from fairlane.results.names import display_name
+from fairlane.results.table import cell
+from fairlane.sweeps.figure import SCHEME, draw, sizes
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from fairlane.documents import SweepDocument
+    from fairlane.documents import SweepDocument, SweepPoint
 
 MAIN = ("throughput_ratio", "jain_index", "utilisation", "queue_mean_packets", "delay_p99_s", "throughput_bps")
 """Metrics of the first table; the others are folded."""
 DRAWN = MAIN[:-1]
-_SCALED = {"bit/s": ("Mbit/s", 1e-6), "s": ("ms", 1e3)}
-_ENDS = ("_bps", "_packets", "_s")
+FIRST = ("normalised_throughput", "one_way_delay_p99_s")
+"""The two pictures that matter most: shares and delays of all groups."""
 MEANS = "Means ± half width of the 95% interval over the runs of a point."
 
 
@@ -32,14 +32,16 @@ def of_sweep(document: SweepDocument) -> OwnPage:
     known = list(dict.fromkeys(metric for point in points for metric in point["metrics"]))
     main = [metric for quantity in MAIN for metric in known if metric.partition(".")[0] == quantity]
     drawn = [metric for metric in main if metric.partition(".")[0] in DRAWN]
+    first = [metric for metric in FIRST if any(one.startswith(f"{metric}.") for one in known)]
     runs = sorted({point["replications"] for point in points})
     return OwnPage(
         stem=stem_of("sweep", document["name"]),
         tab=document["name"],
         title=document["name"],
         lead=f"A sweep of {len(points)} points over {', '.join(points[0]['at'])}.",
+        answers=sentences({_name(point["at"]): _intervals(point) for point in points}),
         notes=document["notes"],
-        pictures=[_picture(document, metric) for metric in drawn],
+        pictures=[_picture(document, metric) for metric in (*first, *drawn)],
         tables=[
             _table(document, "numbers", "Numbers", main),
             _table(document, "all", "All metrics", known, folded=True),
@@ -55,20 +57,14 @@ def of_sweep(document: SweepDocument) -> OwnPage:
 
 
 def _picture(document: SweepDocument, metric: str) -> Picture:
-    title = head(metric)[:1].upper() + head(metric)[1:]
-
-    def narrow() -> Figure:
-        drawn = draw(document, metric)
-        plots.for_column(drawn)
-        return drawn
-
+    title = label_of(metric)[:1].upper() + label_of(metric)[1:]
     return Picture(
         stem=f"-{metric.replace('.', '-').replace('/', '-')}",
         title=title,
         caption=f"{title}. Bars are 95% intervals over the runs of a point.",
         words=figures.describe(draw(document, metric)),
         wide=partial(draw, document, metric),
-        narrow=narrow,
+        narrow=partial(draw, document, metric, column=True),
     )
 
 
@@ -80,30 +76,23 @@ def _table(document: SweepDocument, stem: str, title: str, metrics: Sequence[str
     rows = [
         Row(
             [_text(point["at"][key]) for key in keys],
-            [_cell(point["metrics"].get(metric), metric) for metric in metrics],
+            [cell(metric_of(metric), point["metrics"].get(metric)) or "–" for metric in metrics],
             [by_key[key][index] if by_key[key] else None for key in keys],
         )
         for index, point in enumerate(points)
     ]
-    return Table(stem, title, MEANS, keys, [Head(head(metric)) for metric in metrics], rows, folded)
+    return Table(stem, title, MEANS, keys, [Head(label_of(metric)) for metric in metrics], rows, folded)
 
 
-def head(metric: str) -> str:
-    """A metric in words with its unit: `delay_p99_s.best_effort` is `delay p99, best_effort (ms)`."""
-    quantity, _, of = metric.partition(".")
-    unit = unit_of(metric)
-    words = next((quantity.removesuffix(end) for end in _ENDS if quantity.endswith(end)), quantity).replace("_", " ")
-    shown = _SCALED.get(unit or "", (unit, 1.0))[0]
-    return f"{words}{f', {of}' if of else ''}{f' ({shown})' if shown and shown != '1' else ''}"
+def _name(at: Mapping[str, Any]) -> str:
+    """A point in words, for sentences."""
+    others = " and ".join(f"{key} {_text(value)}" for key, value in at.items() if key != SCHEME)
+    scheme = display_name(at[SCHEME]) if SCHEME in at else ""
+    return " with ".join(filter(None, [scheme, others]))
 
 
-def _cell(estimate: Mapping[str, Any] | None, metric: str) -> str:
-    if estimate is None:
-        return "–"
-    factor = _SCALED.get(unit_of(metric) or "", ("", 1.0))[1]
-    half_width = estimate["half_width"]
-    shown = format_quantile if is_quantile(metric) else format_interval
-    return shown(factor * estimate["mean"], None if half_width is None else factor * half_width)
+def _intervals(point: SweepPoint) -> dict[str, Interval]:
+    return {metric: Interval(one["mean"], one["half_width"], one["n"]) for metric, one in point["metrics"].items()}
 
 
 def _text(value: Any) -> str:

@@ -1,6 +1,7 @@
 """The pictures of results: throughput of users and their shares, delay, queue, and both over time.
 
-Up to seven schemes share axes and a legend. More could not be distinguished: each has a separate row or panel.
+Up to seven schemes share axes and a legend, each in its own colour. More could not be distinguished: each has a
+separate row or panel.
 """
 
 from __future__ import annotations
@@ -9,17 +10,22 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from functools import wraps
+from typing import Any
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairlane.base.errors import UserError
 from fairlane.base.text import for_figure
 from fairlane.results import plots
+from fairlane.results.frames import columns_like, estimates
 from fairlane.results.intervals import interval
+from fairlane.results.metric import Metric
+from fairlane.results.metrics import label_of, metric_of
+from fairlane.results.names import display_name
 from fairlane.results.replications import Replications
+from fairlane.results.summary import key
 
 MOST_IN_ONE = len(plots.COLOURS)
 """Schemes that share axes."""
@@ -28,108 +34,153 @@ MOST_PANELS = 16
 PANEL_COLUMNS = 4
 MOST_OF_TWO_COLUMNS = 16
 """Maximum number of panels that a paper column has room for in two columns; more are in three."""
-PANEL_IN = 1.25
-"""Height of a scheme's panel."""
+PANEL_IN, GROUP_IN = 1.25, 2.4
+"""Height of a scheme's panel, and of a group's."""
 DELAY = "one-way delay (ms)"
-OF_PACKETS = "part of the packets"
+OF_PACKETS = "share of the packets"
 GUIDE = "means over the runs; lines only guide the eye"
 QUANTILES = {"p50_s": "50 %", "p95_s": "95 %", "p99_s": "99 %", "max_s": "all"}
 """Percentiles in records of times, with the share of packets that each covers."""
-WAITING = "waiting packets at the bottleneck"
+WAITING = "queue at the bottleneck"
+LENGTH = "queue length (packets)"
+RATE = "metered rate (Mbit/s)"
 OF_RUNS = "mean over the runs"
 
-
-class _Measure(NamedTuple):
-    """A measure of groups: its name in summaries, words, axis, unit, factor to it, and what would be fair."""
-
-    name: str
-    words: str
-    axis: str
-    unit: str
-    factor: float
-    target: float | None
+_Panels = Callable[[Sequence[Replications], int], Figure]
+Maker = Callable[..., Figure]
+"""Draws results; with `column=True` as wide as a column of a paper."""
 
 
-THROUGHPUT = _Measure(
-    "throughput_bps", "throughput of a user", "mean throughput of a user (Mbit/s)", "Mbit/s", 1e-6, None
-)
-SHARE = _Measure(
-    "normalised_throughput",
-    "throughput over max-min share",
-    "throughput of a user over its max-min share",
-    "",
-    1.0,
-    1.0,
-)
+def _for_page_and_column(make: _Panels) -> Maker:
+    """The picture in the default width, or in that of a column of a paper, where fewer panels stand side by side."""
 
-
-def result_figures(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> dict[str, Figure]:
-    """Throughput of users, queue length, and, where there are series, rate and queue over time; by file name.
-
-    Number of `columns` in figures of many panels.
-    """
-    figures = {"throughput": throughput(results, columns), "queue": queue(results)}
-    if have_series(results):
-        over_time = {"rate-over-time": rate_over_time, "queue-over-time": queue_over_time}
-        figures |= {name: draw(results, columns) for name, draw in over_time.items()}
-    return figures
-
-
-def columns_of_a_column(results: Sequence[Replications]) -> int:
-    """Columns of panels that have room in a column of a paper."""
-    return 2 if len(results) <= MOST_OF_TWO_COLUMNS else 3
-
-
-def column_figures(results: Sequence[Replications]) -> dict[str, Figure]:
-    """The same as wide as a column of a paper."""
-    figures = result_figures(results, columns_of_a_column(results))
-    for drawn in figures.values():
+    @wraps(make)
+    def draw(results: Sequence[Replications], *, column: bool = False) -> Figure:
+        if not column:
+            return make(results, PANEL_COLUMNS)
+        drawn = make(results, 2 if len(results) <= MOST_OF_TWO_COLUMNS else 3)
         plots.for_column(drawn)
-    return figures
+        return drawn
+
+    return draw
 
 
-def throughput(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> Figure:
+def result_figures(results: Sequence[Replications], *, column: bool = False) -> dict[str, Figure]:
+    """Throughput of users, queue length, and, where there are series, rate and queue over time; by file name."""
+    makers = {"throughput": throughput, "queue": queue}
+    if have_series(results):
+        makers |= {"rate-over-time": rate_over_time, "queue-over-time": queue_over_time}
+    return {name: make(results, column=column) for name, make in makers.items()}
+
+
+@_for_page_and_column
+def throughput(results: Sequence[Replications], columns: int) -> Figure:
     """Throughput of a user by group."""
-    return _by_group(results, THROUGHPUT, columns)
+    return _by_group(results, metric_of("throughput_bps"), columns)
 
 
-def shares(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> Figure:
+@_for_page_and_column
+def shares(results: Sequence[Replications], columns: int) -> Figure:
     """The same over its max-min share."""
-    return _by_group(results, SHARE, columns)
+    return _by_group(results, metric_of("normalised_throughput"), columns, fair=1.0)
 
 
-def queue(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> Figure:
-    """Fraction of the time at each length of the queue; of many schemes quantiles."""
+@_for_page_and_column
+def queue(results: Sequence[Replications], columns: int) -> Figure:
+    """Distribution of the length of the queue over the time; of many schemes quantiles."""
     del columns  # it has no panels
     return _queue_rows(results) if _are_many(results) else _queue(results)
 
 
-def rate_over_time(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> Figure:
+@_for_page_and_column
+def rate_over_time(results: Sequence[Replications], columns: int) -> Figure:
     """Metered rate of each group.
 
     Raises:
         UserError: There are no time series.
     """
     _check_series(results)
-    return _rate_panels(results, columns) if _are_many(results) else _rates(results)
+
+    def draw(axes: Axes, result: Replications, group: int, **style: Any) -> None:
+        axes.plot(_times(result.runs[0]), _mean_rates(result, group), **style)
+
+    return _small_multiples(results, "rate of each group", RATE, "time (s)", draw, columns)
 
 
-def queue_over_time(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> Figure:
+@_for_page_and_column
+def queue_over_time(results: Sequence[Replications], columns: int) -> Figure:
     """Waiting packets at the first link.
 
     Raises:
         UserError: There are no time series.
     """
     _check_series(results)
-    return _queue_panels(results, columns) if _are_many(results) else _queue_over_time(results)
+    if _are_many(results):
+
+        def draw(axes: Axes, number: int) -> None:
+            axes.plot(_times(results[number].runs[0]), _mean_queue(results[number]), color=plots.INK)
+
+        names = [_queue_name(result) for result in results]
+        return _panels(_titles(results, WAITING), names, LENGTH, "time (s)", draw, columns)
+    with _figure(results, WAITING) as (drawn, axes):
+        for result, colour in _coloured(results):
+            axes.plot(_times(result.runs[0]), _mean_queue(result), color=colour, label=_queue_name(result))
+        axes.set(xlabel="time (s)", ylabel=LENGTH, ylim=(0, None))
+    return drawn
 
 
-def delay_cdf(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> Figure:
-    """Quantiles of the one-way delay, which is what records keep of its distribution.
+@_for_page_and_column
+def delay_cdf(results: Sequence[Replications], columns: int) -> Figure:
+    """Quantiles of the one-way delay, which is what records keep of its distribution."""
 
-    A panel for each group; of many schemes for each scheme.
+    def draw(axes: Axes, result: Replications, group: int, **style: Any) -> None:
+        times: Any = result.summary["groups"][group]["path"]["one_way_delay"]
+        # A group without packets has none.
+        delays = [1e3 * times[name]["mean"] if times else math.nan for name in QUANTILES]
+        axes.plot(delays, range(len(delays)), **style)
+        axes.set_yticks(range(len(QUANTILES)), list(QUANTILES.values()))
+
+    return _small_multiples(results, "one-way delay of packets", OF_PACKETS, DELAY, draw, columns, how=GUIDE)
+
+
+@_for_page_and_column
+def users(results: Sequence[Replications], columns: int) -> Figure:
+    """Distribution of the throughput over the users of each group and all runs.
+
+    Raises:
+        UserError: The runs have no rows of users.
     """
-    return _delay_panels(results, columns) if _are_many(results) else _delays(results, columns)
+    if not all(group["user_throughput_bps"] for group in results[0].runs[0]["groups"]):
+        raise UserError("users: there are no rows of users, the scenario needs probes.user_rows = true")
+
+    def draw(axes: Axes, result: Replications, group: int, **style: Any) -> None:
+        found = sorted(1e-6 * rate for run in result.runs for rate in run["groups"][group]["user_throughput_bps"])
+        shares = [100 * (index + 1) / len(found) for index in range(len(found))]
+        axes.step([found[0], *found], [0, *shares], where="post", **(style | {"marker": None}))
+
+    label = metric_of("throughput_bps").label
+    return _small_multiples(results, "throughput over the users", "share of the users (%)", label, draw, columns)
+
+
+def metrics(results: Sequence[Replications], names: Sequence[str], *, column: bool = False) -> Figure:
+    """Means of metrics with their intervals: a panel for each metric and group, a row for each scheme.
+
+    Raises:
+        UserError: There is no such metric.
+    """
+    found = [estimates(result.runs) for result in results]
+    panels = {
+        for_figure(label_of(name)): [
+            (factor * one[name].mean, factor * one[name].slack) if name in one else None for one in found
+        ]
+        for name in columns_like(names, list(dict.fromkeys(itertools.chain.from_iterable(found))))
+        for factor in (metric_of(name).factor,)
+    }
+    title = "\n".join(_titles(results, "schemes side by side", "bars: 95% intervals"))
+    drawn = plots.rows_of_schemes(title, [one.queue for one in results], panels, min(len(panels), 2 if column else 4))
+    if column:
+        plots.for_column(drawn)
+    return drawn
 
 
 def _are_many(results: Sequence[Replications]) -> bool:
@@ -146,32 +197,29 @@ def _check_series(results: Sequence[Replications]) -> None:
         raise UserError('over_time: no time series, the scenario needs probes.series_interval such as "0.1 s"')
 
 
-def _by_group(results: Sequence[Replications], measure: _Measure, columns: int = PANEL_COLUMNS) -> Figure:
-    return _rows(results, measure, columns) if _are_many(results) else _bars(results, measure)
+def _by_group(results: Sequence[Replications], metric: Metric, columns: int, fair: float | None = None) -> Figure:
+    return _rows(results, metric, columns) if _are_many(results) else _bars(results, metric, fair)
 
 
-def _estimates(result: Replications, measure: _Measure) -> list[tuple[float, float | None]]:
+def _estimates(result: Replications, metric: Metric) -> list[tuple[float, float | None]]:
     """Mean and half width by group; a share of nothing is not a number."""
     groups: Sequence[Mapping[str, Any]] = result.summary["groups"]
-    found = [group[measure.name] for group in groups]
+    found = [group[key(metric)] for group in groups]
     return [
-        (measure.factor * one["mean"], one["half_width"] and measure.factor * one["half_width"])
+        (metric.factor * one["mean"], one["half_width"] and metric.factor * one["half_width"])
         if one
         else (math.nan, None)
         for one in found
     ]
 
 
-def _rows(results: Sequence[Replications], measure: _Measure, columns: int) -> Figure:
+def _rows(results: Sequence[Replications], metric: Metric, columns: int) -> Figure:
     groups = [group["name"] for group in results[0].scenario["groups"]][:MOST_PANELS]
-    estimates = [_estimates(result, measure) for result in results]
-    unit = f" ({measure.unit})" if measure.unit else ""
-    panels = {
-        f"{for_figure(group)}{unit}": [of_result[index] for of_result in estimates]
-        for index, group in enumerate(groups)
-    }
+    found = [_estimates(result, metric) for result in results]
+    unit = f" ({metric.suffix})" if metric.suffix else ""
+    panels = {f"{for_figure(group)}{unit}": [one[index] for one in found] for index, group in enumerate(groups)}
     left_out = len(results[0].scenario["groups"]) - len(groups)
-    what = measure.words + (f", without {left_out} more groups" if left_out else "")
+    what = metric.title + (f", without {left_out} more groups" if left_out else "")
     schemes = [result.queue for result in results]
     title = "\n".join(_titles(results, what, "bars: 95% intervals"))
     return plots.rows_of_schemes(title, schemes, panels, min(len(panels), columns))
@@ -183,11 +231,11 @@ def _queue_rows(results: Sequence[Replications]) -> Figure:
         places = range(len(results))
         quantiles = [_quantiles(_mean_distribution(result), (0.05, 0.25, 0.5, 0.75, 0.95)) for result in results]
         low, lower, median, upper, high = zip(*quantiles, strict=True)
-        axes.hlines(places, low, high, color=plots.COLOURS[0], linewidth=1)
-        axes.hlines(places, lower, upper, color=plots.COLOURS[0], linewidth=4)
-        axes.plot(median, places, "o", color=plots.COLOURS[0])
+        axes.hlines(places, low, high, color=plots.INK, linewidth=1)
+        axes.hlines(places, lower, upper, color=plots.INK, linewidth=4)
+        axes.plot(median, places, "o", color=plots.INK)
         axes.set_yticks(places, [_queue_name(result) for result in results])
-        axes.set(xlabel="queue length (packets)", xlim=(0, None))
+        axes.set(xlabel=LENGTH, xlim=(0, None))
         axes.margins(y=0.6 / len(results))
         axes.invert_yaxis()
     return drawn
@@ -205,154 +253,103 @@ def _quantiles(distribution: Sequence[float], levels: Sequence[float]) -> list[i
     return [next((length for length, share in enumerate(reached) if share >= level), last) for level in levels]
 
 
-def _rate_panels(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> Figure:
-    def draw(axes: Axes, result: Replications) -> None:
-        for index, group in enumerate(result.runs[0]["series"]["groups"][:MOST_IN_ONE]):
-            means = _mean_rates(result, index)
-            axes.plot(_times(result.runs[0]), means, color=plots.COLOURS[index], label=for_figure(group["name"]))
+def _small_multiples(
+    results: Sequence[Replications],
+    what: str,
+    up: str,
+    across: str,
+    draw: Callable[..., None],
+    columns: int,
+    how: str = OF_RUNS,
+) -> Figure:
+    """A panel for each group with a line for each scheme; of many schemes a panel for each with a line for each group.
 
-    left_out = len(results[0].scenario["groups"]) - MOST_IN_ONE
-    what = "rate of each group" + (f", without {left_out} more" if left_out > 0 else "")
-    return _panels(results, what, "metered rate (Mbit/s)", draw, columns)
+    `draw` gets axes, a result, the number of a group and the style of its line.
+    """
+    groups = [for_figure(group["name"]) for group in results[0].scenario["groups"]]
+    is_time = across.startswith("time")
+    most = MOST_IN_ONE if _are_many(results) else MOST_PANELS
+    left_out = f", without {len(groups) - most} more groups" if len(groups) > most else ""
 
+    def by_scheme(axes: Axes, number: int) -> None:
+        for group, name in enumerate(groups[:most]):
+            marker = "" if is_time else plots.MARKERS[group]
+            draw(axes, results[number], group, color=plots.GROUP_COLOURS[group], marker=marker, label=name)
 
-def _queue_panels(results: Sequence[Replications], columns: int = PANEL_COLUMNS) -> Figure:
-    def draw(axes: Axes, result: Replications) -> None:
-        axes.plot(_times(result.runs[0]), _mean_queue(result), color=plots.COLOURS[0])
+    def by_group(axes: Axes, group: int) -> None:
+        for number, (result, colour) in enumerate(_coloured(results)):
+            marker = "" if is_time else plots.MARKERS[number]
+            draw(axes, result, group, color=colour, marker=marker, label=_queue_name(result))
 
-    return _panels(results, WAITING, "mean queue length (packets)", draw, columns)
-
-
-def _delay_panels(results: Sequence[Replications], columns: int) -> Figure:
-    def draw(axes: Axes, result: Replications) -> None:
-        for index, group in enumerate(result.summary["groups"][:MOST_IN_ONE]):
-            _draw_delays(axes, group, index, for_figure(group["name"]))
-
-    return _panels(results, "one-way delay of packets", OF_PACKETS, draw, columns, DELAY, GUIDE)
-
-
-def _delays(results: Sequence[Replications], columns: int) -> Figure:
-    groups = results[0].scenario["groups"][:MOST_PANELS]
-    columns = min(len(groups), columns)
-    rows = math.ceil(len(groups) / columns)
-    with mpl.rc_context(plots.STYLE):
-        size_in = max(plots.SIZE_IN[0], 1.9 * columns), 1.4 + 2.4 * rows
-        drawn = plots.Drawn(figsize=size_in, layout="constrained")
-        grid = drawn.subplots(rows, columns, sharey=True, squeeze=False)
-        drawn.suptitle("\n".join(_titles(results, "one-way delay of packets", GUIDE)), fontsize=11, x=0.01, ha="left")
-        for index, (axes, group) in enumerate(zip(grid.flat, groups, strict=False)):
-            for number, result in enumerate(results):
-                _draw_delays(axes, result.summary["groups"][index], number, _queue_name(result))
-            axes.set_title(for_figure(group["name"]), loc="left", fontsize=9)
-            axes.set(xlim=(0, None), xlabel=DELAY)
-        for unused in list(grid.flat)[len(groups) :]:
-            unused.remove()
-        drawn.supylabel(OF_PACKETS, fontsize=10)
-        plots.legend(drawn, grid[0, 0])
-    return drawn
-
-
-def _draw_delays(axes: Axes, group: Mapping[str, Any], number: int, label: str) -> None:
-    """The quantiles of a group; what had no packets has none."""
-    times = group["path"]["one_way_delay"]
-    delays = [1e3 * times[name]["mean"] if times else math.nan for name in QUANTILES]
-    axes.plot(delays, range(len(delays)), plots.MARKERS[number] + "-", color=plots.COLOURS[number], label=label)
-    axes.set_yticks(range(len(QUANTILES)), list(QUANTILES.values()))
+    titles = _titles(results, what + left_out, how)
+    if _are_many(results):
+        return _panels(titles, [_queue_name(result) for result in results], up, across, by_scheme, columns)
+    return _panels(titles, groups[:most], up, across, by_group, columns, GROUP_IN, sharex=is_time)
 
 
 def _panels(
-    results: Sequence[Replications],
-    what: str,
-    measure: str,
-    draw: Callable[[Axes, Replications], None],
+    titles: tuple[str, str],
+    names: Sequence[str],
+    up: str,
+    across: str,
+    draw: Callable[[Axes, int], None],
     columns: int,
-    across: str = "time (s)",
-    how: str = OF_RUNS,
+    height_in: float = PANEL_IN,
+    *,
+    sharex: bool = True,
 ) -> Figure:
-    """A panel for each scheme, all on the same axes."""
-    rows = math.ceil(len(results) / columns)
-    with mpl.rc_context(plots.STYLE):
-        drawn = plots.Drawn(figsize=(1.9 * columns, 1.6 + PANEL_IN * rows), layout="constrained")
-        grid = drawn.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-        drawn.suptitle("\n".join(_titles(results, what, how)), fontsize=11, x=0.01, ha="left")
-        for axes, result in zip(grid.flat, results, strict=False):
-            draw(axes, result)
-            axes.set_title(_queue_name(result), loc="left", fontsize=9)
-        for axes in list(grid.flat)[len(results) :]:
-            axes.remove()
-        if across == DELAY:
-            grid[0, 0].set(xlim=(0, None))
-        else:
-            grid[0, 0].set(ylim=(0, None))
-        for column, lowest in enumerate(grid.flat[len(results) - columns : len(results)]):
-            lowest.tick_params(labelbottom=True)
-            # Three are for a column of a paper, where the words of each would run into the next.
-            if columns != 3 or column == 1:
-                lowest.set_xlabel(across)
-        drawn.supylabel(measure, fontsize=10)
-        plots.legend(drawn, grid[0, 0])
+    """A panel for each name, with the same heights."""
+    columns = min(columns, len(names))
+    rows = math.ceil(len(names) / columns)
+    size_in = max(plots.SIZE_IN[0], 1.9 * columns), 1.5 + height_in * rows
+    with plots.panels(len(names), "\n".join(titles), columns, size_in, sharex=sharex, sharey=True) as (drawn, grid):
+        for number, axes in enumerate(grid):
+            draw(axes, number)
+        for axes in grid:
+            axes.set(**{"ylim" if across.startswith("time") else "xlim": (0, None)})
+        plots.label_panels(grid, columns, names, across)
+        drawn.supylabel(up, fontsize=10)
+        plots.legend(drawn, grid[0])
     return drawn
 
 
-def _bars(results: Sequence[Replications], measure: _Measure) -> Figure:
-    with _figure(results, measure.words, "bars: 95% intervals") as (drawn, axes):
+def _bars(results: Sequence[Replications], metric: Metric, fair: float | None) -> Figure:
+    with _figure(results, metric.title, "bars: 95% intervals") as (drawn, axes):
         groups = [for_figure(group["name"]) for group in results[0].scenario["groups"]]
         width = 0.8 / len(results)
-        for number, result in enumerate(results):
-            means, half_widths = zip(*_estimates(result, measure), strict=True)
+        for number, (result, colour) in enumerate(_coloured(results)):
+            means, half_widths = zip(*_estimates(result, metric), strict=True)
             axes.bar(
                 [index + (number - (len(results) - 1) / 2) * width for index in range(len(groups))],
                 means,
                 0.9 * width,
                 yerr=[half_width or 0 for half_width in half_widths],
                 capsize=3,
-                color=plots.COLOURS[number % len(plots.COLOURS)],
+                color=colour,
+                ecolor="0.45",
                 label=_queue_name(result),
             )
-        if measure.target is not None:
-            axes.axhline(measure.target, color="0.4", linewidth=1, linestyle="--")
+        if fair is not None:
+            axes.axhline(fair, color="0.4", linewidth=1, linestyle="--")
         axes.set_xticks(range(len(groups)), groups)
-        axes.set(ylabel=measure.axis, ylim=(0, None))
+        axes.set(ylabel=metric.label, ylim=(0, None))
         axes.grid(visible=False, axis="x")
     return drawn
 
 
 def _queue(results: Sequence[Replications]) -> Figure:
     with _figure(results, WAITING) as (drawn, axes):
-        for number, result in enumerate(results):
-            axes.plot(
-                _mean_distribution(result),
-                plots.MARKERS[number % len(plots.MARKERS)] + "-",
-                color=plots.COLOURS[number % len(plots.COLOURS)],
-                label=_queue_name(result),
-            )
-        axes.set(xlabel="queue length (packets)", ylabel="fraction of time", ylim=(0, None))
+        for result, colour in _coloured(results):
+            reached = [100 * share for share in itertools.accumulate(_mean_distribution(result))]
+            axes.step(range(len(reached)), reached, where="post", color=colour, label=_queue_name(result))
+        axes.set(xlabel=LENGTH, ylabel="time with at most that queue (%)", xlim=(0, None), ylim=(0, 102))
     return drawn
 
 
-def _rates(results: Sequence[Replications]) -> Figure:
-    with _figure(results, "rate of each group") as (drawn, axes):
-        for number, result in enumerate(results):
-            runs = result.runs
-            for index, group in enumerate(runs[0]["series"]["groups"]):
-                axes.plot(
-                    _times(runs[0]),
-                    _mean_rates(result, index),
-                    plots.LINES[number % len(plots.LINES)],
-                    color=plots.COLOURS[index % len(plots.COLOURS)],
-                    label=f"{_queue_name(result)}, {for_figure(group['name'])}",
-                )
-        axes.set(xlabel="time (s)", ylabel="metered rate of the group (Mbit/s)", ylim=(0, None))
-    return drawn
-
-
-def _queue_over_time(results: Sequence[Replications]) -> Figure:
-    with _figure(results, WAITING) as (drawn, axes):
-        for number, result in enumerate(results):
-            colour = plots.COLOURS[number % len(plots.COLOURS)]
-            axes.plot(_times(result.runs[0]), _mean_queue(result), color=colour, label=_queue_name(result))
-        axes.set(xlabel="time (s)", ylabel="mean queue length (packets)", ylim=(0, None))
-    return drawn
+def _coloured(results: Sequence[Replications]) -> list[tuple[Replications, str]]:
+    """Each result with the colour of its scheme."""
+    colours = plots.colours_of(result.queue for result in results)
+    return [(result, colours[result.queue]) for result in results]
 
 
 def _mean_rates(result: Replications, group: int) -> list[float]:
@@ -373,7 +370,7 @@ def _times(run: dict[str, Any]) -> list[float]:
 
 
 def _queue_name(result: Replications) -> str:
-    return for_figure(result.queue)
+    return for_figure(display_name(result.queue))
 
 
 @contextmanager

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
+from fairlane.base.errors import UserError
+from fairlane.base.text import near, quoted
+from fairlane.results.intervals import Interval, interval
 from fairlane.results.metrics import link_metrics, metrics, path_metrics, series, slowdown_metrics, unit_of
 from fairlane.results.replications import Replications
 
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 SCHEMA = 2
 
 Row = dict[str, Any]
+SUMMARY_TYPES: dict[str, Any] = {"point": int, "group": str, "low": float, "high": float}
+"""Types of columns of `summary_frame` that may have no value at all."""
 
 
 def all_frames(results: Sequence[Replications]) -> dict[str, pl.DataFrame]:
@@ -139,6 +144,65 @@ def _frame(results: Sequence[Replications], rows: Callable[[Row], Iterable[Row]]
     return frame(
         {**_identity(result.queue, run), **row} for result in results for run in result.runs for row in rows(run)
     )
+
+
+def estimates(runs: Iterable[Row]) -> dict[str, Interval]:
+    """Mean and half width by metric, over the runs that have it."""
+    samples: dict[str, list[float]] = {}
+    for run in runs:
+        for metric, value in metrics(run).items():
+            if value is not None:
+                samples.setdefault(metric, []).append(value)
+    return {metric: interval(values) for metric, values in samples.items()}
+
+
+def columns_like(names: Iterable[str], known: Sequence[str]) -> list[str]:
+    """The metrics of these names; `throughput_bps` without a group stands for those of all groups.
+
+    Raises:
+        UserError: There is no such metric.
+    """
+    found = []
+    for name in names:
+        like = [one for one in known if one == name or one.startswith(f"{name}.")]
+        if not like:
+            raise UserError(f"metric: {quoted(name)} was not measured; {near(name, known)}")
+        found += like
+    return list(dict.fromkeys(found))
+
+
+def summary_rows(found: Mapping[str, Interval], queue: str, point: int | None = None) -> Iterator[Row]:
+    """Rows of `summary_frame` for one queue: a row for each metric and group, or link with its class."""
+    for column, of in found.items():
+        metric, _, group = column.partition(".")
+        yield {
+            "queue": queue,
+            "point": point,
+            "group": group or None,
+            "metric": metric,
+            "mean": of.mean,
+            "low": None if of.half_width is None else of.mean - of.half_width,
+            "high": None if of.half_width is None else of.mean + of.half_width,
+            "n": of.n,
+        }
+
+
+def summary_frame(results: Sequence[Replications]) -> pl.DataFrame:
+    """One row per queue, group and metric: mean with its 95 % interval over the runs."""
+    rows = (row for result in results for row in summary_rows(estimates(result.runs), result.queue))
+    return frame(rows, schema_overrides=SUMMARY_TYPES)
+
+
+def to_pandas(found: pl.DataFrame) -> Any:
+    """The frame as one of pandas.
+
+    Raises:
+        UserError: pandas or pyarrow is not installed.
+    """
+    try:
+        return found.to_pandas()
+    except ImportError as error:
+        raise UserError("to_pandas: needs pandas and pyarrow: pip install 'fairlane[pandas]'") from error
 
 
 def frame(rows: Iterable[Row], **options: Any) -> pl.DataFrame:

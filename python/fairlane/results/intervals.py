@@ -72,6 +72,11 @@ def interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interv
     return Interval(mean, half_width, n)
 
 
+def scaled(one: Interval, factor: float) -> Interval:
+    """An interval in another unit."""
+    return replace(one, mean=factor * one.mean, half_width=one.half_width and factor * one.half_width)
+
+
 def half_width_of_sum(variances: Sequence[float], counts: Sequence[int]) -> float:
     """Half width of the 95% interval of a sum of independent means, given the variance of each and its samples.
 
@@ -105,15 +110,15 @@ def jackknife(number: float, without: Sequence[float], confidence: float = CONFI
     return Interval(number, student_t(confidence, n - 1) * spread, n)
 
 
-def format_interval(mean: float, half_width: float | None) -> str:
-    """`12.34 ± 0.56`: two digits of the half width, four of the mean where there is none."""
+def format_interval(mean: float, half_width: float | None, digits: int = 5) -> str:
+    """`12.34 ± 0.56`: two digits of the half width, four of the mean without one; `digits` of the mean at most."""
     if not math.isfinite(mean):
         return "∞" if mean > 0 else str(mean)
     if not half_width:
         return format_number(mean)
     decimals = max(0, 1 - math.floor(math.log10(half_width)))
-    # A half width far below the mean's fourth digit carries no information.
-    decimals = min(decimals, _decimals(mean, digits=5))
+    # A half width far below the mean's last digit carries no information.
+    decimals = min(decimals, _decimals(mean, digits))
     return f"{mean:.{decimals}f} ± {half_width:.{decimals}f}"
 
 

@@ -69,6 +69,11 @@ class Metric:
         return f"{self.heading} ({self.suffix})" if self.suffix else self.heading
 
     @property
+    def label(self) -> str:
+        """Long name with the unit of tables, for axes of figures."""
+        return f"{self.title} ({self.suffix})" if self.suffix else self.title
+
+    @property
     def is_quantile(self) -> bool:
         """True if it is read off a histogram, exact to a bin."""
         return self.path[-1].removesuffix("_s") in {"p50", "p90", "p95", "p99"}

@@ -45,6 +45,9 @@ _LINK_SERIES = [metric.name for metric in METRICS if metric.scope == "series of 
 _OF_RUNS = [metric for metric in METRICS if metric.scope not in {"evaluation", "search"}]
 _UNITS = {"_".join(one.path[1:]): one.unit for one in _OF_RUNS} | {one.name: one.unit for one in _OF_RUNS}
 """By name, and by the end of it that tables of classes have."""
+_BY_NAME = {metric.name: metric for metric in reversed(_OF_RUNS)}
+"""The first of several of a name: of a group before a link."""
+_BY_NAME["link_throughput_bps"] = next(one for one in _LINK if one.name == "throughput_bps")
 CRITERIA = {metric.name: metric for metric in shown("criterion")}
 """Criteria of `evaluate`, each on its own: there is no combined score."""
 OBJECTIVES = {metric.name: metric for metric in sorted(shown("objective"), key=lambda metric: metric.scope != "search")}
@@ -57,6 +60,24 @@ def unit_of(column: str) -> str | None:
     if name in _UNITS:
         return _UNITS[name] or None
     return next((unit for end, unit in _ENDS.items() if name.endswith(end)), None)
+
+
+def metric_of(column: str) -> Metric:
+    """The metric that a column begins with, or one made from the name of a column that a scheme or a plane adds."""
+    name = column.partition(".")[0]
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    words = next((name.removesuffix(end) for end in _ENDS if end != "share" and name.endswith(end)), name)
+    unit = unit_of(name) or ""
+    heading = words.replace("_", " ")
+    return Metric(name, "", (name,), heading, "", unit=unit, shown_as={"bit/s": "Mbit/s", "s": "ms"}.get(unit, ""))
+
+
+def label_of(column: str) -> str:
+    """A column in words with its unit: `delay_p99_s.BE.bottleneck` is `p99 delay, BE, bottleneck (ms)`."""
+    metric = metric_of(column)
+    words = ", ".join([metric.title, *column.split(".")[1:]])
+    return f"{words} ({metric.suffix})" if metric.suffix else words
 
 
 def worst_of(metric: Metric, record: Row) -> float | None:

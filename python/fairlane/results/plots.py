@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -19,13 +21,20 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator, StrMethodF
 
 from fairlane.base.text import for_figure
 from fairlane.results.intervals import Interval
+from fairlane.results.names import display_name, position
 
 # Okabe and Ito's palette without yellow, which is faint on white: distinguishable with all common kinds of colour
 # vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+FIRST = ("abc", "fq_codel", "cake", "codel", "pie", "dualpi2", "droptail")
+"""Schemes that are compared most: each has the colour at its position for itself."""
+GROUP_COLOURS = ("#332288", "#CC6677", "#117733", "#88CCEE", "#AA4499", "#999933", "#44AA99")
+"""Of groups where they share axes, from Tol's muted palette: none is that of a scheme."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LINES = ("-", "--", ":", "-.")
 PAPER_GREY = "0.8"
+INK = "0.25"
+"""Of marks that are told apart by their row or panel."""
 SIZE_IN = (6.4, 4.4)
 COLUMN_IN = 3.5
 """Width of a column of IEEE's and ACM's papers, within 0.2 in."""
@@ -36,6 +45,12 @@ COLUMN_FONT = 7.5
 """Size in points of all that is written in a figure of that width."""
 _HANDLE_IN, _LETTER_IN, _ENTRY_IN = 0.45, 0.06, 0.18
 """Size of a legend entry: its line with the space around it, each letter, and its height."""
+MARK_AREA = 22
+"""Of a mean in a row, in square points."""
+LABEL_CHARACTERS = 20
+"""In a line below a panel."""
+NARROW_COLUMNS, NARROW_CHARACTERS = 3, 13
+"""The same where three panels share a column of a paper."""
 ROW_IN = 0.24
 """Size of a figure with a row for each scheme."""
 
@@ -61,6 +76,12 @@ STYLE: Any = {
     "lines.markersize": 5,
     "savefig.dpi": 150,
     "svg.hashsalt": "fairlane",
+    # TrueType: IEEE and ACM reject the Type 3 fonts that are matplotlib's default.
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "svg.fonttype": "none",
+    "axes.formatter.useoffset": False,
+    "axes.formatter.limits": (-9, 12),
 }
 
 
@@ -80,24 +101,70 @@ class Drawn(Figure):
         part.set_gid(f"described-{len(self.descriptions)}")
         self.descriptions[str(part.get_gid())] = words
 
+    def savefig(self, *args: Any, **options: Any) -> None:
+        """Writes a file as matplotlib does, with the fonts of the common style."""
+        with mpl.rc_context(STYLE), warnings.catch_warnings():
+            # A name may have characters that the font lacks; boxes stand for them.
+            warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
+            super().savefig(*args, **options)
+
     def _repr_png_(self) -> bytes:
         return as_bytes(self, ".png")
+
+
+def colours_of(queues: Iterable[str]) -> dict[str, str]:
+    """A colour for each queue: the same in every picture, unless an earlier scheme of the catalogue has it there."""
+
+    def own(queue: str) -> int:
+        if queue in FIRST:
+            return FIRST.index(queue)
+        place = position(queue)
+        return zlib.crc32(queue.encode()) if place is None else place
+
+    order = sorted(dict.fromkeys(queues), key=lambda queue: (queue not in FIRST, position(queue) is None, own(queue)))
+    found: dict[str, str] = {}
+    for queue in order:
+        first = own(queue) % len(COLOURS)
+        wanted = [*COLOURS[first:], *COLOURS[:first]]
+        found[queue] = next((colour for colour in wanted if colour not in found.values()), wanted[0])
+    return found
 
 
 @contextmanager
 def figure(title: str, subtitle: str, size_in: tuple[float, float] = SIZE_IN) -> Iterator[tuple[Figure, Axes]]:
     """A figure with one pair of axes in the common style."""
-    with mpl.rc_context(STYLE):
-        drawn = Drawn(figsize=size_in, layout="constrained")
-        axes = drawn.subplots()
-        drawn.suptitle(title, fontsize=11, x=0.01, ha="left", wrap=True)
+    with panels(1, title, size_in=size_in) as (drawn, (axes,)):
         set_subtitle(axes, subtitle)
         yield drawn, axes
+
+
+@contextmanager
+def panels(
+    count: int, title: str, columns: int = 1, size_in: tuple[float, float] = SIZE_IN, **shared: Any
+) -> Iterator[tuple[Drawn, list[Axes]]]:
+    """A figure with pairs of axes in the common style, row by row; `shared` is for `subplots`, such as `sharey`."""
+    with mpl.rc_context(STYLE):
+        drawn = Drawn(figsize=size_in, layout="constrained")
+        grid = list(drawn.subplots(math.ceil(count / columns), columns, squeeze=False, **shared).flat)
+        for unused in grid[count:]:
+            unused.remove()
+        drawn.suptitle(title, fontsize=11, x=0.01, ha="left", wrap=True)
+        yield drawn, grid[:count]
 
 
 def set_subtitle(axes: Axes, text: str) -> None:
     """Writes above the axes, below the title."""
     axes.set_title(text, loc="left", color="0.35", fontsize=9)
+
+
+def label_panels(grid: Sequence[Axes], columns: int, names: Sequence[str], across: str) -> None:
+    """Titles of panels, and what their lowest ones have below them, in as many lines as they need."""
+    letters = LABEL_CHARACTERS if columns != NARROW_COLUMNS else NARROW_CHARACTERS
+    for axes, name in zip(grid, names, strict=True):
+        axes.set_title(textwrap.fill(name, letters + 4), loc="left", fontsize=9)
+    for lowest in grid[-columns:]:
+        lowest.tick_params(labelbottom=True)
+        lowest.set_xlabel(textwrap.fill(across, letters))
 
 
 def error_bars(axes: Axes, places: Sequence[float], means: Sequence[Interval], **style: Any) -> None:
@@ -106,9 +173,9 @@ def error_bars(axes: Axes, places: Sequence[float], means: Sequence[Interval], *
     axes.errorbar(places, heights, yerr=slacks, capsize=2, **style)
 
 
-def logarithmic(axes: Axes, name: Literal["x", "y"], ticks: Sequence[float]) -> None:
+def logarithmic(axes: Axes, name: Literal["x", "y"], ticks: Sequence[float], base: int = 10) -> None:
     """Makes an axis logarithmic, with plain numbers at the given ticks."""
-    axes.set(**{f"{name}scale": "log"})
+    (axes.set_xscale if name == "x" else axes.set_yscale)("log", base=base)
     axis = axes.xaxis if name == "x" else axes.yaxis
     axis.set_major_locator(FixedLocator(list(ticks)))
     axis.set_minor_locator(NullLocator())
@@ -120,9 +187,15 @@ def legend(drawn: Figure, axes: Axes, most_columns: int = 3) -> int:
     entries = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     if not entries:
         return 0
-    columns = min(most_columns if max(map(len, entries)) < 30 else most_columns - 1, len(entries))
+    return _legend(drawn, entries, most_columns if max(map(len, entries)) < 30 else most_columns - 1)
+
+
+def _legend(drawn: Figure, entries: Mapping[str, Any], most_columns: int) -> int:
+    """Rows as even as they can be; gives their number."""
+    rows = math.ceil(len(entries) / most_columns)
+    columns = math.ceil(len(entries) / rows)
     drawn.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False)
-    return math.ceil(len(entries) / columns)
+    return rows
 
 
 def for_column(drawn: Figure) -> None:
@@ -142,10 +215,7 @@ def for_column(drawn: Figure) -> None:
         wide.remove()
         entries = dict(zip(*reversed(drawn.axes[0].get_legend_handles_labels()), strict=True))
         columns = max(1, int(COLUMN_IN / (_HANDLE_IN + _LETTER_IN * max(map(len, entries)))))
-        height_in += _ENTRY_IN * (math.ceil(len(entries) / columns) - 1)
-        drawn.legend(
-            entries.values(), entries, loc="outside lower center", ncols=min(columns, len(entries)), frameon=False
-        )
+        height_in += _ENTRY_IN * (_legend(drawn, entries, columns) - 1)
     drawn.set_size_inches(COLUMN_IN, min(height_in, MOST_COLUMN_HEIGHT_IN))
     for text in drawn.findobj(Text):
         text.set_fontsize(min(float(text.get_fontsize()), COLUMN_FONT))
@@ -170,40 +240,32 @@ def as_bytes(drawn: Figure, suffix: str) -> bytes:
 
 
 def _save(drawn: Figure, to: Path | io.BytesIO, suffix: str) -> None:
-    with mpl.rc_context(STYLE), warnings.catch_warnings():
-        # A name may have characters that the font lacks; boxes stand for them.
-        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font")
-        drawn.savefig(to, format=suffix.removeprefix("."), metadata=_WITHOUT[suffix])
+    drawn.savefig(to, format=suffix.removeprefix("."), metadata=_WITHOUT[suffix])
 
 
 def rows_of_schemes(
     title: str,
     schemes: Sequence[str],
-    panels: Mapping[str, Sequence[tuple[float, float | None] | None]],
+    panels_by_name: Mapping[str, Sequence[tuple[float, float | None] | None]],
     columns: int = 4,
 ) -> Figure:
     """A row for each scheme, a panel for each measure: its mean and half width by scheme. It grows with the schemes."""
-    rows = math.ceil(len(panels) / columns)
-    places = range(len(schemes))
-    with mpl.rc_context(STYLE):
-        size_in = 0.9 + 1.8 * columns, 0.4 + rows * (0.8 + ROW_IN * len(schemes))
-        drawn = Drawn(figsize=size_in, layout="constrained")
-        grid = list(drawn.subplots(rows, columns, sharey=True, squeeze=False).flat)
-        for unused in grid[len(panels) :]:
-            unused.remove()
-        drawn.suptitle(title, fontsize=11, x=0.01, ha="left")
-        for number, (axes, (measure, estimates)) in enumerate(zip(grid, panels.items(), strict=False)):
-            axes.errorbar(
-                [estimate[0] if estimate else math.nan for estimate in estimates],
-                places,
-                xerr=[(estimate[1] or 0.0) if estimate else 0.0 for estimate in estimates],
-                fmt="o",
-                color=COLOURS[number % len(COLOURS)],
-                capsize=2,
+    rows, places = math.ceil(len(panels_by_name) / columns), range(len(schemes))
+    own = colours_of(schemes) if len(schemes) <= len(COLOURS) else dict.fromkeys(schemes, INK)
+    colours = [own[scheme] for scheme in schemes]
+    size_in = 0.9 + 1.8 * columns, 0.4 + rows * (0.8 + ROW_IN * len(schemes))
+    with panels(len(panels_by_name), title, columns, size_in, sharey=True) as (drawn, grid):
+        for axes, (measure, estimates) in zip(grid, panels_by_name.items(), strict=True):
+            means, slacks = zip(
+                *((one[0], one[1] or 0.0) if one else (math.nan, 0.0) for one in estimates), strict=True
             )
-            axes.set(xlabel=measure)
+            low, high = ([mean + sign * slack for mean, slack in zip(means, slacks, strict=True)] for sign in (-1, 1))
+            axes.hlines(places, low, high, colors=colours)
+            axes.scatter(means, places, s=MARK_AREA, c=colours, zorder=2)
+            axes.set(xlabel=textwrap.fill(measure, LABEL_CHARACTERS))
             axes.margins(y=0.6 / len(schemes))
+            axes.set_xlim(0, None)
             axes.xaxis.set_major_locator(MaxNLocator(3))
-        grid[0].set_yticks(places, list(map(for_figure, schemes)))
+        grid[0].set_yticks(places, [for_figure(display_name(scheme)) for scheme in schemes])
         grid[0].invert_yaxis()
     return drawn

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlane import _fairlane
+from fairlane.base.errors import UserError
 from fairlane.base.folders import staged
+from fairlane.base.text import near, quoted
 from fairlane.results import frames
+from fairlane.results.answers import differences
 from fairlane.results.intervals import CONFIDENCE
 from fairlane.results.overview import overview
 from fairlane.results.pictures import Pictures
@@ -22,8 +26,47 @@ from fairlane.results.replications import Replications
 if TYPE_CHECKING:
     import polars as pl
 
+    from fairlane.results.table import Table
 
-class Framed(ABC):
+
+class Summarised(ABC):
+    """Means with intervals, as frames of polars and pandas, and as tables of text, LaTeX and CSV."""
+
+    @abstractmethod
+    def summary_frame(self) -> pl.DataFrame:
+        """Means with 95 % intervals: columns queue, point, group, metric, mean, low, high, n."""
+
+    @abstractmethod
+    def _table(self) -> Table:
+        """What the terminal shows."""
+
+    def to_pandas(self) -> Any:
+        """The summary as a frame of pandas.
+
+        Raises:
+            UserError: pandas or pyarrow is not installed; `pip install 'fairlane[pandas]'` has both.
+        """
+        return frames.to_pandas(self.summary_frame())
+
+    def write_table(self, path: str | Path) -> None:
+        """Writes the summary as CSV, or the table of the terminal as LaTeX: by the suffix, `.csv` or `.tex`.
+
+        Raises:
+            UserError: Another suffix.
+        """
+        path = Path(path)
+        if path.suffix == ".csv":
+            self.summary_frame().write_csv(path)
+        elif path.suffix == ".tex":
+            path.write_text(self._table().latex(), encoding="utf-8")
+        else:
+            raise UserError(f"table: {quoted(str(path))}: the suffix is neither .csv nor .tex")
+
+    def __str__(self) -> str:
+        return self._table().text()
+
+
+class Framed(Summarised):
     """Figures and frames of all runs; the column `queue` distinguishes those of a comparison."""
 
     @abstractmethod
@@ -34,6 +77,16 @@ class Framed(ABC):
     def plot(self) -> Pictures:
         """Figures, such as `plot.throughput()`."""
         return Pictures(self._all())
+
+    def summary_frame(self) -> pl.DataFrame:
+        """One row per queue, group and metric: mean, ends of the 95 % interval, number of runs.
+
+        `group` is null for metrics of the whole run, and names the link for those of a link; `point` is null.
+        """
+        return frames.summary_frame(self._all())
+
+    def _table(self) -> Table:
+        return differences({one.queue: frames.estimates(one.runs) for one in self._all()}, everything=True).table
 
     def runs_frame(self) -> pl.DataFrame:
         """One row per run: parameters, seed, replication, version and every metric."""
@@ -86,8 +139,8 @@ class Result(Replications, Framed):
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Framed):
-    """Results of one scenario under several queues.
+class Comparison(Framed, Mapping[str, Result]):
+    """Results of one scenario under several queues: `comparison["abc"]` is that of one.
 
     Attributes:
         results: Results by the name of the queue: that of its scheme, or of a variant.
@@ -104,6 +157,17 @@ class Comparison(Framed):
         documents = {queue: result.document(confidence) for queue, result in self.results.items()}
         version = _fairlane.version()
         return {"schema": 1, "version": version, "overview": overview(documents), "results": documents}
+
+    def __getitem__(self, queue: str) -> Result:
+        if queue not in self.results:
+            raise KeyError(f"{quoted(queue)} was not compared; {near(queue, self.results)}")
+        return self.results[queue]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
 
     def _all(self) -> list[Result]:
         return list(self.results.values())
@@ -123,12 +187,12 @@ class Comparison(Framed):
 
 def _write(folder: Path, document: str, results: list[Result], pdf: bool) -> None:
     from fairlane.results import plots  # which loads matplotlib
-    from fairlane.results.figures import column_figures, result_figures
+    from fairlane.results.figures import result_figures
 
     with staged(folder) as stage:
         for name, figure in result_figures(results).items():
             plots.save(figure, stage / name)
-        for name, figure in column_figures(results).items() if pdf else ():
+        for name, figure in result_figures(results, column=True).items() if pdf else ():
             plots.save(figure, stage / name, [".pdf"])
         for name, frame in frames.all_frames(results).items():
             frames.write(frame, stage / f"{name}.parquet")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,15 @@ from fairlane.results.intervals import PointEstimate, format_interval, format_qu
 from fairlane.results.metric import Metric
 
 Json = Mapping[str, Any]
+_TEX = {character: rf"\{character}" for character in "&%$#_{}"} | {
+    "±": r"$\pm$",
+    "∞": r"$\infty$",
+    "–": "--",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+}
+_TEX_SPECIAL = re.compile("|".join(map(re.escape, _TEX)))
 
 
 @dataclass
@@ -33,6 +43,28 @@ class Table:
     def add_row(self, *cells: str) -> None:
         """Adds a row."""
         self.rows.append(list(cells))
+
+    def text(self) -> str:
+        """The table as plain text: names to the left, numbers in columns."""
+        heads = [head if isinstance(head, tuple) else (head,) for head in self.heads]
+        tall = max(map(len, heads))
+        lines = [[*([""] * (tall - len(head))), *head] for head in heads]
+        rows = [list(row) for row in zip(*lines, strict=True)] + self.rows
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        text = ["  ".join(part.ljust(width) for part, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([*text[:tall], "-" * max(map(len, text)), *text[tall:]])
+
+    def latex(self) -> str:
+        """The table for a paper, in the style of the package booktabs."""
+        heads = [" ".join(head) if isinstance(head, tuple) else head for head in self.heads]
+        lines = [" & ".join(map(_tex, row)) + r" \\" for row in (heads, *self.rows)]
+        columns = "l" * self.keys + "r" * (len(heads) - self.keys)
+        body = [r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule"]
+        return "\n".join([rf"\begin{{tabular}}{{{columns}}}", *body, r"\end{tabular}", ""])
+
+
+def _tex(text: str) -> str:
+    return _TEX_SPECIAL.sub(lambda found: _TEX[found[0]], text)
 
 
 def mean(estimate: Mapping[str, Any] | None, factor: float = 1.0) -> str:

@@ -37,6 +37,8 @@ class Scheme(TypedDict):
     """A queue discipline with its requirements and source; `shapes` if it enforces configured rates."""
 
     name: str
+    display_name: str
+    family: Literal["aqm", "fairqueue", "label", "library"]
     title: str
     kind: str
     summary: str

@@ -1,13 +1,13 @@
-"""The picture of a sweep: a metric over one of the keys that vary, a line for each combination of the others."""
+"""The picture of a sweep: metrics over one of the keys that vary, a line for each combination of the others."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -15,73 +15,81 @@ from fairlane.base.errors import UserError
 from fairlane.base.quantities import UNITS, parsed
 from fairlane.base.text import for_figure, near, quoted
 from fairlane.results import plots
-from fairlane.results.intervals import Interval
-from fairlane.results.metrics import unit_of
+from fairlane.results.frames import columns_like
+from fairlane.results.intervals import Interval, scaled
+from fairlane.results.metrics import label_of, metric_of
+from fairlane.results.names import display_name
 
 if TYPE_CHECKING:
     from fairlane.documents import SweepDocument, SweepPoint
 
+SCHEME = "queue.scheme"
+_GROUP = re.compile(r"groups\[(\d+)\]")
 MOST_IN_ONE = len(plots.COLOURS)
 """Lines that share axes; more have a panel each."""
 PANEL_COLUMNS = 4
 LOGARITHMIC_FROM = 10.0
 """Greatest value of the key over its least, from where the axis is logarithmic."""
-MOST_LETTERS = 84
+EVEN = 1.1
+"""Greatest ratio of two neighbours over the least, up to which three values or more are a grid such as 1, 2, 4, 8."""
+LETTERS_PER_IN = 11
 """Below an axis; more are written upwards."""
-LEAST_GAP = {1: 0.08, PANEL_COLUMNS: 0.3}
-"""By columns of panels, part of the axis between two values that leaves room for their names; below it, values stand in
-order and not to scale."""
+LEAST_GAP_IN = 0.5
+"""Between two values to leave room for their names; below it, values stand in order and not to scale."""
 
 
-def draw(document: SweepDocument, metric: str, over: str | None = None) -> Figure:
-    """Means of a metric with their intervals.
+def draw(
+    document: SweepDocument, metric: str | Sequence[str], over: str | None = None, *, column: bool = False
+) -> Figure:
+    """Means of metrics with their intervals, a panel for each metric and group.
 
     Args:
         document: Of the sweep.
-        metric: Its name, a column of `runs_frame`.
+        metric: A column of `runs_frame` or several; without its group or link, all of them.
         over: The key on the horizontal axis; the last with several values if None.
+        column: Whether the figure is for a column of a paper.
 
     Raises:
         UserError: There is no such metric or key.
     """
     points = document["points"]
     known = list(dict.fromkeys(itertools.chain.from_iterable(point["metrics"] for point in points)))
-    if metric not in known:
-        raise UserError(f"metric: {quoted(metric)} is none of this sweep; {near(metric, known)}")
+    names = columns_like([metric] if isinstance(metric, str) else metric, known)
     keys = list(points[0]["at"])
     if over is not None and over not in keys:
         raise UserError(f"over: {quoted(over)} is no key that varies; {near(over, keys)}")
     over = over or _last_that_varies(points, keys)
-    lines = _lines(points, keys, over)
-    columns = 1 if len(lines) <= MOST_IN_ONE else PANEL_COLUMNS
-    axis = _Axis([point["at"][over] for point in points], columns)
-    subtitle = "mean over the runs, bars: 95% intervals"
-    title = f"{for_figure(document['name'])}: {for_figure(metric)}"
-    unit = unit_of(metric)
-    measure = f"{for_figure(metric.partition('.')[0])}{f' ({unit})' if unit and unit != '1' else ''}"
-    if columns == 1:
-        with plots.figure(title, subtitle) as (drawn, axes):
-            for number, (name, of_line) in enumerate(lines.items()):
-                _draw_line(axes, of_line, metric, over, axis, name, number)
-            axes.set(xlabel=for_figure(over), ylabel=measure)
+    words = _Words([name.partition(".")[2] for name in known if name.startswith("throughput_bps.")])
+    lines = _lines(points, keys, over, words)
+    styles = _styles(points, lines)
+    parts = [lines] if len(lines) <= MOST_IN_ONE else [{name: of_line} for name, of_line in lines.items()]
+    panels = [(name, part) for name in names for part in parts]
+    columns = min(len(panels), 2 if column else PANEL_COLUMNS)
+    rows = math.ceil(len(panels) / columns)
+    size_in = plots.SIZE_IN if columns == 1 else (max(plots.SIZE_IN[0], 1.9 * columns), 1.4 + 2.0 * rows)
+    axis = _Axis([point["at"][over] for point in points], (plots.COLUMN_IN if column else size_in[0]) / columns)
+    metrics = {metric_of(name).name for name in names}
+    title = f"{for_figure(document['name'])}: {', '.join(dict.fromkeys(metric_of(name).title for name in names))}"
+    with plots.panels(len(panels), title, columns, size_in, sharey=len(metrics) == 1) as (drawn, grid):
+        for axes, (name, part) in zip(grid, panels, strict=True):
+            for line, of_line in part.items():
+                _draw_line(axes, of_line, name, over, axis, {"label": line, **styles[line]})
             axis.label(axes)
-            plots.legend(drawn, axes)
-        return drawn
-    rows = math.ceil(len(lines) / columns)
-    with mpl.rc_context(plots.STYLE):
-        drawn = plots.Drawn(figsize=(1.9 * columns, 1.2 + 1.4 * rows), layout="constrained")
-        grid = drawn.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-        drawn.suptitle(f"{title}\n{subtitle}", fontsize=11, x=0.01, ha="left")
-        for axes, (name, of_line) in zip(grid.flat, lines.items(), strict=False):
-            _draw_line(axes, of_line, metric, over, axis, name, 0)
-            axes.set_title(name, loc="left", fontsize=8)
-            axis.label(axes)
-        for unused in list(grid.flat)[len(lines) :]:
-            unused.remove()
-        for lowest in list(grid.flat)[len(lines) - columns : len(lines)]:
-            lowest.tick_params(labelbottom=True)
-        drawn.supxlabel(for_figure(over), fontsize=10)
-        drawn.supylabel(measure, fontsize=10)
+        for axes in grid:
+            axes.set(ylim=(0, None))
+        across = words.of(over) + axis.unit
+        if len(panels) == 1:
+            plots.set_subtitle(grid[0], "mean over the runs, bars: 95% intervals")
+            grid[0].set(xlabel=across, ylabel=for_figure(label_of(names[0])))
+        else:
+            plots.label_panels(
+                grid, columns, [_panel_name(name, part, metrics, names, parts) for name, part in panels], across
+            )
+            drawn.supylabel(metric_of(names[0]).label if len(metrics) == 1 else "", fontsize=10)
+        if len(parts) == 1:
+            plots.legend(drawn, grid[0])
+    if column:
+        plots.for_column(drawn)
     return drawn
 
 
@@ -90,16 +98,60 @@ def _last_that_varies(points: Sequence[SweepPoint], keys: Sequence[str]) -> str:
     return (several or list(keys))[-1]
 
 
-def _lines(points: Sequence[SweepPoint], keys: Sequence[str], over: str) -> dict[str, list[SweepPoint]]:
+def _panel_name(
+    name: str, part: Mapping[str, Any], metrics: Collection[str], names: Sequence[str], parts: Sequence[Any]
+) -> str:
+    """What the panels differ in: metric, group or link, line."""
+    own = label_of(name) if len(metrics) > 1 else ", ".join(name.split(".")[1:])
+    return ", ".join([*([for_figure(own)] if len(names) > 1 else []), *(part if len(parts) > 1 else [])])
+
+
+def _lines(points: Sequence[SweepPoint], keys: Sequence[str], over: str, words: _Words) -> dict[str, list[SweepPoint]]:
     """The points of each line by its name: the values of all keys but those that `over` decides."""
     others = [key for key in keys if key != over and not _is_decided(points, key, over)]
-    short = {key: key.rpartition(".")[2] for key in others}
     lines: dict[str, list[SweepPoint]] = {}
     for point in points:
         at = point["at"]
-        words = (str(at[key]) if key == "queue.scheme" else f"{short[key]} {at[key]}" for key in others)
-        lines.setdefault(for_figure(", ".join(words)), []).append(point)
+        parts = (display_name(at[key]) if key == SCHEME else f"{words.short(key, others)} {at[key]}" for key in others)
+        lines.setdefault(for_figure(", ".join(parts)), []).append(point)
     return lines
+
+
+def _styles(points: Sequence[SweepPoint], lines: Mapping[str, Sequence[SweepPoint]]) -> dict[str, dict[str, Any]]:
+    """Colour and marker of each line: that of its scheme if it has one; the pattern tells lines of a scheme apart."""
+    if len(lines) > MOST_IN_ONE:
+        return {name: {"color": plots.INK, "marker": "o"} for name in lines}
+    schemes = {name: str(of_line[0]["at"].get(SCHEME, "")) for name, of_line in lines.items()}
+    if len({str(point["at"].get(SCHEME)) for point in points}) < 2 or len({*schemes.values()}) < 2:
+        colours = dict(zip(lines, plots.COLOURS, strict=False))
+        return {name: {"color": colours[name], "marker": plots.MARKERS[n]} for n, name in enumerate(lines)}
+    by_scheme = plots.colours_of(schemes.values())
+    found = {}
+    for number, (name, scheme) in enumerate(schemes.items()):
+        before = sum(schemes[other] == scheme for other in list(lines)[:number])
+        line = plots.LINES[before % len(plots.LINES)]
+        found[name] = {"color": by_scheme[scheme], "marker": plots.MARKERS[number], "linestyle": line}
+    return found
+
+
+class _Words:
+    """Keys of a scenario for people, who know groups by their names."""
+
+    def __init__(self, groups: Sequence[str]) -> None:
+        self._groups = groups
+
+    def of(self, key: str) -> str:
+        """The last part, and of which group or link it is: `users of light` for `groups[1].users`."""
+        table, _, name = key.rpartition(".")
+        found = _GROUP.fullmatch(table)
+        if found and int(found[1]) < len(self._groups):
+            table = self._groups[int(found[1])]
+        return for_figure(f"{name} of {table}" if "[" in key else name)
+
+    def short(self, key: str, among: Sequence[str]) -> str:
+        """The last part alone, if no other key has it."""
+        last = key.rpartition(".")[2]
+        return last if [other.rpartition(".")[2] for other in among].count(last) == 1 else self.of(key)
 
 
 def _is_decided(points: Sequence[SweepPoint], key: str, by: str) -> bool:
@@ -111,26 +163,37 @@ def _is_decided(points: Sequence[SweepPoint], key: str, by: str) -> bool:
 class _Axis:
     """Positions of a key's values: quantities and numbers by size if their labels have room, others in order."""
 
-    def __init__(self, values: Sequence[Any], columns: int) -> None:
-        self._most_letters = MOST_LETTERS / columns
+    def __init__(self, values: Sequence[Any], width_in: float) -> None:
+        self._most_letters = LETTERS_PER_IN * width_in
         found = sizes(values)
-        self.logarithmic = bool(found) and min(found) > 0 and max(found) / min(found) >= LOGARITHMIC_FROM
-        scaled = [math.log(size) for size in found] if self.logarithmic else list(found)
+        distinct = sorted(set(found))
+        ratios = [high / low for low, high in itertools.pairwise(distinct)] if distinct and distinct[0] > 0 else []
+        is_even = len(ratios) > 1 and max(ratios) < EVEN * min(ratios)
+        self.base = (2 if max(ratios) < 4.5 else 10) if is_even or math.prod(ratios) >= LOGARITHMIC_FROM else 0
+        scaled = [math.log(size) for size in distinct] if self.base else distinct
         self.places = {str(value): size for value, size in zip(values, found, strict=False)}
-        distinct = sorted(set(scaled))
-        gaps = [high - low for low, high in itertools.pairwise(distinct)]
-        if not found or (gaps and min(gaps) < LEAST_GAP[columns] * (distinct[-1] - distinct[0])):
+        gaps = [high - low for low, high in itertools.pairwise(scaled)]
+        if not found or (gaps and min(gaps) < LEAST_GAP_IN / width_in * (scaled[-1] - scaled[0])):
             order = sorted(zip(found, map(str, values), strict=True)) if found else [(0, str(one)) for one in values]
-            self.logarithmic = False
+            self.base = 0
             self.places = {name: float(place) for place, name in enumerate(dict.fromkeys(name for _, name in order))}
+        units = {name.partition(" ")[2] for name in self.places} if found else {""}
+        self._unit = units.pop() if len(units) == 1 else ""
+        self.is_ordered = bool(found)
+
+    @property
+    def unit(self) -> str:
+        """The unit that all values share, for the label."""
+        return f" ({self._unit})" if self._unit else ""
 
     def label(self, axes: Axes) -> None:
         """Writes the values below the axes."""
         places = list(self.places.values())
-        if self.logarithmic:
-            plots.logarithmic(axes, "x", places)
-        axes.set_xticks(places, list(map(for_figure, self.places)))
-        if len(places) * max(map(len, self.places)) > self._most_letters:
+        if self.base:
+            plots.logarithmic(axes, "x", places, self.base)
+        names = [for_figure(display_name(name.removesuffix(f" {self._unit}"))) for name in self.places]
+        axes.set_xticks(places, names)
+        if len(places) * max(map(len, names)) > self._most_letters:
             axes.tick_params(axis="x", rotation=90)
 
 
@@ -151,16 +214,11 @@ def _size(value: Any, unit: str | None) -> float | None:
 
 
 def _draw_line(
-    axes: Axes,
-    points: Sequence[SweepPoint],
-    metric: str,
-    over: str,
-    axis: _Axis,
-    name: str,
-    number: int,
+    axes: Axes, points: Sequence[SweepPoint], metric: str, over: str, axis: _Axis, style: Mapping[str, Any]
 ) -> None:
     found = [(axis.places[str(p["at"][over])], p["metrics"][metric]) for p in points if metric in p["metrics"]]
     found.sort(key=lambda one: one[0])
-    means = [Interval(one["mean"], one["half_width"], one["n"]) for _, one in found]
-    style = {"color": plots.COLOURS[number], "marker": plots.MARKERS[number], "label": name}
-    plots.error_bars(axes, [place for place, _ in found], means, **style)
+    factor = metric_of(metric).factor
+    means = [scaled(Interval(one["mean"], one["half_width"], one["n"]), factor) for _, one in found]
+    names_only = {} if axis.is_ordered else {"linestyle": "none"}
+    plots.error_bars(axes, [place for place, _ in found], means, **(dict(style) | names_only))

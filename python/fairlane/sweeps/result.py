@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,19 +12,22 @@ from typing import TYPE_CHECKING, Any
 from fairlane import _fairlane
 from fairlane.base.folders import staged
 from fairlane.results import frames
-from fairlane.results.intervals import CONFIDENCE, interval
-from fairlane.results.metrics import metrics, unit_of
+from fairlane.results.intervals import CONFIDENCE
+from fairlane.results.metrics import unit_of
 from fairlane.results.notes import joined, notes_of
+from fairlane.results.result import Summarised
 from fairlane.store import Store
 from fairlane.sweeps.plan import Plan, Point
+from fairlane.sweeps.table import points_table
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
     from fairlane.documents import SweepDocument
-    from fairlane.results.intervals import PointEstimate
+    from fairlane.results.intervals import Interval, PointEstimate
     from fairlane.results.kept import Kept
+    from fairlane.results.table import Table
     from fairlane.sweeps.work import Work
 
 SCHEMA = 2
@@ -33,7 +36,7 @@ _KINDS: dict[type, str] = {bool: "truth", int: "number", float: "number", str: "
 
 
 @dataclass(frozen=True, repr=False)
-class SweepResult:
+class SweepResult(Summarised):
     """The points of a sweep, all runs stored.
 
     Attributes:
@@ -80,6 +83,20 @@ class SweepResult:
         )
         return frames.frame(rows)
 
+    def summary_frame(self) -> pl.DataFrame:
+        """One row per point, group and metric: mean, ends of the 95 % interval, number of runs, values that vary."""
+        rows = (
+            {**row, **{key: cell for key, cell in self._place(point).items() if key != "point"}}
+            for point in self.plan.points
+            for row in frames.summary_rows(
+                self._intervals(point), str(json.loads(point.scenario)["queue"]["scheme"]), point.index
+            )
+        )
+        return frames.frame(rows, schema_overrides=frames.SUMMARY_TYPES)
+
+    def _table(self) -> Table:
+        return points_table(self.document(), list(self.plan.stop.targets))
+
     def document(self) -> SweepDocument:
         """Everything but the single runs as one table, ready for JSON (`fairlane schema sweep-result`)."""
         return {
@@ -109,19 +126,21 @@ class SweepResult:
         """The document as JSON text."""
         return json.dumps(self.document(), allow_nan=False, ensure_ascii=False)
 
-    def plot(self, metric: str, over: str | None = None) -> Figure:
-        """A metric over a key that varies, with a line for each combination of the others.
+    def plot(self, metric: str | Sequence[str], over: str | None = None, *, column: bool = False) -> Figure:
+        """Metrics over a key that varies, with a line for each combination of the others.
 
         Args:
-            metric: A column of `runs_frame`, such as `"throughput_ratio"` or `"utilisation.bottleneck"`.
+            metric: A column of `runs_frame`, such as `"throughput_ratio"` or `"utilisation.bottleneck"`. Several, or
+                one without its group or link, have a panel each.
             over: The key on the horizontal axis; the last with several values if None.
+            column: Whether the figure is as wide as a column of a paper, 3.5 in, and without a title.
 
         Raises:
             UserError: There is no such metric or key.
         """
         from fairlane.sweeps.figure import draw  # which loads matplotlib
 
-        return draw(self.document(), metric, over)
+        return draw(self.document(), metric, over, column=column)
 
     def write(self, folder: str | Path) -> None:
         """Writes runs, points and costs as Parquet and CSV, and sweep.json."""
@@ -145,12 +164,10 @@ class SweepResult:
 
     def _estimates(self, point: Point) -> dict[str, PointEstimate]:
         """Mean and half width by metric, over the runs that have it."""
-        samples: dict[str, list[float]] = {}
-        for kept in self._runs(point):
-            for metric, value in metrics(json.loads(kept.run)).items():
-                if value is not None:
-                    samples.setdefault(metric, []).append(value)
-        return {metric: interval(values).document() for metric, values in samples.items()}
+        return {metric: found.document() for metric, found in self._intervals(point).items()}
+
+    def _intervals(self, point: Point) -> dict[str, Interval]:
+        return frames.estimates(json.loads(kept.run) for kept in self._runs(point))
 
     def _place(self, point: Point) -> dict[str, Any]:
         """The columns that say where a row belongs; values of several kinds, arrays and tables as JSON text."""

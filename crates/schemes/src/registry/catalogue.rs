@@ -16,6 +16,10 @@ use serde::Serialize;
 pub struct SchemeInfo {
     /// Name in a scenario.
     pub name: &'static str,
+    /// Name in tables and figures.
+    pub display_name: &'static str,
+    /// Name of its family.
+    pub family: &'static str,
     /// Kind.
     #[serde(flatten)]
     pub about: About,
@@ -59,6 +63,8 @@ fn describe<P: Packet>(scheme: Scheme) -> SchemeInfo {
         |specs: Vec<ParamSpec>, table, shared| specs.into_iter().map(move |spec| SchemeParam { spec, table, shared });
     SchemeInfo {
         name: scheme.name(),
+        display_name: scheme.display_name(),
+        family: scheme.family(),
         about: scheme.about(),
         marker: scheme.marker().name(),
         shapes: scheme.shapes(),

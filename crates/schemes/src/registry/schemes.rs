@@ -13,19 +13,35 @@ use crate::contract::discipline::{Backlog, DropSink, QueueDiscipline, Report, St
 use crate::contract::marker::MarkerScheme;
 use crate::contract::packet::Packet;
 use crate::contract::scheme::{About, Port, SchemeSpec};
-use crate::label::abc::{AbcScheme, MarkingAbc};
+use crate::label::abc::MarkingAbc;
 use crate::registry::external::{External, ExternalScheme};
 use serde_json::{Map, Value as Json};
 
 /// Declares the list of schemes and what follows from it.
 macro_rules! schemes {
-    ($( $Variant:ident = $name:literal, $Spec:ty; )+) => {
+    ($( $Variant:ident = $name:literal, $display:literal, $family:ident::$module:ident::$Spec:ident; )+) => {
+        $( use crate::$family::$module::$Spec; )+
+
         choices! {
             /// Queue disciplines.
-            pub enum Scheme { $( #[doc = concat!("See [`", stringify!($Spec), "`].")] $Variant = $name, )+ }
+            pub enum Scheme {
+                $( #[doc = concat!("See [`", stringify!($Spec), "`].")] $Variant = $name, )+
+            }
         }
 
         impl Scheme {
+            /// Name in tables and figures, as the field writes it.
+            #[must_use]
+            pub fn display_name(self) -> &'static str {
+                match self { $( Self::$Variant => $display, )+ }
+            }
+
+            /// Name of its family: `aqm`, `fairqueue` or `label`.
+            #[must_use]
+            pub fn family(self) -> &'static str {
+                match self { $( Self::$Variant => stringify!($family), )+ }
+            }
+
             /// The marker that the scheme's labels come from.
             #[must_use]
             pub fn marker(self) -> MarkerScheme {
@@ -159,51 +175,51 @@ macro_rules! schemes {
 }
 
 schemes! {
-    DropTail = "droptail", crate::aqm::droptail::DropTailScheme;
-    Abc = "abc", AbcScheme;
-    Csfq = "csfq", crate::label::csfq::CsfqScheme;
-    Hcsfq = "hcsfq", crate::label::hcsfq::HcsfqScheme;
-    Afpft = "afpft", crate::label::afpft::AfpftScheme;
-    Rfq = "rfq", crate::label::rfq::RfqScheme;
-    Ppv = "ppv", crate::label::ppv::PpvScheme;
-    PvPie = "pvpie", crate::label::pvpie::PvPieScheme;
-    Abc2016 = "abc2016", crate::label::abc2016::Abc2016Scheme;
-    Red = "red", crate::aqm::red::RedScheme;
-    Ared = "ared", crate::aqm::ared::AredScheme;
-    Fred = "fred", crate::aqm::fred::FredScheme;
-    Blue = "blue", crate::aqm::blue::BlueScheme;
-    Sfb = "sfb", crate::aqm::sfb::SfbScheme;
-    RedPd = "red_pd", crate::aqm::red_pd::RedPdScheme;
-    Pie = "pie", crate::aqm::pie::PieScheme;
-    DualPi2 = "dualpi2", crate::aqm::dualpi2::DualPi2Scheme;
-    DocsisQp = "docsis_qp", crate::aqm::docsis_qp::DocsisQpScheme;
-    Codel = "codel", crate::aqm::codel::CodelScheme;
-    Cobalt = "cobalt", crate::aqm::cobalt::CobaltScheme;
-    CodelAf = "codel_af", crate::aqm::codel_af::CodelAfScheme;
-    Care = "care", crate::aqm::care::CareScheme;
-    Choke = "choke", crate::aqm::choke::ChokeScheme;
-    Black = "black", crate::aqm::black::BlackScheme;
-    Afc = "afc", crate::aqm::afc::AfcScheme;
-    Afd = "afd", crate::aqm::afd::AfdScheme;
-    Ahab = "ahab", crate::aqm::ahab::AhabScheme;
-    CpAqm = "cp_aqm", crate::aqm::cp_aqm::CpAqmScheme;
-    Wfq = "wfq", crate::fairqueue::wfq::WfqScheme;
-    Stfq = "stfq", crate::fairqueue::stfq::StfqScheme;
-    Drr = "drr", crate::fairqueue::drr::DrrScheme;
-    DrrLds = "drr_lds", crate::fairqueue::drr_lds::DrrLdsScheme;
-    Sfq = "sfq", crate::fairqueue::sfq::SfqScheme;
-    FqCodel = "fq_codel", crate::fairqueue::fq_codel::FqCodelScheme;
-    FqPie = "fq_pie", crate::fairqueue::fq_pie::FqPieScheme;
-    Cake = "cake", crate::fairqueue::cake::CakeScheme;
-    Afq = "afq", crate::fairqueue::afq::AfqScheme;
-    Fdpa = "fdpa", crate::fairqueue::fdpa::FdpaScheme;
-    Cebinae = "cebinae", crate::fairqueue::cebinae::CebinaeScheme;
-    SpPifo = "sp_pifo", crate::fairqueue::sp_pifo::SpPifoScheme;
-    Aifo = "aifo", crate::fairqueue::aifo::AifoScheme;
-    Packs = "packs", crate::fairqueue::packs::PacksScheme;
-    Rifo = "rifo", crate::fairqueue::rifo::RifoScheme;
-    Htb = "htb", crate::fairqueue::htb::HtbScheme;
-    Scrr = "scrr", crate::fairqueue::scrr::ScrrScheme;
+    DropTail = "droptail", "DropTail", aqm::droptail::DropTailScheme;
+    Abc = "abc", "ABC", label::abc::AbcScheme;
+    Csfq = "csfq", "CSFQ", label::csfq::CsfqScheme;
+    Hcsfq = "hcsfq", "HCSFQ", label::hcsfq::HcsfqScheme;
+    Afpft = "afpft", "AFpFT", label::afpft::AfpftScheme;
+    Rfq = "rfq", "RFQ", label::rfq::RfqScheme;
+    Ppv = "ppv", "PPV", label::ppv::PpvScheme;
+    PvPie = "pvpie", "PVPIE", label::pvpie::PvPieScheme;
+    Abc2016 = "abc2016", "ABC 2016", label::abc2016::Abc2016Scheme;
+    Red = "red", "RED", aqm::red::RedScheme;
+    Ared = "ared", "ARED", aqm::ared::AredScheme;
+    Fred = "fred", "FRED", aqm::fred::FredScheme;
+    Blue = "blue", "BLUE", aqm::blue::BlueScheme;
+    Sfb = "sfb", "SFB", aqm::sfb::SfbScheme;
+    RedPd = "red_pd", "RED-PD", aqm::red_pd::RedPdScheme;
+    Pie = "pie", "PIE", aqm::pie::PieScheme;
+    DualPi2 = "dualpi2", "DualPI2", aqm::dualpi2::DualPi2Scheme;
+    DocsisQp = "docsis_qp", "DOCSIS QP", aqm::docsis_qp::DocsisQpScheme;
+    Codel = "codel", "CoDel", aqm::codel::CodelScheme;
+    Cobalt = "cobalt", "COBALT", aqm::cobalt::CobaltScheme;
+    CodelAf = "codel_af", "CodelAF", aqm::codel_af::CodelAfScheme;
+    Care = "care", "CARE", aqm::care::CareScheme;
+    Choke = "choke", "CHOKe", aqm::choke::ChokeScheme;
+    Black = "black", "BLACK", aqm::black::BlackScheme;
+    Afc = "afc", "AFC", aqm::afc::AfcScheme;
+    Afd = "afd", "AFD", aqm::afd::AfdScheme;
+    Ahab = "ahab", "AHAB", aqm::ahab::AhabScheme;
+    CpAqm = "cp_aqm", "CP-AQM", aqm::cp_aqm::CpAqmScheme;
+    Wfq = "wfq", "WFQ", fairqueue::wfq::WfqScheme;
+    Stfq = "stfq", "STFQ", fairqueue::stfq::StfqScheme;
+    Drr = "drr", "DRR", fairqueue::drr::DrrScheme;
+    DrrLds = "drr_lds", "DRR-LDS", fairqueue::drr_lds::DrrLdsScheme;
+    Sfq = "sfq", "SFQ", fairqueue::sfq::SfqScheme;
+    FqCodel = "fq_codel", "FQ-CoDel", fairqueue::fq_codel::FqCodelScheme;
+    FqPie = "fq_pie", "FQ-PIE", fairqueue::fq_pie::FqPieScheme;
+    Cake = "cake", "CAKE", fairqueue::cake::CakeScheme;
+    Afq = "afq", "AFQ", fairqueue::afq::AfqScheme;
+    Fdpa = "fdpa", "FDPA", fairqueue::fdpa::FdpaScheme;
+    Cebinae = "cebinae", "Cebinae", fairqueue::cebinae::CebinaeScheme;
+    SpPifo = "sp_pifo", "SP-PIFO", fairqueue::sp_pifo::SpPifoScheme;
+    Aifo = "aifo", "AIFO", fairqueue::aifo::AifoScheme;
+    Packs = "packs", "PACKS", fairqueue::packs::PacksScheme;
+    Rifo = "rifo", "RIFO", fairqueue::rifo::RifoScheme;
+    Htb = "htb", "HTB", fairqueue::htb::HtbScheme;
+    Scrr = "scrr", "SCRR", fairqueue::scrr::ScrrScheme;
 }
 
 /// As `dispatch!`, with the two most frequent schemes inlined at the caller, and all others behind a call: with forty

@@ -35,6 +35,8 @@ pub enum Kind {
         better: &'static str,
         /// Heading.
         heading: &'static str,
+        /// Heading in words; empty if it needs none.
+        words: &'static str,
         /// Symbol.
         symbol: &'static str,
         /// Source.
@@ -56,6 +58,8 @@ pub enum Kind {
         prefix: &'static str,
         /// Prefix of their headings.
         heading: &'static str,
+        /// The prefix in words; empty for the same.
+        words: &'static str,
         /// Scope, if different from that of the enclosing record.
         of: &'static str,
         /// Field that distinguishes its values.
@@ -112,14 +116,14 @@ macro_rules! metrics {
                 $field:ident : $Type:ty
                     $(, unit $unit:literal $(as $shown_as:literal)?
                         $(, better $better:literal)?
-                        , heading $heading:literal
+                        , heading $heading:literal $(or $words:literal)?
                         $(, symbol $symbol:literal)?
                         $(, source $source:literal)?
                         $(, of $of:literal)?
                         $(, named $named:literal)?
                         $(, shown $shown:literal)?)?
                     $(, part $prefix:literal
-                        $(heading $begin:literal)?
+                        $(heading $begin:literal $(or $begin_words:literal)?)?
                         $(of $scope:literal)?
                         $(by $by:literal)?
                         $(every $every:literal)?)?;
@@ -148,22 +152,24 @@ macro_rules! metrics {
                     name: stringify!($field),
                     doc: concat!($($doc,)+),
                     kind: $crate::metrics!(@kind
-                        $(Number [$unit] [$($shown_as)?] [$($better)?] [$heading] [$($symbol)?] [$($source)?] [$($of)?]
-                            [$($named)?] [$($shown)?])?
-                        $(Part [$Type] [$prefix] [$($begin)?] [$($scope)?] [$($by)?] [$($every)?])?
+                        $(Number [$unit] [$($shown_as)?] [$($better)?] [$heading] [$($words)?] [$($symbol)?]
+                            [$($source)?] [$($of)?] [$($named)?] [$($shown)?])?
+                        $(Part [$Type] [$prefix] [$($begin)?] [$($($begin_words)?)?] [$($scope)?] [$($by)?]
+                            [$($every)?])?
                     ),
                 },
             )*];
         }
     };
     (@kind) => { $crate::measure::catalogue::Kind::Other };
-    (@kind Number [$unit:literal] [$($shown_as:literal)?] [$($better:literal)?] [$heading:literal] [$($symbol:literal)?]
-        [$($source:literal)?] [$($of:literal)?] [$($named:literal)?] [$($shown:literal)?]) => {
+    (@kind Number [$unit:literal] [$($shown_as:literal)?] [$($better:literal)?] [$heading:literal] [$($words:literal)?]
+        [$($symbol:literal)?] [$($source:literal)?] [$($of:literal)?] [$($named:literal)?] [$($shown:literal)?]) => {
         $crate::measure::catalogue::Kind::Number {
             unit: $unit,
             shown_as: concat!($($shown_as)?),
             better: concat!($($better)?),
             heading: $heading,
+            words: concat!($($words)?),
             symbol: concat!($($symbol)?),
             source: concat!($($source)?),
             of: concat!($($of)?),
@@ -171,13 +177,14 @@ macro_rules! metrics {
             shown: concat!($($shown)?),
         }
     };
-    (@kind Part [$Type:ty] [$prefix:literal] [$($begin:literal)?] [$($scope:literal)?] [$($by:literal)?]
-        [$($every:literal)?]) => {
+    (@kind Part [$Type:ty] [$prefix:literal] [$($begin:literal)?] [$($begin_words:literal)?] [$($scope:literal)?]
+        [$($by:literal)?] [$($every:literal)?]) => {
         $crate::measure::catalogue::Kind::Part {
             record: <$Type as $crate::measure::catalogue::Record>::NAME,
             fields: <$Type as $crate::measure::catalogue::Record>::FIELDS,
             prefix: $prefix,
             heading: concat!($($begin)?),
+            words: concat!($($begin_words)?),
             of: concat!($($scope)?),
             by: concat!($($by)?),
             every: concat!($($every)?),
@@ -207,6 +214,7 @@ struct Place {
     path: Vec<&'static str>,
     prefix: String,
     heading: String,
+    title: String,
     by: &'static str,
     about: &'static str,
     every: &'static str,
@@ -220,13 +228,13 @@ fn collect(fields: &[Field], place: &Place, into: &mut Vec<Metric>) {
         path.push(field.name);
         match field.kind {
             Kind::Other => {}
-            Kind::Number { unit, shown_as, better, heading, symbol, source, of, named, shown } => {
+            Kind::Number { unit, shown_as, better, heading, words, symbol, source, of, named, shown } => {
                 let everywhere = if of.is_empty() { place.every } else { "" };
                 let own = if place.is_within_every { "" } else { shown };
-                let heading = format!("{} {heading}", place.heading).trim().to_string();
+                let title = if words.is_empty() { format!("{} {heading}", place.title) } else { words.into() };
                 into.push(Metric {
-                    title: heading.clone(),
-                    heading,
+                    title: title.trim().into(),
+                    heading: format!("{} {heading}", place.heading).trim().into(),
                     name: if named.is_empty() { format!("{}{}", place.prefix, field.name) } else { named.into() },
                     scope: if of.is_empty() { place.scope } else { of },
                     path,
@@ -241,13 +249,17 @@ fn collect(fields: &[Field], place: &Place, into: &mut Vec<Metric>) {
                     doc: field.doc.trim().into(),
                 });
             }
-            Kind::Part { fields, prefix, heading, of, by, every, .. } => {
+            Kind::Part { fields, prefix, heading, words, of, by, every, .. } => {
                 let is_new = !of.is_empty();
                 let within = Place {
                     scope: if is_new { of } else { place.scope },
                     path: if is_new { Vec::new() } else { path },
                     prefix: format!("{}{prefix}", place.prefix),
                     heading: if heading.is_empty() { place.heading.clone() } else { heading.into() },
+                    title: match (words, heading) {
+                        ("", "") => place.title.clone(),
+                        ("", own) | (own, _) => own.into(),
+                    },
                     by: if by.is_empty() { place.by } else { by },
                     about: if is_new { "" } else { field.doc },
                     every: if every.is_empty() { place.every } else { every },

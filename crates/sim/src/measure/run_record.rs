@@ -36,18 +36,21 @@ metrics! {
             unit "1", heading "throughput ratio", symbol "T_R", shown "columns summary shares report drawn overview";
         /// Jain's index over the throughput of all users; null if nothing got through.
         jain_index: Option<f64>,
-            unit "1", better "high", heading "Jain index: users", symbol "J", source "Jain, Chiu, Hawe, 1984",
+            unit "1", better "high", heading "Jain index: users" or "Jain index of users", symbol "J",
+            source "Jain, Chiu, Hawe, 1984",
             shown "columns summary shares report overview";
         /// Jain's index over the throughput of all TCP flows that last for the whole run; null if there are none or
         /// nothing got through.
         #[serde(default)]
         jain_index_flows: Option<f64>,
-            unit "1", better "high", heading "TCP flows", symbol "J", source "Jain, Chiu, Hawe, 1984",
+            unit "1", better "high", heading "TCP flows" or "Jain index of TCP flows", symbol "J",
+            source "Jain, Chiu, Hawe, 1984",
             shown "columns summary shares";
         /// Jain's index over the normalised throughput of all users; null if nothing got through.
         #[serde(default)]
         jain_index_normalised: Option<f64>,
-            unit "1", better "high", heading "users, normalised", symbol "J", source "Jain, Chiu, Hawe, 1984",
+            unit "1", better "high", heading "users, normalised" or "Jain index of shares", symbol "J",
+            source "Jain, Chiu, Hawe, 1984",
             shown "columns summary shares objective";
         /// The links.
         links: Vec<LinkRecord>, part "" of "link";
@@ -77,11 +80,13 @@ metrics! {
         users: u32, unit "", heading "users";
         /// Mean throughput per user at its last link, bits on the wire per second.
         throughput_bps: f64,
-            unit "bit/s" as "Mbit/s", better "high", heading "throughput/user", symbol "T", source "RFC 5166, 2.1.1",
+            unit "bit/s" as "Mbit/s", better "high", heading "throughput/user" or "throughput of a user",
+            symbol "T", source "RFC 5166, 2.1.1",
             shown "columns summary groups report overview";
         /// Mean goodput per user: payload delivered (TCP: in order) per second.
         goodput_bps: f64,
-            unit "bit/s" as "Mbit/s", better "high", heading "goodput/user", source "RFC 5166, 2.1.1",
+            unit "bit/s" as "Mbit/s", better "high", heading "goodput/user" or "goodput of a user",
+            source "RFC 5166, 2.1.1",
             shown "columns summary groups";
         /// Throughput of each user; empty with `probes.user_rows = false`, like all lists of users or flows.
         user_throughput_bps: Vec<f64>,
@@ -100,12 +105,14 @@ metrics! {
         /// Access links bound it.
         #[serde(default)]
         max_min_share_bps: f64,
-            unit "bit/s" as "Mbit/s", heading "max-min", source "Bertsekas, Gallager, Data Networks, 6.5.2",
+            unit "bit/s" as "Mbit/s", heading "max-min" or "max-min share of a user",
+            source "Bertsekas, Gallager, Data Networks, 6.5.2",
             shown "columns summary";
         /// Mean throughput per user relative to that share; null if the share is zero.
         #[serde(default)]
         normalised_throughput: Option<f64>,
-            unit "1", better "high", heading "over max-min share", source "RFC 5166, 2.3.1",
+            unit "1", better "high", heading "over max-min share" or "throughput over max-min share",
+            source "RFC 5166, 2.3.1",
             shown "columns summary groups";
         /// Delays, drops and marks of the group's packets along their path.
         #[serde(default)]
@@ -154,24 +161,27 @@ metrics! {
             shown "applications";
         /// Transmission rating R of the E-model: mean over the calls.
         r_factor: Option<f64>,
-            unit "1", better "high", heading "R", symbol "R", source "ITU-T G.107, 7-1", shown "applications";
+            unit "1", better "high", heading "R" or "transmission rating R", symbol "R",
+            source "ITU-T G.107, 7-1", shown "applications";
         /// Mouth-to-ear delay: packetisation, look-ahead of the codec, delay of the first packet, playout buffer.
         mouth_to_ear_s: Option<f64>,
             unit "s" as "ms", better "low", heading "mouth to ear", symbol "Ta", source "ITU-T G.107",
             shown "applications";
         /// Interarrival jitter of RFC 3550, mean over packets and calls.
         jitter_s: Option<f64>,
-            unit "s" as "ms", better "low", heading "jitter", symbol "J", source "RFC 3550, 6.4.1",
+            unit "s" as "ms", better "low", heading "jitter" or "jitter of calls", symbol "J", source "RFC 3550, 6.4.1",
             shown "applications";
         /// Packets that did not arrive, relative to all packets to play.
         lost_share: Option<f64>,
-            unit "1" as "%", better "low", heading "lost", symbol "Ppl", source "ITU-T G.107, 7-29",
+            unit "1" as "%", better "low", heading "lost" or "lost packets of calls", symbol "Ppl",
+            source "ITU-T G.107, 7-29",
             shown "applications";
         /// Packets that arrived too late for the buffer, relative to all packets to play.
         late_share: Option<f64>,
-            unit "1" as "%", better "low", heading "late", source "our choice", shown "applications";
+            unit "1" as "%", better "low", heading "late" or "late packets of calls", source "our choice",
+            shown "applications";
         /// Delay from the sending host to the receiver; null if no packet arrived.
-        one_way_delay: Option<TimesRecord>, part "one_way_delay_" heading "one-way";
+        one_way_delay: Option<TimesRecord>, part "one_way_delay_" heading "one-way" or "one-way delay";
         /// Mean opinion score of each call, user by user; null where nothing was to be played.
         call_mos: Vec<Option<f64>>,
             unit "1", better "high", heading "MOS", symbol "MOS", source "ITU-T G.107, B-4", of "call";
@@ -185,17 +195,19 @@ metrics! {
         /// Players.
         players: u64, unit "", heading "players";
         /// Mean bitrate of the downloaded chunks; null if there were none.
-        bitrate_bps: Option<f64>, unit "bit/s" as "Mbit/s", better "high", heading "bitrate", shown "applications";
+        bitrate_bps: Option<f64>,
+            unit "bit/s" as "Mbit/s", better "high", heading "bitrate" or "bitrate of videos", shown "applications";
         /// Stalls per player: times at which it ran out of video.
         stalls: f64, unit "1", better "low", heading "stalls", shown "applications";
         /// Stalled time of a player, without the start.
-        stalled_s: f64, unit "s", better "low", heading "stalled", shown "applications";
+        stalled_s: f64, unit "s", better "low", heading "stalled" or "time stalled", shown "applications";
         /// Stalled time over played plus stalled time; null if both are zero.
-        stalled_share: Option<f64>, unit "1" as "%", better "low", heading "stalled", shown "applications";
+        stalled_share: Option<f64>,
+            unit "1" as "%", better "low", heading "stalled" or "share of time stalled", shown "applications";
         /// Chunks of a player whose bitrate differs from the previous chunk.
-        switches: f64, unit "1", better "low", heading "switches", shown "applications";
+        switches: f64, unit "1", better "low", heading "switches" or "bitrate switches", shown "applications";
         /// Time from the opening of the connection to the first picture, within the run; null if there was none.
-        startup_s: Option<f64>, unit "s", better "low", heading "start-up", shown "applications";
+        startup_s: Option<f64>, unit "s", better "low", heading "start-up" or "start-up time", shown "applications";
         /// Mean bitrate of each player, user by user; null where no chunk was downloaded.
         player_bitrate_bps: Vec<Option<f64>>, unit "bit/s" as "Mbit/s", better "high", heading "bitrate", of "player";
         /// Share of the time that each player was stalled; null if it never played.
@@ -217,21 +229,26 @@ metrics! {
             shown "applications";
         /// Round trips per minute on separate connections.
         foreign_rpm: Option<f64>,
-            unit "1/min", better "high", heading "of new connections", source "draft-ietf-ippm-responsiveness",
+            unit "1/min", better "high", heading "of new connections" or "round trips per minute of new connections",
+            source "draft-ietf-ippm-responsiveness",
             shown "applications";
         /// Round trips per minute on load-generating connections.
         loaded_rpm: Option<f64>,
-            unit "1/min", better "high", heading "on load", source "draft-ietf-ippm-responsiveness",
+            unit "1/min", better "high", heading "on load" or "round trips per minute on load",
+            source "draft-ietf-ippm-responsiveness",
             shown "applications";
         /// Trimmed mean of handshake times.
         tcp_f_s: Option<f64>,
-            unit "s", better "low", heading "handshake", symbol "tcp_f", source "draft-ietf-ippm-responsiveness";
+            unit "s", better "low", heading "handshake" or "time of a handshake", symbol "tcp_f",
+            source "draft-ietf-ippm-responsiveness";
         /// Trimmed mean of request times on new connections.
         http_f_s: Option<f64>,
-            unit "s", better "low", heading "request", symbol "http_f", source "draft-ietf-ippm-responsiveness";
+            unit "s", better "low", heading "request" or "time of a request", symbol "http_f",
+            source "draft-ietf-ippm-responsiveness";
         /// Trimmed mean of round-trip times on load-generating connections.
         http_l_s: Option<f64>,
-            unit "s", better "low", heading "request on load", symbol "http_l", source "draft-ietf-ippm-responsiveness";
+            unit "s", better "low", heading "request on load" or "time of a request on load",
+            symbol "http_l", source "draft-ietf-ippm-responsiveness";
     }
 }
 
@@ -260,13 +277,14 @@ metrics! {
         marked_packets: u64, unit "packets", heading "marked";
         /// Packets dropped or lost, as a fraction of these plus delivered packets; null without any.
         lost_share: Option<f64>,
-            unit "1" as "%", better "low", heading "lost", source "RFC 5166, 2.1.3",
+            unit "1" as "%", better "low", heading "lost" or "lost packets", source "RFC 5166, 2.1.3",
             shown "columns summary paths overview lab";
         /// Fraction of delivered packets with a mark; null without any.
         marked_share: Option<f64>,
-            unit "1" as "%", heading "marked", source "RFC 3168, 5", shown "columns summary paths lab";
+            unit "1" as "%", heading "marked" or "marked packets", source "RFC 3168, 5",
+            shown "columns summary paths lab";
         /// Delay from the sending host, its access link included, to the receiver; null if no packet arrived.
-        one_way_delay: Option<TimesRecord>, part "one_way_delay_" heading "one-way";
+        one_way_delay: Option<TimesRecord>, part "one_way_delay_" heading "one-way" or "one-way delay";
         /// Round-trip times sampled by TCP senders; null without samples.
         rtt: Option<TimesRecord>, part "rtt_" heading "RTT";
     }
@@ -324,7 +342,8 @@ metrics! {
         sent_bps: f64, unit "bit/s" as "Mbit/s", heading "sent";
         /// Packets received over packets sent; null if none was sent. Packets in flight at both ends of the measurement
         /// make it slightly inexact.
-        delivered_share: Option<f64>, unit "1" as "%", better "high", heading "delivered", shown "columns summary";
+        delivered_share: Option<f64>,
+            unit "1" as "%", better "high", heading "delivered" or "delivered UDP packets", shown "columns summary";
         /// Delays, drops and marks of each flow, user by user; empty unless `probes.detail` is `flow`.
         #[serde(default)]
         flow_paths: Vec<PathRecord>, part "flow_" of "flow";
@@ -337,13 +356,13 @@ metrics! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct TransferTimesRecord {
         /// Transfers that started.
-        started: u64, unit "", heading "started", shown "columns";
+        started: u64, unit "", heading "started" or "transfers started", shown "columns";
         /// Transfers that ended within the run.
         completed: u64, unit "", heading "transfers", shown "columns summary transfers";
         /// Transfers refused because the maximum number of transfers was open.
         refused: u64, unit "", better "low", heading "refused";
         /// Payload of the started transfers per second: the offered load.
-        offered_bps: f64, unit "bit/s" as "Mbit/s", heading "offered", shown "columns";
+        offered_bps: f64, unit "bit/s" as "Mbit/s", heading "offered" or "offered load", shown "columns";
         /// Mean payload of started transfers; null if none started.
         mean_bytes: Option<f64>, unit "bytes", heading "mean size";
         /// Mean time of completed transfers, exact; null if none completed, as are all following fields.
@@ -447,7 +466,9 @@ metrics! {
         user_dropped_packets: Vec<u64>, unit "packets", better "low", heading "dropped", of "user";
         /// Packets marked (CE) instead of dropped.
         #[serde(default)]
-        marks: u64, unit "packets", heading "marked", source "RFC 3168, 5", named "marked_packets", shown "columns";
+        marks: u64,
+            unit "packets", heading "marked" or "marked packets",
+            source "RFC 3168, 5", named "marked_packets", shown "columns";
         /// Accounting of all packets of the whole run.
         accounting: AccountingRecord, part "accounting_";
         /// Utilisation that the link would have if every user got its max-min share.
@@ -467,7 +488,7 @@ metrics! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     pub struct StateRecord {
         /// Records of flows, users or buckets; 0 for schemes without any.
-        records: u64, unit "records", better "low", heading "records", shown "columns summary";
+        records: u64, unit "records", better "low", heading "records" or "state", shown "columns summary";
         /// Bytes of state: the fixed part and the memory of the records with their keys.
         bytes: u64, unit "bytes", better "low", heading "state", shown "columns summary overview";
     }
@@ -479,9 +500,10 @@ metrics! {
     pub struct QueueRecord {
         /// Time-weighted mean in packets.
         mean_packets: f64,
-            unit "packets", better "low", heading "queue", shown "columns summary links report overview";
+            unit "packets", better "low", heading "queue" or "mean queue",
+            shown "columns summary links report overview";
         /// Time-weighted mean in bytes.
-        mean_bytes: f64, unit "bytes", better "low", heading "queue", shown "columns summary";
+        mean_bytes: f64, unit "bytes", better "low", heading "queue" or "mean queue", shown "columns summary";
         /// Maximum queue, in packets.
         max_packets: u32, unit "packets", better "low", heading "longest queue", shown "columns";
         /// Fraction of the time with 0, 1, 2 ... packets waiting.
@@ -502,15 +524,15 @@ metrics! {
             unit "s" as "ms", better "low", heading "mean delay", source "RFC 5166, 2.1.2",
             shown "columns summary delays report drawn overview";
         /// Median, within 3.2 %.
-        p50_s: f64, unit "s" as "ms", better "low", heading "p50", shown "columns delays";
+        p50_s: f64, unit "s" as "ms", better "low", heading "p50" or "median delay", shown "columns delays";
         /// 95th percentile, within 3.2 %.
-        p95_s: f64, unit "s" as "ms", better "low", heading "p95", shown "columns delays";
+        p95_s: f64, unit "s" as "ms", better "low", heading "p95" or "p95 delay", shown "columns delays";
         /// 99th percentile, within 3.2 %.
         p99_s: f64,
             unit "s" as "ms", better "low", heading "p99 delay", source "RFC 5166, 2.1.2",
             shown "columns summary delays report overview objective";
         /// Maximum.
-        max_s: f64, unit "s" as "ms", better "low", heading "longest", shown "columns";
+        max_s: f64, unit "s" as "ms", better "low", heading "longest" or "longest delay", shown "columns";
     }
 }
 
@@ -521,11 +543,13 @@ metrics! {
         /// `aqm`, `overlimit` or `pushed_out` (docs/concepts.md), or `lost` for loss on the link.
         reason: String;
         /// Packets.
-        packets: u64, unit "packets", better "low", heading "drops", shown "columns summary drops";
+        packets: u64, unit "packets", better "low", heading "drops" or "dropped packets", shown "columns summary drops";
         /// Bytes.
         bytes: u64, unit "bytes", better "low", heading "dropped";
         /// Fraction of arriving packets.
-        share_of_arrivals: f64, unit "1" as "%", better "low", heading "share of arrivals", shown "summary drops";
+        share_of_arrivals: f64,
+            unit "1" as "%", better "low", heading "share of arrivals" or "dropped share of arrivals",
+            shown "summary drops";
         /// Dropped packets by the number of packets (0, 1, 2 ...) that they found waiting; empty for packets lost on
         /// the wire.
         queue_histogram: Vec<u64>, unit "packets", heading "drops", of "length";

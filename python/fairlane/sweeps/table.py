@@ -1,0 +1,34 @@
+"""The table of a sweep: a row for each point, as terminal, notebook and files show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fairlane.results.metrics import metric_of
+from fairlane.results.table import Table, cell
+
+if TYPE_CHECKING:
+    from fairlane.documents import SweepDocument
+
+SHOWN = ("throughput_ratio", "utilisation", "queue_mean_packets")
+"""Metrics of the table besides those of the rule."""
+
+
+def points_table(document: SweepDocument, targets: Sequence[str]) -> Table:
+    """Replications, the metrics of the rule that stops, and the usual ones."""
+    points = document["points"]
+    known = dict.fromkeys(metric for point in points for metric in point["metrics"])
+    shown = [*targets, *(name for name in known if name.split(".")[0] in SHOWN and name not in targets)]
+    keys = [tuple(key.replace(".", ".\n").split("\n")) for key in points[0]["at"]]
+    table = Table(["point", *keys, "n", *map(_head, shown)], keys=1 + len(keys))
+    for point in points:
+        n = str(point["replications"]) + ("" if point["narrow_enough"] is not False else " (too wide)")
+        cells = (cell(metric_of(metric), point["metrics"].get(metric)) for metric in shown)
+        table.add_row(str(point["point"]), *map(str, point["at"].values()), n, *cells)
+    return table
+
+
+def _head(column: str) -> tuple[str, ...]:
+    metric = metric_of(column)
+    return (metric.title, *column.split(".")[1:], *([f"({metric.suffix})"] if metric.suffix else []))

@@ -1,0 +1,142 @@
+"""Every picture of every command can be printed: TrueType fonts, words for people, no offsets, one colour a scheme."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+import fairlane
+from conftest import SHORT_SCENARIO
+from fairlane import Comparison, SweepResult
+from fairlane.evaluate import figures as pareto
+from fairlane.report import pairs_figure, result_page, sweep_page
+from fairlane.results.intervals import Interval
+from fairlane.results.names import display_name
+from fairlane.results.plots import COLOURS, COLUMN_IN, FIRST, as_bytes, colours_of
+
+MATH = re.compile(r"(?<!\\)\$.*?(?<!\\)\$")
+QUEUES = ["droptail", "abc", "fq_codel"]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pictures") / "store"
+
+
+@pytest.fixture(scope="module")
+def comparison(store: Path) -> Comparison:
+    """Of groups and a link whose names have underscores."""
+    scenario = SHORT_SCENARIO.replace("groups[0].name", "heavy_users").replace("probes.series_interval", "0.25 s")
+    return fairlane.compare(scenario, QUEUES, replications=2, store=store)
+
+
+@pytest.fixture(scope="module")
+def swept(store: Path) -> SweepResult:
+    axes = {"queue.scheme": ["fq_codel", "abc"], "groups[1].users": [1, 2, 4]}
+    return fairlane.sweep(SHORT_SCENARIO, grid=axes, replications=2, store=store)
+
+
+def pictures(comparison: Comparison, swept: SweepResult, reproduced: Path) -> Iterator[tuple[str, Figure]]:
+    """All there are, with their names."""
+    for name, result in {"comparison": comparison, "result": comparison["fq_codel"]}.items():
+        plot = result.plot
+        for column in (False, True):
+            yield f"{name} throughput", plot.throughput(column=column)
+            yield f"{name} rate", plot.throughput(over_time=True, column=column)
+            yield f"{name} queue", plot.queue(column=column)
+            yield f"{name} queue over time", plot.queue(over_time=True, column=column)
+            yield f"{name} delay", plot.delay_cdf(column=column)
+            yield f"{name} shares", plot.shares(column=column)
+            yield f"{name} users", plot.users(column=column)
+            yield f"{name} metrics", plot.metrics("throughput_bps", "queue_mean_bytes", column=column)
+    for column in (False, True):
+        yield "sweep", swept.plot(["throughput_ratio", "delay_p99_s", "queue_mean_bytes"], column=column)
+        yield "sweep by group", swept.plot("throughput_bps", column=column)
+        yield "sweep over schemes", swept.plot("jain_index", over="queue.scheme", column=column)
+    pages = [
+        result_page.of_comparison(comparison.document()),
+        result_page.of_result(comparison["abc"].document()),
+        sweep_page.of_sweep(swept.document()),
+    ]
+    for page in pages:
+        for picture in page.pictures:
+            yield f"page {page.stem}{picture.stem}", picture.wide()
+            yield f"page {page.stem}{picture.stem}, narrow", picture.narrow()
+    run = {"run.warmup": "0 s", "run.measure": "1200 ms"}
+    pairs = fairlane.pairs(["reno", "bbr1"], ["fq_codel"], settings=run, replications=2)
+    yield "pairs", pairs_figure.draw(pairs.document())
+    values = {
+        queue: {key: Interval(0.1 + place, 0.01, 3) for key in ("delay_p99", "worst_share", "state_core", "state_edge")}
+        for place, queue in enumerate(QUEUES)
+    }
+    for pair in pareto.PAIRS:
+        yield f"evaluation {pair.stem}", pareto.draw(values, pair, ["fq_codel"])
+    paper = fairlane.reproduce(
+        "abc2018.fig4a", settings={"run.warmup": "13 s", "run.measure": "2 s"}, replications=2, store=reproduced
+    )
+    for experiment in paper.experiments:
+        yield f"paper {experiment.id}", paper.figure(experiment)
+
+
+def test_every_picture_can_be_printed(
+    comparison: Comparison, swept: SweepResult, reproduced: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where the pairs have their store
+    for name, drawn in pictures(comparison, swept, reproduced):
+        FigureCanvasAgg(drawn).draw()
+        texts = [text.get_text() for text in drawn.findobj(Text) if text.get_visible()]
+        assert not [text for text in texts if "_" in MATH.sub("", text)], name
+        offsets = [axis.get_offset_text().get_text() for axes in drawn.axes for axis in (axes.xaxis, axes.yaxis)]
+        assert not any(offsets), name
+        assert not [text for text in texts if re.search(r"\d[eE][-+]?\d", text)], name
+        pdf = as_bytes(drawn, ".pdf")
+        assert b"/Type3" not in pdf, name
+        assert b"/FontFile2" in pdf, name
+        svg = as_bytes(drawn, ".svg").decode()
+        assert "<text" in svg, name  # and no outlines of letters
+
+
+def test_a_scheme_has_its_name_and_colour_in_every_picture(comparison: Comparison) -> None:
+    colours = {display_name(queue): colour.lower() for queue, colour in colours_of(QUEUES).items()}
+    assert list(colours) == ["ABC", "FQ-CoDel", "DropTail"]
+    plot = comparison.plot
+    lines: Sequence[Callable[[], Figure]] = [plot.queue, plot.delay_cdf, plot.users, lambda: plot.queue(over_time=True)]
+    for make in lines:
+        axes: Axes = make().axes[0]
+        assert {line.get_label(): to_hex(line.get_color()) for line in axes.get_lines()} == colours
+    (bars,) = plot.throughput().axes
+    assert {one.get_label(): to_hex(one[0].get_facecolor()) for one in bars.containers[1::2]} == colours
+
+
+def test_schemes_that_are_compared_most_have_colours_of_their_own() -> None:
+    assert colours_of(reversed(FIRST)) == dict(zip(FIRST, COLOURS, strict=True))
+    # Whatever the others are, and in whatever order.
+    assert colours_of(["red", "abc", "wfq"])["abc"] == colours_of(["abc"])["abc"]
+    every = colours_of(["red", "wfq", "drr", "sfq", "ared", "mine", "abc:gamma=8 packets"])
+    assert len(set(every.values())) == len(every)
+
+
+def test_a_figure_for_a_column_is_as_wide_and_legible(comparison: Comparison) -> None:
+    drawn = comparison.plot.metrics("throughput_bps", column=True)
+    assert drawn.get_size_inches()[0] == COLUMN_IN
+    assert all(6 <= text.get_fontsize() <= 8 for text in drawn.findobj(Text) if text.get_text())
+
+
+def test_a_figure_that_a_reader_saves_has_the_same_fonts(comparison: Comparison, tmp_path: Path) -> None:
+    comparison.plot.throughput(column=True).savefig(tmp_path / "x.pdf")
+    content = (tmp_path / "x.pdf").read_bytes()
+    assert b"/Type3" not in content
+    assert b"/FontFile2" in content
+
+
+def test_the_distribution_of_the_queue_ends_at_one(comparison: Comparison) -> None:
+    for line in comparison.plot.queue().axes[0].get_lines():
+        shares = list(line.get_ydata())
+        assert shares == sorted(shares)
+        assert shares[-1] == pytest.approx(100)
