@@ -107,7 +107,7 @@ class Cell(OneLink):
         if self.scheme in OPTIONAL_ECN:
             table["ecn"] = self.ecn
         if self.scheme == "red":
-            least = max(4, self.packets // 12)
+            least = min(max(4, self.packets // 12), 1800)  # red_check_params: 23 bits of bytes
             table |= {"min_th": f"{least} packets", "max_th": f"{3 * least} packets"}
         return table
 

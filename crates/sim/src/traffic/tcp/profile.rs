@@ -132,6 +132,9 @@ params! {
             source "tcp_output.c tcp_update_skb_after_send of Linux; not in ns-3 tcp-socket-base.cc SendDataPacket";
         /// Maximum number of bytes that a paced sender sends in a burst, as TSO does; 0 for single segments.
         tso: Bytes = "64 KiB", in "0 B"..="64 KiB", source "tcp_output.c tcp_tso_autosize; GSO_MAX_SIZE";
+        /// Lets new data wait until the window has room for a burst of a millisecond, if the next ACK is expected within
+        /// one.
+        tso_defer: bool = false, source "tcp_output.c tcp_tso_should_defer of Linux";
         /// Receive-buffer autotuning: the receive window starts at 64 KiB and grows with the data of a round trip, up
         /// to `socket_buffer`. Data that widen it are acknowledged immediately.
         autotuning: bool = false, source "tcp_input.c tcp_rcv_space_adjust, tcp_grow_window of Linux";
@@ -371,6 +374,7 @@ impl TcpParams {
             "pacing",
             "pacing_catches_up",
             "tso",
+            "tso_defer",
             "autotuning",
             "accurate_ecn",
             "app_rate",
@@ -390,7 +394,7 @@ impl TcpParams {
         let classic_elsewhere =
             self.hystart == HyStartKind::Classic && self.congestion_control != CongestionControl::Cubic;
         let is_external = matches!(self.congestion_control, CongestionControl::External(_));
-        let rules: [(bool, &'static [&'static str], &str); 12] = [
+        let rules: [(bool, &'static [&'static str], &str); 13] = [
             (!self.sack, &["sack_delay"], "sack = false"),
             (!self.is_tracked(), OF_RECORDS, &detection),
             (self.is_tracked(), OF_CLASSIC, &detection),
@@ -406,7 +410,8 @@ impl TcpParams {
                 "ecn = false",
             ),
             (self.app_rate.is_none(), &["app_limited_from", "app_limited_until"], "no app_rate"),
-            (self.pacing == Pacing::Off, &["tso", "pacing_catches_up"], "pacing = \"off\""),
+            (self.pacing == Pacing::Off, &["pacing_catches_up"], "pacing = \"off\""),
+            (self.pacing == Pacing::Off && !self.tso_defer, &["tso"], "pacing = \"off\""),
             (authority != Authority::Avoidance, &["hystart"], &control),
             (classic_elsewhere, &["hystart"], &control),
             (authority == Authority::Full, &["recovery", "initial_ssthresh", "after_idle"], &control),

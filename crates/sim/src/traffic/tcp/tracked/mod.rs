@@ -134,6 +134,10 @@ pub struct TrackedSender {
     syns: u8,
     /// Timeouts since the last ACK of new data (icsk_retransmits).
     retries: u8,
+    /// New data wait for room for a larger burst.
+    deferred: bool,
+    /// Segments of the burst in hand that have not left yet.
+    burst_left: u32,
     /// True if anything was sent since the last ACK or timer.
     has_sent: bool,
     /// When the last segment was sent.
@@ -218,6 +222,8 @@ impl TrackedSender {
             cwr_due: false,
             syns: 0,
             retries: 0,
+            deferred: false,
+            burst_left: 0,
             has_sent: false,
             last_sent: Time::ZERO,
             stats: SenderStats::default(),

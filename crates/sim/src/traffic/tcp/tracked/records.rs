@@ -121,6 +121,11 @@ impl Records {
         self.una
     }
 
+    /// When the first segment without an ACK was sent, if there is one.
+    pub(super) fn first_sent(&self) -> Option<Time> {
+        (self.outstanding() > 0).then(|| self.ring[self.una as usize & (self.ring.len() - 1)].sent)
+    }
+
     /// The next new segment (SND.NXT).
     #[inline]
     pub(super) fn nxt(&self) -> u32 {

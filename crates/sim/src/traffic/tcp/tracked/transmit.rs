@@ -11,6 +11,9 @@ use crate::traffic::tcp::congestion::external::Sent;
 use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{LossDetection, Pacing, Segment, TcpParams};
 
+/// Part of the window for which no segment waits (tcp_tso_win_divisor).
+const TSO_WIN_DIVISOR: u32 = 3;
+
 /// A segment that may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
@@ -60,6 +63,10 @@ impl TrackedSender {
                 let rate = self.pacing_rate(params);
                 let due = self.pacer.next();
                 if rate.is_none() || due <= now {
+                    if params.tso_defer && next == Next::New && self.defers(params, now) {
+                        self.deferred = true;
+                        return None;
+                    }
                     return Some((next, rate));
                 }
                 self.pacing_timer = due;
@@ -80,6 +87,37 @@ impl TrackedSender {
         let is_paced = params.pacing == Pacing::On || self.output.pacing.is_some();
         let waits = self.pacing_timer > now && self.pacing_timer < Time::NEVER;
         waits && is_paced && !self.new_data_only
+    }
+
+    /// Returns true if new data wait until the window has room for a larger burst (tcp_tso_should_defer).
+    ///
+    /// A burst that has begun goes on: its length is what the window had room for.
+    fn defers(&mut self, params: &TcpParams, now: Time) -> bool {
+        if self.burst_left > 0 {
+            self.burst_left -= 1;
+            return false;
+        }
+        let cwnd = self.output.cwnd / params.segment_payload;
+        let room = cwnd.saturating_sub(self.records.in_flight());
+        let most = self.largest_burst(params);
+        let srtt = self.rtt.srtt();
+        let next_ack = self.records.first_sent().map(|sent| sent + srtt);
+        let defers = matches!(self.phase, Phase::Open | Phase::Disorder)
+            && now <= self.last_sent + Time::from_micros(1000)
+            && room < most
+            && room < cwnd / TSO_WIN_DIVISOR
+            // The next ACK will come soon.
+            && next_ack.is_some_and(|due| due <= now + Time(srtt.0 / 2).min(Time::from_micros(1000)));
+        if !defers {
+            self.burst_left = room.min(most).saturating_sub(1);
+        }
+        defers
+    }
+
+    /// Segments that leave in a burst (tcp_tso_segs).
+    fn largest_burst(&self, params: &TcpParams) -> u32 {
+        let rate = self.output.pacing.or_else(|| self.rate_of_window(params));
+        rate.map_or(2, |rate| self.quantum(params, rate) / params.segment_payload)
     }
 
     /// A segment that waits for no pacing is not paid for, but with `recovery_sends_at_once` the next one waits for it
@@ -144,7 +182,9 @@ impl TrackedSender {
         self.window_due = false;
         self.new_data_only = false;
         let mss = u64::from(params.segment_payload);
-        let limited = (u64::from(self.records.in_flight()) + 1) * mss > u64::from(self.output.cwnd);
+        let limited = std::mem::take(&mut self.deferred)
+            || (u64::from(self.records.in_flight()) + 1) * mss > u64::from(self.output.cwnd);
+        self.burst_left = 0;
         let unsent =
             self.end.min(self.supply.written()).saturating_sub(self.records.nxt()).saturating_add(self.records.lost());
         if Self::is_numbered(params) {
