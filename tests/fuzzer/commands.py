@@ -26,6 +26,9 @@ WEIGHTS = {
     "lab compare": 4,
     "lab run": 2,
     "lab clean": 0,
+    "lab diff": 0,
+    "kernel build": 0,
+    "kernel remove": 0,
     "new": 0,
     "evaluate": 0,
     "search adversary": 0,
@@ -43,15 +46,17 @@ WEIGHTS = {
     "store export": 3,
     "p4 commands": 3,
 }
-"""How often a command is drawn; one that is not here twice in a hundred. `lab clean` looks at the whole machine, `new`
-writes into the checkout; what evaluates and searches simulates for minutes, `play` opens a browser; their mistakes are
-tested elsewhere (test_new.py, test_evaluate.py, test_search.py, test_playground.py)."""
+"""How often a command is drawn; one that is not here twice in a hundred. `lab clean` looks at the whole machine,
+`lab diff` and `kernel` need or make a kernel, `new` writes into the checkout; what evaluates and searches simulates for
+minutes, `play` opens a browser; their mistakes are tested elsewhere (test_new.py, test_evaluate.py, test_search.py,
+test_playground.py, test_lab_diff.py)."""
 LEFT_OUT = {
     "--ray": "starts or waits for a cluster",
     "--write-verdicts": "writes into the package",
     "--write-league": "writes into the package",
     "--p4c": "another program",
     "--simple-switch": "another program",
+    "--kernel": "of a plane that a machine may not have",
     "--help": "tested by itself",
 }
 """Options that are not drawn, with the reason."""
@@ -257,7 +262,7 @@ def _needed(draw: Draw, words: Sequence[str], command: click.Command) -> list[st
     found: list[str] = []
     for name, others in {**WATCHING, **WRITING}.items():
         needed = [flags[other] for other in others if other in flags]
-        if flags.get(name) in words and not set(needed) & {*words, *found}:
+        if needed and flags.get(name) in words and not set(needed) & {*words, *found}:
             other = draw.pick(needed)
             found += [other, OUTPUTS.get(other, "out")]
     return found

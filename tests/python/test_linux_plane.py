@@ -20,6 +20,7 @@ import fairlane
 from conftest import EXAMPLES, ROOT
 from fairlane import Scenario, cbr, group, poisson, tcp
 from fairlane.base.errors import UserError
+from fairlane.lab.comparison import compare
 from fairlane.linux import disciplines, guest, keys, plan, runs
 from fairlane.linux.disciplines import DISCIPLINES, Fixed, Link
 from fairlane.linux.plan import Extra
@@ -415,8 +416,6 @@ def test_runs_are_kept_and_resumed(fake: Fake, tmp_path: Path) -> None:
     assert len(found.runs) == 2
     assert found.runs[0]["lab"]["plane"] == "linux"
     assert not store.exists()
-    from fairlane.lab.comparison import compare
-
     first = compare(scenario(), ["droptail"], planes=["linux"], store=store)
     fake.does("panic")
     again = compare(scenario(), ["droptail"], planes=["linux"], store=store)
@@ -426,6 +425,16 @@ def test_runs_are_kept_and_resumed(fake: Fake, tmp_path: Path) -> None:
     fake.identity = "another"
     with pytest.raises(guest.GuestError):
         compare(scenario(), ["droptail"], planes=["linux"], store=store)
+
+
+@pytest.mark.usefixtures("fake")
+def test_a_scheme_may_have_parameters_of_its_own(tmp_path: Path) -> None:
+    queues = ["fq_codel:short_queue=port", "red:gentle=false,wait=false"]
+    found = compare(scenario(), queues, planes=["linux"], store=tmp_path)
+    assert [one.queue for one in found] == queues
+    assert set(found[0].result.users_frame()["queue"]) == {queues[0]}
+    with pytest.raises(UserError, match=r'queue\.short_queue: "own", Linux has "port"'):
+        compare(scenario(), ["fq_codel"], planes=["linux"], store=tmp_path)
 
 
 def test_ctrl_c_ends_all_guests_and_keeps_what_has_finished(fake: Fake, tmp_path: Path) -> None:
