@@ -34,7 +34,7 @@ _TCP: dict[str, Rule] = {
     "tso_defer": Honoured("of the simulator: the kernel always defers"),
     "tso": Honoured("gso_max_segs of the host: `65536 B`, or `0 B` for one segment"),
     "segment_payload": Honoured("socket option TCP_MAXSEG, at most 1448 bytes"),
-    "socket_buffer": Honoured("third value of net.ipv4.tcp_wmem and tcp_rmem"),
+    "socket_buffer": Honoured("net.ipv4.tcp_rmem, which bounds the window; tcp_wmem is so large that it never does"),
     "after_idle": Honoured("net.ipv4.tcp_slow_start_after_idle: `decay` or `keep`"),
     "frto": Honoured("net.ipv4.tcp_frto"),
     "tlp": Honoured("net.ipv4.tcp_early_retrans"),
