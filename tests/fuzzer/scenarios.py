@@ -161,7 +161,7 @@ def _give_needs(draw: Draw, table: Table) -> None:
 @cache
 def _controls() -> dict[str, bool]:
     """True for controls that respond to all marks."""
-    return {control["name"]: control["marks"].startswith("all") for control in fairlane.congestion_controls()}
+    return {control["name"]: control["marks"].startswith("every") for control in fairlane.congestion_controls()}
 
 
 def _prefix(control: str) -> str:

@@ -75,7 +75,7 @@ def test_senders_that_answer_every_mark_ask_for_marks() -> None:
     for point in plan(None, ["droptail"], {}, {}).plan.points:
         groups = json.loads(point.scenario)["groups"]
         with_ecn |= {group["sources"][0]["congestion_control"] for group in groups if group["sources"][0]["ecn"]}
-    assert with_ecn == {one["name"] for one in fairlane.congestion_controls() if one["marks"].startswith("all")}
+    assert with_ecn == {one["name"] for one in fairlane.congestion_controls() if one["marks"].startswith("every")}
     assert {"dctcp", "prague"} <= with_ecn
 
 

@@ -109,7 +109,7 @@ def congestion_controls(name: str | None = None) -> list[CongestionControl]:
 def answers_every_mark(name: str) -> bool:
     """True if a congestion control of the catalogue responds to every mark, not once a round trip."""
     (control,) = congestion_controls(name)
-    return control["marks"].startswith("all")
+    return control["marks"].startswith("every")
 
 
 def _index(names: list[str], name: str, kind: str) -> int:
