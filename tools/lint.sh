@@ -11,7 +11,7 @@ case $1 in
         cargo fmt --all --check
         for folder in $alone; do (cd "$folder" && cargo fmt --check); done
         cargo clippy --workspace --all-targets ${EBPF:=} --quiet -- -D warnings
-        cargo clippy --package fairlane-node --test live $EBPF --quiet -- -D warnings ;;
+        cargo clippy --workspace --test live $EBPF --quiet -- -D warnings ;;
     lint-python)
         "$bin/ruff" format --check --quiet $python
         "$bin/ruff" check --quiet $python

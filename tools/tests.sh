@@ -3,19 +3,19 @@
 set -eu
 cd "$(dirname "$0")/.."
 set -x
-# Benchmarks, examples and the extension, which has no tests, are compiled by the lints and not here again.
+# Benchmarks, examples and the extension, which has no tests, are compiled by the lints and not here again. The live tests
+# select the same packages: for others, cargo would compile libraries again with other features.
 tested="--workspace --exclude fairlane-bench --exclude fairlane-py ${EBPF:=}"
-node="cargo test --package fairlane-node $EBPF"
 case $1 in
     test-build)
         cargo test $tested --lib --bins --tests --quiet --no-run
-        $node --test live --quiet --no-run ;;
+        cargo test $tested --test live --quiet --no-run ;;
     test-rust)
         [ -n "$EBPF" ] || echo "kernel programs: not tested, needs clang, libelf, zlib and pkg-config"
         PROPTEST_RNG_SEED=1 cargo test $tested --lib --bins --tests --no-fail-fast --quiet
         cargo test $tested --doc --no-fail-fast --quiet ;;
     test-live-rust)
-        $node --test live --no-fail-fast --quiet -- --test-threads 4 ;;
+        cargo test $tested --test live --no-fail-fast --quiet -- --test-threads 4 ;;
     test-python)
         .venv/bin/pytest --quiet --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder \
             -m 'not long and not live' ;;
@@ -29,10 +29,10 @@ case $1 in
         target=${CARGO_TARGET_DIR:-$PWD/target}/scheme-lib
         (cd examples/scheme-lib && cargo clippy --quiet --locked --target-dir "$target" -- -D warnings)
         if [ -n "$EBPF" ]; then
-            FAIRLANE_KILLS=120 $node --test integration kills --quiet
-            FAIRLANE_SOAK_SECONDS=600 $node --test live soak --quiet
-            $node --test live -- pop pilot --ignored --nocapture --test-threads 1
-            $node --test live live_labels --quiet -- --ignored --test-threads 1
+            FAIRLANE_KILLS=120 cargo test $tested --test integration kills --quiet
+            FAIRLANE_SOAK_SECONDS=600 cargo test $tested --test live soak --quiet
+            cargo test $tested --test live -- pop pilot --ignored --nocapture --test-threads 1
+            cargo test $tested --test live live_labels --quiet -- --ignored --test-threads 1
         fi
         cargo test --package fairlane-sim --lib --quiet -- --ignored
         cargo test --package fairlane-sim --test integration invariants --quiet -- --ignored
