@@ -90,7 +90,7 @@ site-links: ## Check the external links of the site (needs a network)
 ns3: ## Build the module for ns-3 and run its test suite (needs libns3-dev)
 	folder=$$(planes/ns3/build.sh) && "$$folder/fairlane-test" --suite=fairlane --verbose
 
-lint: lint-rust lint-python ## Check format, lints, types and stubs
+lint: lint-rust lint-python ## Check formatting, lints, types and stubs
 
 lint-rust:
 	@tools/lint.sh $@

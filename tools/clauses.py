@@ -1,10 +1,10 @@
 """Compares the lists of clauses of RFCs with the code: `python tools/clauses.py` prints the differences.
 
-A list, site/data/clauses/rfcNNNN.toml, has each clause in our words. Code that follows one says so in a comment,
-`//= RFC 8033 4.2-1: text of the list`, code that departs from one in `//= RFC 8033 4.2-1, deviation: text`, code that
-does either as a parameter says in `//= RFC 8033 4.2-1, by PARAMETER: text`; the head of its module tells why. A long
-text goes on in lines that begin with `//=`. A clause that no code speaks of is `unclaimed` for a reason. `--json`
-prints all of it as JSON.
+A list, site/data/clauses/rfcNNNN.toml, has each clause in our words. Code that follows one has a comment,
+`//= RFC 8033 4.2-1: text of the list`. Code that departs from one has `//= RFC 8033 4.2-1, deviation: text`. Code that
+does either, depending on a parameter, has `//= RFC 8033 4.2-1, by PARAMETER: text`; the head of its module gives the
+reason. A long text continues in lines that begin with `//=`. A clause without code is `unclaimed` with a reason.
+`--json` prints everything as JSON.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def rows(rfcs: dict[str, Rfc]) -> list[list[str]]:
 
 
 def main() -> int:
-    """Prints what is wrong, or all of it as JSON; exit code 1 if something is wrong."""
+    """Prints inconsistencies, or everything as JSON; exit code 1 if there are inconsistencies."""
     rfcs, problems = compare(ROOT)
     if "--json" in sys.argv:
         print(json.dumps({number: asdict(rfc) for number, rfc in rfcs.items()}, indent=1))

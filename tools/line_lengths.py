@@ -1,8 +1,8 @@
-"""Refuses lines of code, comments and news of more than 120 columns: `python tools/line_lengths.py`, in `make lint`.
+"""Rejects lines of code, comments and news longer than 120 columns: `python tools/line_lengths.py`, in `make lint`.
 
-rustfmt leaves comments, strings and macros as they are, ruff lets pragmas run on, and C and P4 have no formatter here.
-Exempt are addresses of the web, rows of tables in comments, generated files, and the P4 programs whose hash is in their
-golden vectors. News (`CHANGELOG.md`, `changes/`) may run on by the address of a link.
+rustfmt ignores comments, strings and macros, ruff allows long pragmas, and C and P4 have no formatter here. Exempt are
+URLs, table rows in comments, generated files, and the P4 programs whose hash is in their golden vectors. Lines of news
+(`CHANGELOG.md`, `changes/`) may exceed the limit by the address of a link.
 """
 
 from __future__ import annotations
