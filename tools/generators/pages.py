@@ -74,7 +74,7 @@ _MARK = "<!-- generated:"
 _SITE = re.compile(r"^<!-- site:(.*?) -->$", re.MULTILINE)
 _COUNT = re.compile(r"\*\*\d+ schemes\*\*")
 WIDTH = 120
-"""Of paragraphs."""
+"""Line width of paragraphs."""
 DATA = Path(__file__).parents[2] / "site" / "data"
 PAIRS = Path(__file__).parents[2] / "docs" / "figures" / "pairs.csv"
 """In a checkout: output of `make figures`."""
@@ -178,7 +178,7 @@ def _file(path: Path) -> str:
 
 
 def _data(page: str) -> dict[str, list[Any]]:
-    """What was recorded for a page, by mark."""
+    """Data recorded for a page, by mark."""
     file = DATA / f"{page}.json"
     found: dict[str, list[Any]] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     return found
@@ -324,7 +324,7 @@ def _scheme(name: str) -> str:
 
 
 def _rule(param: Parameter) -> tuple[str, ...]:
-    """What two parameters have in common that are explained once."""
+    """Common parts of two parameters, explained once."""
     return tuple(str(dict(param).get(key)) for key in ("table", "name", "doc", "type", "choices", "min", "max"))
 
 
