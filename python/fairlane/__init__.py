@@ -85,7 +85,7 @@ def __dir__() -> list[str]:
 
 class _Package(ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
-        """Leaves `fairlane.evaluate` the function when Python has loaded the folder of that name, and would set it."""
+        """Keeps `fairlane.evaluate` the function, although Python sets it when it loads the folder of that name."""
         if not (isinstance(value, ModuleType) and name in _MODULE_OF):
             super().__setattr__(name, value)
 

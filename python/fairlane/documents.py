@@ -132,7 +132,7 @@ Ahead = Literal["row", "column"]
 
 
 class SharedPair(TypedDict):
-    """Two senders under one scheme; each pair is there once."""
+    """Two senders under one scheme; each pair occurs once."""
 
     queue: Annotated[str, "Scheme of the queue."]
     row: Annotated[str, "A sender."]

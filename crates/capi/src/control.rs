@@ -29,7 +29,7 @@ pub struct COutput {
 pub struct CSegment {
     /// Now.
     pub now_ns: u64,
-    /// When it was sent last.
+    /// Time of the last transmission.
     pub sent_ns: u64,
     /// Number of its last transmission, the first is 1.
     pub number: u32,

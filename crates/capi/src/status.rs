@@ -20,7 +20,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// All of them, by number.
+    /// All statuses, by number.
     pub const ALL: [Self; 5] = [Self::Ok, Self::Null, Self::OutOfRange, Self::Config, Self::Internal];
 
     fn message(self) -> &'static CStr {

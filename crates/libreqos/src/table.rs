@@ -194,7 +194,7 @@ mod tests {
         for text in ["x,y\n1,\"two\n2,three\n", "x,y\n1,\"two\n2,\"a, b\"\n"] {
             assert_eq!(rows(text).unwrap_err(), problem, "{text}");
         }
-        // Within a cell, it stands for itself.
+        // Within a cell, it is literal.
         assert_eq!(rows("x,y\n1,5\" pipe\n").unwrap()[0].1[1], "5\" pipe");
     }
 

@@ -71,7 +71,7 @@ impl Arena {
         block.addr().wrapping_sub(self.start.load(Relaxed)) < SPAN
     }
 
-    /// Takes a block of a class; none if another thread is at it, or no room is left.
+    /// Takes a block of a class; none if another thread is allocating, or there is no room.
     pub fn take(&self, class: SizeClass) -> Option<Taken> {
         if self.busy.swap(true, Acquire) {
             return None;
@@ -84,7 +84,7 @@ impl Arena {
         taken
     }
 
-    /// Gives back a block of a class.
+    /// Frees a block of a class.
     ///
     /// # Safety
     /// It was allocated here as one of this class, and is no longer used.

@@ -20,7 +20,7 @@ pub fn obtain(bytes: usize) -> Option<NonNull<u8>> {
     map(bytes, MapFlags::PRIVATE)
 }
 
-/// Gives it back.
+/// Frees it.
 ///
 /// # Safety
 /// It came from [`obtain`] with this size, and is no longer used.

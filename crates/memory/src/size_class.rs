@@ -2,7 +2,7 @@
 
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
-/// Up to this many lines there is a class for each number.
+/// Number of lines up to which each number has its own class.
 const EXACT_LINES: usize = 8;
 /// Classes in each power of two beyond.
 const STEPS: usize = 4;

@@ -10,7 +10,7 @@ pub const VERSION: u32 = 1;
 /// The symbol that a library has: an [`Entry`].
 pub const ENTRY: &str = "fairlane_schemes";
 
-/// Gives the table of a library to a host that knows this version of the interface.
+/// Returns the table of a library to a host that knows this version of the interface.
 pub type Entry = unsafe extern "C-unwind" fn(host_version: u32) -> *const LibraryTable;
 
 /// Number of a mark among the reasons that [`OnDrop`] is called for, behind those of

@@ -346,7 +346,7 @@ unsafe extern "C-unwind" fn report<S: SchemeSpec>(state: *const c_void, on_readi
     unsafe { asked::<S, _>(state, (), tell) }
 }
 
-/// A text for as long as the library is there. Equal texts are kept once.
+/// A text with the lifetime of the library. Equal texts are stored once.
 fn c_text(text: &str) -> *const c_char {
     static TEXTS: std::sync::Mutex<std::collections::BTreeMap<String, &'static std::ffi::CStr>> =
         std::sync::Mutex::new(std::collections::BTreeMap::new());

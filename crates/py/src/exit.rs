@@ -27,7 +27,7 @@ impl Run for Mutex<Option<WatchedRun>> {
     }
 }
 
-/// All that may be under way.
+/// Everything that may be running.
 static RUNS: Mutex<Vec<Weak<dyn Run>>> = Mutex::new(Vec::new());
 
 fn runs() -> MutexGuard<'static, Vec<Weak<dyn Run>>> {
@@ -42,7 +42,7 @@ pub fn ends_at_exit<R: Run + 'static>(run: &Arc<R>) {
     runs.push(run);
 }
 
-/// Has the interpreter call [`end_runs`] at its exit.
+/// Makes the interpreter call [`end_runs`] at its exit.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let at_exit = module.py().import("atexit")?;
     at_exit.call_method1("register", (wrap_pyfunction!(end_runs, module)?,))?;

@@ -76,7 +76,7 @@ pub struct Packet {
     /// The marker's label, 0 without a marker.
     #[pyo3(get)]
     label: f64,
-    /// When it came to the port, in seconds.
+    /// Arrival time at the port, in seconds.
     #[pyo3(get)]
     arrival: f64,
 }
@@ -143,7 +143,7 @@ impl Port {
         self.actions.drop(packet.handle);
     }
 
-    /// Gives a packet that understands it a congestion mark (CE).
+    /// Marks an ECN-capable packet (CE).
     fn mark(&mut self, packet: &Packet) {
         self.actions.marks.push(packet.handle);
     }

@@ -24,7 +24,7 @@ impl Fingerprint {
         Ok(())
     }
 
-    /// Adds a file as it is.
+    /// Hashes a file's bytes.
     pub fn text(&mut self, name: &str, text: &str) {
         self.add(name);
         self.add(text);

@@ -78,7 +78,7 @@ pub extern "C" fn fairlane_part_length(number: usize) -> usize {
     ANSWER.with_borrow(|answer| answer.parts.get(number).map_or(0, Vec::len))
 }
 
-/// Leaves what `call` gives, or why it gives nothing.
+/// Leaves the result of `call`, or its error.
 fn answered(call: impl FnOnce(&[u8]) -> Result<Answer, Failed>) -> u32 {
     panic::set_hook(Box::new(|defect| leave(Answer::line(&format!("internal error: {defect}")))));
     let input = INPUT.take();

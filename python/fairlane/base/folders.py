@@ -124,7 +124,7 @@ def _check_kind(folder: Path) -> None:
 
 
 def _keep_others(old: Path, new: Path) -> None:
-    """Gives the files of a folder that are not in its list a second name in a new one, unless that has such a file.
+    """Hard-links the files of a folder that are not in its list into a new one, unless that has such a file.
 
     Raises:
         UserError: The folder contains a subfolder. A process working there would be left in a removed folder.

@@ -22,7 +22,7 @@ Report = Callable[[int, int, str], None]
 
 @contextmanager
 def progress(title: str, total: int, *, show: bool, unit: str = "runs") -> Iterator[Advance]:
-    """Gives a function to call after each of `total` pieces of work that take about as long as each other."""
+    """Returns a function to call after each of `total` pieces of work of similar duration."""
     with reporting(title, total, show=show and total > 0, unit=unit) as report:
         yield Advance(total, report)
 
@@ -56,7 +56,7 @@ class Advance:
 
 @contextmanager
 def reporting(title: str, total: int, *, show: bool, unit: str = "runs") -> Iterator[Report]:
-    """Gives a function that says how many runs, or other units, are done, of how many, and how much time is left."""
+    """Returns a function that reports how many runs, or other units, are done, of how many, and the remaining time."""
     if not show or sys.stderr is None:
         yield lambda _done, _total, _left: None
     elif _is_notebook():

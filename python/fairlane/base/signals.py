@@ -40,8 +40,7 @@ received = Received()
 def as_interrupts() -> Iterator[Received]:
     """Treats SIGTERM and SIGHUP within the block like Ctrl-C; signals that were ignored, as by `nohup`, stay ignored.
 
-    Once SIGTERM or SIGHUP has come, they do not come again: finished work is being kept. A Ctrl-C does not come again
-    for `REPEATED_S`.
+    After SIGTERM or SIGHUP, both are ignored while finished work is stored. A Ctrl-C is ignored for `REPEATED_S`.
     """
     received.number = None
     kinds = (signal.SIGINT, *ENDING)

@@ -50,7 +50,7 @@ class Entry(Variant):
 
 
 def entries(names: Iterable[str]) -> list[Entry]:
-    """Entries as they are written; `all` are those of the catalogue, twice what shares among flows or users.
+    """Parses entries; `all` means those of the catalogue, twice if they can share among flows or users.
 
     Raises:
         UserError: A scheme or parameter is unknown, or a name is given twice.
@@ -68,7 +68,7 @@ def entries(names: Iterable[str]) -> list[Entry]:
 
 
 def parsed(text: str) -> Entry:
-    """An entry as it is written.
+    """Parses an entry.
 
     Raises:
         UserError: It is none.

@@ -27,7 +27,7 @@ UNFINISHED = 0.05
 """More transfers than these may not be missing at the 95th percentile."""
 
 _OF_RECORDS = [metric for metric in CRITERIA.values() if metric.scope != "evaluation"]
-"""Criteria that records of runs have as they are."""
+"""Criteria that are fields of run records."""
 
 COLUMNS = (
     "share_worst",
@@ -183,7 +183,7 @@ def settling_s(phase: Phase, rates: Mapping[str, Sequence[float]], bin_s: float)
     width = round(SMOOTHED_S / bin_s)
     sums = {name: list(itertools.accumulate(rates[name][first:last], initial=0.0)) for name in phase.shares}
     wanted = {name: share / math.fsum(phase.shares.values()) for name, share in phase.shares.items()}
-    # From the end: the first window from there that is off ends the time that has settled.
+    # From the end: the last window that is off marks the end of settling.
     windows = range(last - first - width, -1, -1)
     for start in windows:
         window = {name: of[start + width] - of[start] for name, of in sums.items()}

@@ -44,7 +44,7 @@ class Requirement:
 
 
 def requirements(texts: Iterable[str]) -> list[Requirement]:
-    """Requirements as they are written.
+    """Parses requirements.
 
     Raises:
         UserError: One is none, or of no criterion.

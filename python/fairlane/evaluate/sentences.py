@@ -46,7 +46,7 @@ def findings(
     places: Mapping[str, Mapping[str, Rank]],
     scenarios: Sequence[str],
 ) -> Findings:
-    """Criteria by which an entry is in the first or last tenth, and scenarios in which it is farthest from the middle.
+    """Criteria in which an entry is in the first or last tenth, and scenarios in which it is farthest from the median.
 
     Args:
         label: The entry.

@@ -46,7 +46,7 @@ class Wanted:
 
     @cached_property
     def canonical(self) -> str:
-        """The scenario as it is run."""
+        """The scenario to run."""
         canonical = self.entry.canonical(self.one)
         if self.replications is None or self.replications == count(canonical):
             return canonical

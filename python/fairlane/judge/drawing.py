@@ -52,7 +52,7 @@ class Canvas:
             colour: Variable that the colour shows; `scheme` and `metric` are variables too.
             line: Variable that line and marker show.
             names: Words of the legend for (variable, value).
-            within: Points beyond it are left out.
+            within: Points outside of it are omitted.
             where: Values of further variables.
         """
         grid = {**self.table.grid, "scheme": self.experiment.schemes, "metric": metrics}

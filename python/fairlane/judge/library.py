@@ -29,7 +29,7 @@ def papers() -> dict[str, Paper]:
 
 
 def find(name: str) -> tuple[Paper, list[Experiment]]:
-    """The paper and the experiments that a name stands for: `abc2018` for all, `abc2018.fig4a` for one.
+    """The paper and the experiments of a name: `abc2018` for all, `abc2018.fig4a` for one.
 
     Raises:
         UserError: There is no such paper or experiment.
@@ -49,7 +49,7 @@ def find(name: str) -> tuple[Paper, list[Experiment]]:
 
 
 def select(names: Sequence[str]) -> list[tuple[Paper, list[Experiment]]]:
-    """Papers with the experiments that names stand for, in the papers' order; `all` is a name too.
+    """Papers with the experiments of these names, in the papers' order; `all` is a name too.
 
     Raises:
         UserError: There is no such paper or experiment, or no name.

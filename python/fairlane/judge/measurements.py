@@ -20,7 +20,7 @@ Run = Kept | Measured
 """A run with its record, or the metrics of a run whose record is elsewhere."""
 
 Simulate = Callable[[Sequence[str]], Sequence[Sequence[Run]]]
-"""Gives the runs of canonical scenarios, of each as many as it says."""
+"""Returns the runs of canonical scenarios, each with its number of replications."""
 
 
 @dataclass(frozen=True)

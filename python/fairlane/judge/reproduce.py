@@ -50,7 +50,7 @@ class Reproduction:
     Attributes:
         paper: The paper.
         experiments: Requested experiments.
-        tables: Measured grid by experiment id; those that claims refer to are there too, as far as they are needed.
+        tables: Measured grid by experiment id, including those that claims refer to, as far as needed.
         verdicts: Of all claims of the experiments.
         replications: Of each experiment.
         most: Replications that a point of each experiment gets at most, where a claim is inconclusive.
@@ -167,7 +167,7 @@ class Reproduction:
         return [Path(folder) / figure.name for figure in figures]
 
     def write_into(self, stage: Path) -> list[Path]:
-        """Writes the same files into a folder that is there, and gives the figures."""
+        """Writes the same files into an existing folder; returns the figures."""
         from fairlane.results import plots  # which loads matplotlib
 
         figures = []

@@ -71,11 +71,11 @@ def build(
     keep_source: bool = False,
     show: bool = False,
 ) -> Report:
-    """Builds a kernel, unless an equal one is there.
+    """Builds a kernel, unless an equal one exists.
 
     Args:
         version: As in `6.12`; without it the newest that apt has.
-        folder: A kernel's source instead, which stays as it is.
+        folder: A kernel's source instead, which stays unchanged.
         cache_folder: Takes the kernel [default: see `cache.cache_folder`].
         jobs: Concurrent compilers [default: one for every processor].
         keep_source: Leave the unpacked source and the objects: another build takes seconds.
@@ -174,7 +174,7 @@ class _Build:
         return configuration.check(self._objects / ".config", text, self._version)
 
     def _compile(self) -> int:
-        """Gives the number of files."""
+        """Returns the number of files."""
         there = sum(1 for _ in self._objects.rglob("*.o"))
         tell(f"compiling Linux {self._version} with {self._jobs} jobs; the log is {self._log}", show=self._show)
         return self._make("linux", steps=max(STEPS - there, 1))

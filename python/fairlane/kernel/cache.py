@@ -84,7 +84,7 @@ def find(version: str | None = None, cache: Path | None = None) -> Built:
 
 
 def kernels(cache: Path | None = None) -> list[Built]:
-    """All that is in the cache, by version and time."""
+    """Kernels in the cache, by version and time."""
     found = []
     for file in cache_folder(cache).glob(f"*/{MANIFEST}"):
         with suppress(OSError, ValueError, KeyError, TypeError):

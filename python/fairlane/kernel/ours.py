@@ -27,7 +27,7 @@ def digest() -> str:
 
 
 def put_into(tree: Path) -> None:
-    """Copies our files into a source; those that are there already keep their time."""
+    """Copies our files into a source; unchanged ones keep their time."""
     for name, place in IN_KERNEL.items():
         content = (FOLDER / name).read_bytes()
         target = tree / place

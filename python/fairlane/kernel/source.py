@@ -135,7 +135,7 @@ def _numbers(tree: Path) -> list[int]:
 
 
 def unpack(origin: Origin, tree: Path, downloads: Path, *, show: bool) -> Source:
-    """Makes a tree of an origin; one that is there and whole stays."""
+    """Creates a tree from an origin; a complete one is kept."""
     try:
         there = Source(**json.loads((tree / MARKER).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -186,7 +186,7 @@ def _package(version: str) -> Origin:
 
 
 def _download(origin: Origin, folder: Path, *, show: bool) -> Path:
-    """The package; one that is there is taken if its hash is right."""
+    """The package; an existing one is used if its hash is right."""
     assert origin.package
     name, version, size = origin.package
     folder.mkdir(parents=True, exist_ok=True)

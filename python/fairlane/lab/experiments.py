@@ -194,7 +194,7 @@ def prepare(planes: Collection[str]) -> None:
 
 
 def _check_machine() -> None:
-    """Raises a UserError unless namespaces can be made here and the programs are there."""
+    """Raises a UserError unless namespaces can be created here and the programs exist."""
     import shutil
     import sys
 

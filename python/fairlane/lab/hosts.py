@@ -37,7 +37,7 @@ def _keep_order(namespaces: Namespaces, at: str, name: str) -> None:
 
 
 def address(namespaces: Namespaces, at: str, name: str, ip: str, mac: str) -> None:
-    """Gives the interface of a host its addresses."""
+    """Sets the addresses of a host's interface."""
     namespaces.run(at, ["ip", "link", "set", name, "address", mac])
     namespaces.run(at, ["ip", "addr", "add", f"{ip}/16", "dev", name])
     # State that one connection learnt about the path must not reach the next.

@@ -36,7 +36,7 @@ class Source:
         flows: TCP flows.
         rate_bps: Rate of UDP, headers of IP and UDP included.
         payload_bytes: Payload of a UDP packet.
-        jitter: Width by which constant gaps differ, in gaps.
+        jitter: Width of the jitter of constant gaps, as a multiple of the gap.
         congestion_control: Of TCP.
         ecn: TCP requests ECN.
     """

@@ -78,7 +78,7 @@ class Workers:
         return len(self._all) - len(self._idle)
 
     def begin(self, job: Job) -> None:
-        """Gives a job to a worker that has none."""
+        """Passes a job to an idle worker."""
         worker = self._idle.pop()
         self._selector.register(worker.stdout, selectors.EVENT_READ, (worker, job))  # type: ignore[arg-type]
         with suppress(BrokenPipeError):  # its end shows at its output

@@ -65,7 +65,7 @@ class Output:
 
     Attributes:
         result: `result.json`.
-        files: Content of the other files that were wanted and are there, by name.
+        files: Content of the other requested files that exist, by name.
         cpu_seconds: CPU time of the guest.
     """
 
@@ -103,7 +103,7 @@ def run(built: Kernel, plan: Plan, stop: Event, files: tuple[str, ...] = (), lim
 
 
 def _boot(built: Kernel, seed: int, folder: Path, stop: Event, limit: float) -> tuple[float, bool]:
-    """CPU time, and whether it ended by itself."""
+    """CPU time, and whether it ended normally."""
     # The command line seeds the kernel's random numbers: no path may be in it.
     (folder / "init").symlink_to(built.init)
     command = ["linux", *ARGUMENTS.split(), f"fairlane.seed={seed}"]

@@ -42,7 +42,7 @@ def plan(
     Args:
         senders: Congestion controls, also of the user's; all of the catalogue if None.
         queues: Schemes.
-        given: Keys of the scenario; None leaves one as it is.
+        given: Keys of the scenario; None leaves a key unchanged.
         settings: Further keys.
     """
     names, schemes = _sender_names(senders), _scheme_names(queues)

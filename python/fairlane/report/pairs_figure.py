@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from fairlane.documents import Ahead, PairsDocument
 
 LESS, EVEN, MORE = "#d1632b", "#f4f1ec", "#3b86c2"
-"""Colours of cells, which all common kinds of colour vision tell apart and one ink is legible on. None is a grey or a
-colour of curves, which turn on dark paper: cells stay as they are."""
+"""Colours of cells, distinguishable with all common kinds of colour vision, on which one ink is legible. None is a grey
+or a colour of curves, which change on dark paper: cells keep their colours."""
 INK = "#10141a"
 CELL_IN = 0.3
 LABELS_IN = 0.75

@@ -102,7 +102,7 @@ def _by_scheme(view: ComparisonView, columns: Sequence[int]) -> tuple[list[Head]
 
 
 def _by_group(view: ComparisonView) -> list[Table]:
-    """A table for each metric of groups, with a column for each of them; those of applications are left out."""
+    """A table for each metric of groups, with a column for each of them, except metrics of applications."""
     tables = []
     grouped = {words: found for words, found in _grouped(view).items() if not view.columns[found[0]].application}
     for number, (words, of_groups) in enumerate(grouped.items()):

@@ -13,7 +13,7 @@ from fairlane._fairlane import student_t
 
 CONFIDENCE = 0.95
 BIN = 0.032
-"""Part of a quantile by which it may be off: half of one of 16 steps an octave, see port/delay_histogram.rs."""
+"""Relative error of a quantile: half of one of 16 steps per octave, see port/delay_histogram.rs."""
 _QUANTILE = re.compile(r"\w*(delay|rtt|transfer|slowdown|late)\w*_p\d\d")
 
 

@@ -150,7 +150,7 @@ def _has_mean(of: Any) -> bool:
 
 
 def document(scenario: str, runs: Sequence[str], cpu_seconds: Sequence[float | None], confidence: float) -> str:
-    """The result document of a canonical scenario as JSON text, which has the records as they are."""
+    """The result document of a canonical scenario as JSON text, with unmodified records."""
     _fairlane.student_t(confidence, 1)  # raises a ValueError for what is no confidence
     records = [json.loads(run) for run in runs]
     head = {

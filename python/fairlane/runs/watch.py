@@ -79,7 +79,7 @@ class Watch:
 
         Raises:
             UserError: The scenario cannot be watched so, or something cannot be written.
-            Interrupted: Ctrl-C; nothing is left.
+            Interrupted: Ctrl-C; nothing remains.
         """
         capture = aside(self.pcap, "--pcap") if self.pcap else nullcontext()
         log = aside(self.qlog, "--qlog") if self.qlog else nullcontext()

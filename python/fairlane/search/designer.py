@@ -151,7 +151,7 @@ def designer(
         scenarios: Scenario files, or folders with them.
         objective: Criterion to optimise: `worst_share`, `jain_index_normalised`, `utilisation`, `delay_p99_s`.
         evaluations: Combinations of parameters to judge, at least.
-        replications: Runs of each scenario by which defaults and tuned parameters are compared.
+        replications: Runs of each scenario for the comparison of defaults and tuned parameters.
         seed: Of the optimiser, and of the halves.
         settings: Keys that differ in every scenario.
         threads: Simulator threads; all cores if None. Results do not depend on it.

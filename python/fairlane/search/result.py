@@ -31,7 +31,7 @@ class Cost:
     """Cost of a search; everything else is reproducible.
 
     Attributes:
-        runs: Runs simulated now; those that the journal knew are left out.
+        runs: Runs simulated now, without those from the journal.
         seconds: Time that all of it took.
         cpu_seconds: CPU time of this process, its threads included.
     """

@@ -54,7 +54,7 @@ class Judged:
 
     @classmethod
     def of(cls, runs: Sequence[Sequence[Numbers]], replications: int) -> Judged:
-        """From the criteria of each replication of each scenario."""
+        """Computed from the criteria of each replication of each scenario."""
         return cls(
             {
                 criterion: [
@@ -161,5 +161,5 @@ class Designer:
         return base
 
     def _worth(self, mean: float) -> float:
-        """A value of the objective with a sign by which less is better; and back."""
+        """Flips the sign of the objective such that less is better; and back."""
         return OBJECTIVES[self.objective].sign * mean

@@ -43,7 +43,7 @@ class CongestionControl(Protocol):
     """
 
     def on_ack(self, ack: Ack, /) -> None:
-        """Takes in an ACK, after the segments that it delivers and shows to be lost."""
+        """Processes an ACK, after the segments that it delivers and shows to be lost."""
 
 
 class Growth(Protocol):

@@ -21,7 +21,7 @@ Table = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Honoured:
-    """A key that has the effect that it has in the simulator.
+    """A key with the same effect as in the simulator.
 
     Attributes:
         where: Corresponding setting.

@@ -1,7 +1,7 @@
 //! Runs one replication of a scenario and prints its cost as one line of JSON.
 //!
 //! `cargo run --release --bin measure -- 'SCENARIO AS JSON' [replication]`. The scripts in `benches/` call it with
-//! the scenarios that are there as TOML.
+//! their TOML scenarios.
 
 use fairlane_bench::{fail, peak_memory, scenario};
 use fairlane_sim::engine;

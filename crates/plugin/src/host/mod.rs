@@ -198,9 +198,9 @@ fn guarded<T>(body: impl FnOnce() -> T) -> T {
     answer
 }
 
-/// Has [`report_exit`] called at the exit of the process, by each of as many threads as may be in foreign code: `exit`
-/// takes the next function from its list, and a second thread that finds none left would end the process before the
-/// first one can.
+/// Registers [`report_exit`] for the exit of the process, once for each thread that may be in foreign code. `exit`
+/// takes the next function from its list, and a second thread that finds none would end the process before the first
+/// one can report.
 #[cfg(unix)]
 fn watch_exits() {
     const MOST_THREADS: usize = 1024;
@@ -209,7 +209,7 @@ fn watch_exits() {
         fn atexit(function: extern "C" fn()) -> c_int;
     }
     static WATCHED: Once = Once::new();
-    // SAFETY: the function stays; a failure leaves exits as they are.
+    // SAFETY: the function stays valid; on failure exits are unchanged.
     WATCHED.call_once(|| (0..MOST_THREADS).for_each(|_| _ = unsafe { atexit(report_exit) }));
 }
 

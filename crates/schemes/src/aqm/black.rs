@@ -296,7 +296,7 @@ mod tests {
         }
         // Matches are Binomial(200000, 1/20): 10000, standard deviation 97, hence 20 within 1 %; five of them.
         assert!((o.flows - 20.0).abs() < 1.0, "{}", o.flows);
-        // No match leaves the estimate as it is.
+        // Without a match the estimate is unchanged.
         let before = o.flows;
         (0..200_000).for_each(|n| o.sampled(n, n + 1, Time::ZERO));
         assert_eq!(o.flows, before);

@@ -183,7 +183,7 @@ struct Policers {
     bytes_per_s: f64,
     depth: f64,
     charge: Charge,
-    /// When full buckets are looked for: after the time in which an empty one, `-depth`, fills.
+    /// Interval between searches for full buckets: the time in which an empty one, `-depth`, fills.
     sweep: Ticker,
 }
 

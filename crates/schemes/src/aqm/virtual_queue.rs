@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn jumping_runs_up_against_the_last_whole_period() {
-        // Periods of four packets: 800 bytes, 800 bytes. In the first its own sum so far stands for a whole one.
+        // Periods of four packets: 800 bytes, 800 bytes. During the first, its sum so far is used as the reference.
         let expected = [1.0, 0.25, 0.4, 0.0, 0.25, 0.5, 0.5, 0.0, 0.5, 0.5];
         assert_eq!(hits(WindowKind::Jumping, &PACKETS), expected);
     }

@@ -1,5 +1,5 @@
-//! Ranks that are drawn for each packet, and what becomes of their order: the microbenchmark by which SP-PIFO, AIFO and
-//! PACKS are compared with a sorted queue.
+//! Random ranks, and the resulting order of packets: the microbenchmark that compares SP-PIFO, AIFO and PACKS with a
+//! sorted queue.
 //!
 //! Cost: a draw and a search of 128 steps per arrival, 128 sums per departure. State: 3 kB.
 

@@ -11,8 +11,8 @@
 //! | (1) | every packet: `Min = min(Min, r)`, `Max = max(Max, r)`; every T-th: `Min = Max = r` | `RankRange::arrived` |
 //! | (2) | admit if `c <= k C` or `(Max - r)/(Max - Min) >= c/C` | `Rifo::admits` |
 //!
-//! Three numbers stand for the window of [`crate::fairqueue::aifo`]: as if ranks were uniform between Min and Max, the
-//! quantile of r is its distance from Min. One packet of a far rank widens the range until the next reset.
+//! Three numbers replace the window of [`crate::fairqueue::aifo`]: ranks are assumed uniform between Min and Max, and
+//! the quantile of r is its distance from Min. One packet of an extreme rank widens the range until the next reset.
 //!
 //! The rank is the start tag of start-time fair queueing, (1) and (2) of [`crate::fairqueue::stfq`]; ranks can also be
 //! drawn, to measure how well a sorted queue is imitated.

@@ -1,5 +1,5 @@
 //! Start tags of start-time fair queueing: the ranks by which packets share a link fairly. STFQ sorts by them; schemes
-//! that imitate a sorted queue take them as the rank of a packet.
+//! that approximate a sorted queue use them as ranks.
 //!
 //! A dropped packet is withdrawn, and its flow continues as if it had never come. Virtual time never goes back, also
 //! where packets are not served in the order of their tags.

@@ -21,7 +21,7 @@ pub fn limits() -> impl Strategy<Value = QueueLimit> {
     ])
 }
 
-/// Bytes that stand for some hundred operations.
+/// Bytes that encode some hundred operations.
 pub fn noise() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 1..3000)
 }

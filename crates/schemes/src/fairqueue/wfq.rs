@@ -119,10 +119,10 @@ pub struct Wfq<P> {
 /// The fluid server.
 #[derive(Clone, Debug)]
 struct Gps {
-    /// The flows that it has work of, by the virtual time at which it will have none: their `last_finish`.
+    /// Flows with work, by the virtual time at which it will be done: their `last_finish`.
     busy: IndexedHeap<Tag>,
     busy_weight: f64,
-    /// Up to when it was followed, and with which rate.
+    /// Time up to which it was simulated, and the rate then.
     last: Time,
     rate: BitRate,
     next_rate: BitRate,

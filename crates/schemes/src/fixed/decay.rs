@@ -16,7 +16,7 @@ use super::OutOfRange;
 use super::exp2::{EXPONENT_BITS, scale_down};
 use crate::base::units::Time;
 
-/// From this many ticks on, at least 64 memories, nothing is left of any 64-bit value.
+/// From this number of ticks on, at least 64 memories, any 64-bit value has decayed to zero.
 pub(super) const FORGOTTEN: u64 = 1 << 26;
 
 /// The decay of one memory: 16 bytes of a host's configuration.
@@ -110,7 +110,7 @@ impl Decay {
         }
     }
 
-    /// The elapsed time as an exponent of 1/2, in Q56; none if nothing is left of any value.
+    /// The elapsed time as an exponent of 1/2, in Q56; none if any value has decayed to zero.
     ///
     /// ```text
     /// log2(e) * elapsed / memory
@@ -123,7 +123,7 @@ impl Decay {
         self.exponent_of_ticks(self.tick(elapsed_ns))
     }
 
-    /// A number of ticks as an exponent of 1/2, in Q56; none if nothing is left of any value.
+    /// A number of ticks as an exponent of 1/2, in Q56; none if any value has decayed to zero.
     ///
     /// 64 bits suffice: less than 2^26 ticks of less than 2^37.53.
     #[inline]

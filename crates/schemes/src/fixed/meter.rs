@@ -56,7 +56,7 @@ pub(super) const LN2_24TH_Q32: u64 = 124_043_520;
 pub struct Accounting(u32);
 
 impl Accounting {
-    /// Bytes count as they are.
+    /// Unscaled bytes.
     pub const ONE: Self = Self(1 << 20);
 
     /// The nearest factor, from 0.001 to 1000.

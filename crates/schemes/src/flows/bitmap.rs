@@ -110,7 +110,8 @@ impl FlowCounter {
         self.packets = 0;
     }
 
-    /// Active flows (`N_act`), at least 1: of the last whole interval, of the present one as long as it is the first.
+    /// Active flows (`N_act`), at least 1: those of the last whole interval, or of the current one while it is the
+    /// first.
     #[must_use]
     #[inline]
     pub fn flows(&self) -> f64 {

@@ -9,7 +9,7 @@ use crate::flows::flow_table::FlowTable;
 /// No record: end of a list.
 const NONE: u32 = u32::MAX;
 
-/// Up to a fixed number of records by flow key.
+/// At most a fixed number of records by flow key.
 #[derive(Clone, Debug)]
 pub struct LruCache<T> {
     slots: Vec<Slot<T>>,

@@ -84,7 +84,7 @@ const LARGEST_EXPONENT: f64 = 300.0;
 #[derive(Clone, Debug)]
 struct Histogram {
     bins: Box<[f64; BINS]>,
-    /// When an arrival had the weight 1.
+    /// Time at which an arrival had weight 1.
     origin: Time,
     per_second: f64,
 }

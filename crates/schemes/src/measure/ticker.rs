@@ -36,12 +36,12 @@ impl Ticker {
         Some(tick)
     }
 
-    /// Leaves out all ticks up to `now` but the last: for a scheme that remembers of each tick only when it was.
+    /// Skips all ticks up to `now` except the last: for a scheme that records only the time of each tick.
     pub fn skip_to_last(&mut self, now: Time) {
         self.next += Time(now.saturating_sub(self.next).0 / self.period.0 * self.period.0);
     }
 
-    /// Leaves out all ticks up to `now`: for a scheme whose state no longer changes with further ticks.
+    /// Skips all ticks up to `now`: for a scheme whose state no longer changes with further ticks.
     pub fn skip_to(&mut self, now: Time) {
         if now >= self.next {
             let missed = (now - self.next).0 / self.period.0 + 1;

@@ -96,7 +96,7 @@ impl DeliveryTrace {
     }
 }
 
-/// A trace as it is followed.
+/// Position in a trace.
 #[derive(Clone, Debug)]
 pub struct TraceCourse {
     trace: DeliveryTrace,
@@ -225,8 +225,7 @@ mod tests {
         assert_eq!(told(1700), BitRate(192_000));
     }
 
-    /// When packets leave that arrive at these times, as the words of Mahimahi's source have it: opportunity by
-    /// opportunity.
+    /// Departure times for these arrival times, by the words of Mahimahi's source: opportunity by opportunity.
     fn literal(times: &OpportunityTimes, arrivals: &[(Time, u32)]) -> Vec<Time> {
         let (mut waiting, mut to_come) = (VecDeque::new(), arrivals.iter().peekable());
         let (mut in_transit, mut left, mut number) = (0, Vec::new(), 0);

@@ -94,7 +94,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         }
     }
 
-    /// Has the discipline store the queue, as the reference in tests. To be called before the first packet.
+    /// Makes the discipline store the queue, as the reference in tests. Must be called before the first packet.
     pub fn keep_no_packets(&mut self) {
         self.keeps_packets = false;
     }
@@ -133,7 +133,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         &self.discipline
     }
 
-    /// Has the discipline know classes of users; before the first packet.
+    /// Gives the discipline the classes of users; must precede the first packet.
     pub fn set_classes(&mut self, classes: ClassTree) {
         self.discipline.set_classes(classes);
     }

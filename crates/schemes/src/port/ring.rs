@@ -68,7 +68,7 @@ impl<T: Copy> Ring<T> {
         if places < self.len { Some(&self.slots[self.slot(places)]) } else { None }
     }
 
-    /// All of them, in order.
+    /// All elements, in order.
     pub fn iter(&self) -> impl Iterator<Item = &(Time, T)> {
         (0..self.len).filter_map(|places| self.get(places))
     }

@@ -177,7 +177,7 @@ pub trait ExternalFactory: Debug + Send + Sync {
     fn library(&self) -> Option<&str> {
         None
     }
-    /// The same scheme of another build, if that is there too.
+    /// The same scheme in another build, if that is loaded too.
     fn other_build(&self, _library: &str) -> Option<ExternalScheme> {
         None
     }
@@ -204,7 +204,7 @@ pub trait ExternalFactory: Debug + Send + Sync {
     fn create(&self, port: &ExternalPort<'_>) -> Result<Box<dyn ExternalDiscipline>, String>;
 }
 
-/// An external scheme with the name that it has in a configuration.
+/// An external scheme with its name in a configuration.
 #[derive(Clone, Debug)]
 pub struct ExternalScheme {
     /// Name.

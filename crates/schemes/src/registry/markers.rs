@@ -117,7 +117,7 @@ macro_rules! markers {
         /// The meters of a whole edge, all of one scheme, behind one static dispatch.
         #[derive(Clone, Debug)]
         pub enum AnyMeterBank {
-            /// Leaves packets as they are.
+            /// Leaves packets unchanged.
             None,
             $( #[doc = concat!("See [`", stringify!($Marker), "`].")] $Variant(MeterBank<$Marker>), )+
         }

@@ -282,7 +282,7 @@ pub struct Operations<'a> {
 }
 
 impl<'a> Operations<'a> {
-    /// The sequence that `bytes` stand for, among `flows` flows.
+    /// The sequence encoded by `bytes`, among `flows` flows.
     #[must_use]
     pub fn new(bytes: &'a [u8], flows: u32) -> Self {
         Self { bytes, flows }

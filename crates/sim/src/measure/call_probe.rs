@@ -108,7 +108,7 @@ impl Call {
         if due == 0 {
             return None;
         }
-        // A packet sent before `from` is no longer counted when it comes: none of these can have come.
+        // A packet sent before `from` is no longer counted when it arrives: none of these can have arrived before.
         let lost = due - self.due;
         let mouth_to_ear = self.playout.map(|playout| self.params.coding_delay() + playout);
         let missing = (lost + self.late) as f64 / due as f64;

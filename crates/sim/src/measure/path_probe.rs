@@ -22,7 +22,7 @@ pub struct Loss {
 /// The packets of a group, a user or a flow during the measurement.
 #[derive(Clone, Debug, Default)]
 pub struct PathProbe {
-    /// From the host's sending to the receiver: of those that reached it.
+    /// Delay from the sending host to the receiver, of packets that reached it.
     pub one_way_delay: DelayHistogram,
     /// Round-trip times as senders sample them.
     pub rtt: DelayHistogram,
@@ -55,7 +55,7 @@ impl PathProbe {
 pub struct PathProbes {
     group_of_user: Vec<u16>,
     groups: Vec<PathProbe>,
-    /// From the end of each group's route to its receivers; empty if routes end there.
+    /// Delay from the end of each group's route to its receivers; empty if routes end there.
     receivers: Vec<WayBack>,
     /// Empty unless users are observed.
     users: Vec<PathProbe>,
@@ -110,7 +110,7 @@ impl PathProbes {
         &self.applications
     }
 
-    /// A packet has come to the end of its route.
+    /// A packet reached the end of its route.
     #[inline]
     pub fn delivered(&mut self, packet: &SimPacket, now: Time) {
         let group = usize::from(self.group_of_user[packet.user as usize]);

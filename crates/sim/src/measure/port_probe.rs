@@ -113,8 +113,7 @@ impl PortProbe {
         fetch(&self.arrived);
     }
 
-    /// The same, when these have come, of the counts that a transmission of `packet` touches which has waited for
-    /// `wait`.
+    /// Once these have arrived, prefetches the counts that a transmission of `packet` after waiting for `wait` touches.
     #[inline]
     pub fn fetch_counts(&self, packet: &SimPacket, wait: Time) {
         self.delay[packet.class.index()].fetch(wait);

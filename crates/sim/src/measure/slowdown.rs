@@ -27,7 +27,7 @@ use fairlane_schemes::port::DelayHistogram;
 pub struct Ideal {
     /// The first user of the group.
     pub first_user: u32,
-    /// From the sender of each user to its receiver, at least; one value if it is the same for all.
+    /// Minimum delay from each user's sender to its receiver; one value if it is the same for all.
     pub one_way: Vec<Time>,
     /// Rate of the slowest link.
     pub rate: BitRate,

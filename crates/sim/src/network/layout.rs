@@ -45,7 +45,7 @@ pub fn layout(scenario: &Scenario, replication: u32) -> Json {
             "back_ps": network.hosts.idle_way_back(flow.user, ends).0,
         })
     });
-    // A source begins with its first packet, after a gap that it has drawn.
+    // A source begins with its first packet, after a random gap.
     let udp = network.sources.iter().map(|source| json!({"user": source.user(), "start_ps": source.next().0}));
     json!({
         "links": links.collect::<Vec<_>>(),

@@ -71,7 +71,7 @@ params! {
 /// Loss on a path.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LossConfig {
-    /// Each packet by itself.
+    /// Independent losses.
     Random(RandomLossParams),
     /// In bursts.
     GilbertElliott(GilbertElliottParams),
@@ -111,7 +111,7 @@ impl LossConfig {
     }
 }
 
-/// The error of a missing key of a `model` also says which model the keys are of that are there.
+/// The error of a missing key of a `model` also names the model of the existing keys.
 fn with_model_meant(error: ConfigError, model: LossModel, table: &mut Table<'_>) -> ConfigError {
     let own: Vec<_> = model.specs().iter().map(|spec| spec.name).collect();
     let others = LossModel::ALL.iter().flat_map(|&other| other.specs().into_iter().map(move |spec| (spec.name, other)));

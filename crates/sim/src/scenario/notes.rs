@@ -113,7 +113,7 @@ impl Scenario {
         found
     }
 
-    /// Senders that are there for marks are others without them.
+    /// Senders with and without ECN differ.
     fn sources_deaf_to_marks(&self) -> Option<Note> {
         let needs = |control| matches!(control, CongestionControl::Dctcp | CongestionControl::Prague);
         let deaf = self.tcp_sources(|_, tcp| !tcp.ecn && needs(tcp.congestion_control));

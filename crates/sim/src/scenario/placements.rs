@@ -17,7 +17,7 @@ pub struct Placement<'a> {
     /// Node of the access network where they are, with the rate of their plan and the enforced rate, if different;
     /// `None` on other topologies.
     pub at: Option<Dealt>,
-    /// The group as it is here: number of users, route, access links.
+    /// The group at this location: number of users, route, access links.
     pub config: Cow<'a, GroupConfig>,
 }
 
@@ -49,7 +49,7 @@ fn of_groups(groups: &[GroupConfig]) -> Vec<(SubscriberParams, Option<u32>)> {
     groups.iter().filter_map(|group| group.subscribers.clone()).collect()
 }
 
-/// A group as it is at a node.
+/// A group at a node.
 fn placed(group: &GroupConfig, dealt: &Dealt, tree: &AccessNetwork, topology: &TopologyConfig) -> GroupConfig {
     let mut placed = group.clone();
     let direction = group.subscribers.as_ref().map_or(Direction::Down, |(params, _)| params.direction);

@@ -63,7 +63,7 @@ fn topology() -> Json {
         ]),
         &["at", "rate"],
     );
-    // From the graph on, which has what most of them share.
+    // Based on the graph, which has most shared keys.
     let specs: Vec<_> = TopologyKind::ALL.iter().rev().flat_map(|&kind| TopologyConfig::specs(kind)).collect();
     let mut properties = schema_properties(&specs);
     properties = with(

@@ -8,7 +8,7 @@
 //!    the other. Anything else is refused, where HKUST-SING stops at the last size.
 //! 2. A distribution whose first share is above 0 begins at 0 bytes, as with HKUST-SING; HPCC refuses it.
 //! 3. Equal sizes on two lines are a jump, which HPCC refuses. Of equal shares, no transfer has a size between them.
-//! 4. Empty lines, and what follows a `#`, are left out.
+//! 4. Empty lines and text after a `#` are ignored.
 
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, Table, shortened};
 use fairlane_schemes::choices;

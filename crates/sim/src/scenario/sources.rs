@@ -388,7 +388,7 @@ impl SourceConfig {
         map
     }
 
-    /// When it stops; [`Time::NEVER`] if it does not.
+    /// Stop time; [`Time::NEVER`] if it does not stop.
     #[must_use]
     pub fn stop(&self) -> Time {
         let until = match self {

@@ -33,7 +33,7 @@ impl TcpConfig {
         TcpDefaults { config: &Self::default(), find }.read(table)
     }
 
-    /// Refuses a key of `[tcp]` that has no effect in any of the `sources` that it reaches, or by itself if there are
+    /// Rejects a key of `[tcp]` that has no effect in any of the `sources` it applies to, or on its own if there are
     /// none.
     ///
     /// # Errors

@@ -82,7 +82,7 @@ impl VoipParams {
         Bytes(speech + u64::from(RTP_HEADER_BYTES + UDP_HEADER_BYTES))
     }
 
-    /// From the mouth to the first bit on the wire: a packet is full of speech, and the encoder has looked ahead.
+    /// Delay from the mouth to the first bit on the wire: packetisation and look-ahead of the encoder.
     #[must_use]
     pub fn coding_delay(&self) -> Time {
         self.packet_interval + self.codec.lookahead()

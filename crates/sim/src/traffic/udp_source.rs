@@ -90,7 +90,7 @@ impl UdpSource {
         source
     }
 
-    /// Gives the flow its number.
+    /// Sets the flow's number.
     pub fn set_flow(&mut self, flow: u32) {
         self.packet.flow = flow;
     }

@@ -87,7 +87,7 @@ pub struct VideoPlayer {
     pub flow: u32,
     /// Next event.
     pub awaits: Awaits,
-    /// When it next acts; [`Time::NEVER`] while a chunk comes.
+    /// Time of its next action; [`Time::NEVER`] while a chunk is being downloaded.
     pub next: Time,
     playback: Playback,
     /// Time buffered at `since`.
@@ -96,7 +96,7 @@ pub struct VideoPlayer {
     /// Number of the bitrate of the chunk that comes or came last, and of the one before.
     rung: usize,
     rung_before: Option<usize>,
-    /// From the opening of the connection to the first picture; `None` before that.
+    /// Time from the opening of the connection to the first picture; `None` before that.
     pub startup: Option<Time>,
     figures: VideoFigures,
 }
@@ -121,7 +121,7 @@ impl VideoPlayer {
         }
     }
 
-    /// The last byte of a chunk has come, `elapsed` after the opening of the connection.
+    /// The last byte of a chunk arrived, `elapsed` after the opening of the connection.
     pub fn receive(&mut self, now: Time, elapsed: Time) {
         self.advance(now);
         self.startup.get_or_insert(elapsed);

@@ -45,15 +45,14 @@ pub trait Observer {
     /// `packet` reaches the far end of `link`.
     #[inline]
     fn arrived(&mut self, _link: u32, _packet: &SimPacket, _now: Time) {}
-    /// A TCP connection is opened during the run, at a place that is new or that another has left: those that last as
-    /// long as the run are there from the start.
+    /// A TCP connection is opened during the run, in a new or reused slot; long-lived ones exist from the start.
     #[inline]
     fn opened(&mut self, _index: u32, _flow: &TcpFlow, _params: &TcpParams) {}
     /// The receiver of a flow sends an acknowledgement. Its whole way back is known: nothing can be lost on it.
     #[inline]
     fn ack_sent(&mut self, _index: u32, _flow: &TcpFlow, _ack: &Ack, _wire_bytes: u32, _times: AckTimes) {}
-    /// The sender of a flow has taken in an acknowledgement, by which it may take segments for lost, and has sent
-    /// nothing yet; `rtt` is the sample that it gave.
+    /// The sender of a flow processed an acknowledgement, which may have shown losses, and has sent nothing yet; `rtt`
+    /// is its sample.
     #[inline]
     fn ack_taken_in(
         &mut self,

@@ -171,7 +171,7 @@ fn literal(text: &str) -> Json {
 pub trait ParamSet: Sized + Default {
     /// Parameters.
     fn specs() -> Vec<ParamSpec>;
-    /// Reads the set, defaults for absent keys; other keys of the table are left to the caller.
+    /// Reads the set, with defaults for absent keys; other keys of the table are left to the caller.
     ///
     /// # Errors
     /// The first value of the wrong kind or out of range.

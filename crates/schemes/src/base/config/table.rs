@@ -49,7 +49,7 @@ impl<'a> Table<'a> {
         self.map.get(name).or_else(|| self.inherited.filter(|(key, _)| *key == name).map(|(_, value)| value))
     }
 
-    /// Gives `name` the value of another table where this one does not have it.
+    /// Copies the value of `name` from another table if this one lacks it.
     pub fn inherit(&mut self, name: &'static str, value: Option<&'a Json>) {
         self.inherited = value.map(|value| (name, value));
     }
@@ -71,7 +71,7 @@ impl<'a> Table<'a> {
         self.optional_within(name, || range)
     }
 
-    /// A value that may be absent, whose range is made if it is there.
+    /// An optional value, whose range is computed only if it is present.
     ///
     /// # Errors
     /// See [`read_value`].

@@ -213,7 +213,7 @@ pub fn read_value<T: ConfigValue>(key: &str, value: &Json, range: Option<(Json, 
     Ok(parsed)
 }
 
-/// The `choices` that there are, and those that `value` may stand for.
+/// Hint about the `choices`, and those similar to `value`.
 pub(super) fn one_of(choices: &[&str], value: &Json) -> String {
     let close = meant(value.as_str().unwrap_or_default(), choices.iter().copied());
     let hint = if close.is_empty() { String::new() } else { format!("; did you mean {}?", close.join(", ")) };

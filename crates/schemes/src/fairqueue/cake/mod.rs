@@ -133,7 +133,7 @@ enum State {
     Sparse,
     /// Ran empty while sparse, in debt: waits among the bulk queues, but is no load.
     SparseWait,
-    /// Has used up more than a share.
+    /// It has exceeded its share.
     Bulk,
     /// Empty; COBALT is not at rest yet.
     Decaying,

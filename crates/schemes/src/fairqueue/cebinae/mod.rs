@@ -140,7 +140,7 @@ pub struct Cebinae<P> {
     /// When the present round began.
     base: Time,
     ends: Ticker,
-    /// From the end of a round until its rotation: when that is.
+    /// From the end of a round until its rotation: time of the rotation.
     rotation: Option<Time>,
     lead: Time,
     /// Budgets of the round that each queue belongs to.

@@ -505,7 +505,7 @@ impl<P: Packet> QueueDiscipline<P> for Box<Htb<P>> {
     }
 
     fn set_classes(&mut self, classes: ClassTree) {
-        // The first is the root, which is there.
+        // The first is the root, which always exists.
         classes.inner().iter().skip(1).for_each(|spec| self.add_inner(spec));
         self.tree = classes;
     }

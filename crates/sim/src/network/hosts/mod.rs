@@ -341,8 +341,8 @@ impl Hosts {
         (params.rate, params.delay_up + self.longer(user), params.limit)
     }
 
-    /// From the end of a user's route to the receiver and back to the host, for a packet and an acknowledgement of
-    /// these lengths that wait nowhere.
+    /// Delay from the end of a user's route to the receiver and back to the host, without queueing, for a packet and an
+    /// acknowledgement of these lengths.
     #[must_use]
     pub fn idle_way_back(&self, user: u32, (packet_bytes, wire_bytes): (u32, u32)) -> Time {
         let params = &self.access[usize::from(self.hosts[user as usize].access)].params;

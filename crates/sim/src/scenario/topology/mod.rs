@@ -77,7 +77,7 @@ pub struct TopologyConfig {
     pub links: Vec<LinkConfig>,
     /// The tree of an access network.
     pub tree: Option<AccessNetwork>,
-    /// The keys of its kind, as they are written.
+    /// The keys of its kind, as written.
     keys: Map<String, Json>,
 }
 

@@ -31,7 +31,7 @@ params! {
 pub struct TraceConfig {
     /// File that it was read from; does not influence results.
     pub file: String,
-    /// When opportunities come.
+    /// Times of the opportunities.
     pub times: OpportunityTimes,
     /// Parameters.
     pub params: TraceParams,

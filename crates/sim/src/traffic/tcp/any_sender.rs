@@ -64,7 +64,7 @@ impl AnySender {
         either!(self, sender => sender.extend(segments));
     }
 
-    /// Takes in an ACK, and returns the round-trip time that it is a sample of, if it is one.
+    /// Processes an ACK; returns its round-trip time sample, if any.
     #[inline]
     pub fn on_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         either!(self, sender => sender.on_ack(params, ack, now))
@@ -160,7 +160,7 @@ impl AnySender {
         either!(self, sender => sender.in_flight(params))
     }
 
-    /// The rate by which segments leave, if they are paced.
+    /// Pacing rate, if segments are paced.
     #[must_use]
     pub fn pacing_rate(&self, params: &TcpParams) -> Option<BitRate> {
         match self {

@@ -20,7 +20,7 @@ impl SackBlock {
     }
 }
 
-/// Up to three blocks, the most recently changed one first.
+/// At most three blocks, the most recently changed one first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks([SackBlock; MOST]);
 

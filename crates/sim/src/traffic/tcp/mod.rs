@@ -392,7 +392,7 @@ pub struct Segment {
     pub cwr: bool,
     /// The ECN field of its packet.
     pub ecn: Ecn,
-    /// When it was sent (TSval, RFC 7323).
+    /// Send time (TSval, RFC 7323).
     pub timestamp: Time,
     /// It widens the receive window, by `autotuning`.
     pub widens: bool,

@@ -7,7 +7,7 @@ pub enum Phase {
     Closed,
     /// The SYN is not answered yet.
     SynSent,
-    /// All is well.
+    /// No congestion.
     Open,
     /// Duplicate ACKs, fewer than the threshold.
     Disorder,

@@ -41,7 +41,7 @@ impl BitRing {
         new
     }
 
-    /// Removes `base`, `base + 1` ... as far as they are members without a gap, and returns how many.
+    /// Removes consecutive members from `base` on; returns their number.
     pub(super) fn take_run(&mut self, base: u32) -> u32 {
         let mut seq = base;
         while self.len > 0 {

@@ -8,8 +8,8 @@
 //!
 //! # How TCP is told in words of QUIC
 //!
-//! - A packet is one transmission of a segment: packets of type `1RTT` are numbered as they are sent, from 0, so that a
-//!   segment that is sent again has a new number. SYN and the ACK that ends the handshake are of type `initial`.
+//! - A packet is one transmission of a segment: packets of type `1RTT` are numbered in the order of sending, from 0, so
+//!   that a retransmission has a new number. SYN and the ACK that ends the handshake are of type `initial`.
 //! - `raw.length` is the packet on the wire, `raw.payload_length` its payload. The one frame is of stream 0; its offset
 //!   is that of the segment in the transfer.
 //! - An ACK is a packet that is received, with those packets in its ranges that it is the first to acknowledge: all
@@ -181,7 +181,7 @@ impl<W: Write, S: Read + Write + Seek> Qlog<W, S> {
         self.connections[place] = Some(Connection::new(label, ordinal, trace, flow));
     }
 
-    /// Has the connection at a place tell its events, and keeps them.
+    /// Records the events of the connection in a slot.
     #[inline]
     fn log(&mut self, index: u32, now: Time, tell: impl FnOnce(&mut Connection, &mut Events<'_>)) {
         let Some(connection) = &mut self.connections[index as usize] else { return };

@@ -48,7 +48,7 @@ impl Connection {
 pub struct Progress {
     /// Segments that it acknowledges and that count for growth.
     pub segments: u32,
-    /// When it came.
+    /// Arrival time.
     pub now: Time,
     /// Smoothed RTT.
     pub srtt: Time,
@@ -159,7 +159,7 @@ pub struct Output {
 /// in bytes of payload, totals count from the start of the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// When it came.
+    /// Arrival time.
     pub now: Time,
     /// RTT of the newest segment that it delivers, or of the first with `rtt_of_first`; none if that was sent twice or
     /// nothing is delivered.
@@ -244,7 +244,7 @@ pub enum Event {
     SegmentLost {
         /// Payload in bytes.
         bytes: u32,
-        /// When it was sent last.
+        /// Time of the last transmission.
         sent: Time,
         /// Transmission number, from 1 on.
         number: u32,

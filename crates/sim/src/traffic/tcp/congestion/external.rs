@@ -52,7 +52,7 @@ pub struct Sent {
 pub struct Delivered {
     /// Now.
     pub now: Time,
-    /// When it was sent last.
+    /// Time of the last transmission.
     pub sent: Time,
     /// Payload in bytes.
     pub bytes: u32,

@@ -205,7 +205,7 @@ macro_rules! congestion_controls {
         pub enum State { $( $Variant($module::$Type), )+ External(External) }
 
         impl State {
-            // Always: of a control without state nothing is left of it.
+            // Always inline: a control without state then costs nothing.
             #[inline(always)]
             pub(super) fn new(
                 control: CongestionControl,

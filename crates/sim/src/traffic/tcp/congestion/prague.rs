@@ -26,7 +26,8 @@
 //! 2. Rounds end with the first ACK of what was sent in them, those of the virtual RTT by the clock, as in Linux.
 //! 3. A loss halves the window as recovery begins, and it does not grow until the end; retransmissions leave at the
 //!    pacing rate within the halved window, not by proportional rate reduction.
-//! 4. A window of one segment is not subdivided: the draft's `cwnd` below two segments is left to the pacing rate.
+//! 4. A window of one segment is not subdivided: the draft's `cwnd` below two segments is approximated by the pacing
+//!    rate.
 //!
 //! Not implemented: detection of a classic queue that marks ECT(1) (off by default in Linux); the other ways of RTT
 //! independence of Linux (`prague_rtt_scaling` 2 and 3).
@@ -69,7 +70,7 @@ pub struct Prague {
     /// C.delivered and C.delivered_ce when this estimate of the share began.
     delivered: u64,
     delivered_ce: u64,
-    /// When alpha was updated and when a mark was answered.
+    /// Time of the last update of alpha, and of the last response to a mark.
     alpha_stamp: Time,
     answered: Time,
     /// The computed window in segments (frac_cwnd).

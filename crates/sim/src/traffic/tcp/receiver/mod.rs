@@ -97,7 +97,7 @@ impl Receiver {
         }
     }
 
-    /// Takes in a segment, and returns the ACK to send now, or nothing if it is delayed.
+    /// Processes a segment; returns the ACK to send now, or none if it is delayed.
     //= RFC 5681 4.2-6: A segment is answered by one ACK at most.
     pub fn on_segment(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Option<Ack> {
         self.wire_bytes += u64::from(params.segment_wire_bytes(&segment));

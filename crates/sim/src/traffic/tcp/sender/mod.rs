@@ -178,7 +178,7 @@ impl Sender {
         self.window_due = true;
     }
 
-    /// Takes in an ACK, and returns the round-trip time that it is a sample of, if it is one.
+    /// Processes an ACK; returns its round-trip time sample, if any.
     pub fn on_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         match self.phase {
             Phase::Closed => return None,

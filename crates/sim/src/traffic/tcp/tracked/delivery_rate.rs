@@ -103,7 +103,7 @@ impl RateSampler {
         }
     }
 
-    /// The sender has sent all data that it has, and the window has room (CheckIfApplicationLimited).
+    /// The sender has sent all its data, and the window has room (CheckIfApplicationLimited).
     #[inline]
     pub(super) fn mark_app_limited(&mut self, in_flight: u64) {
         self.app_limited = (self.delivered + in_flight).max(1);

@@ -125,7 +125,7 @@ impl TrackedSender {
         self.cwnd_limited || half_used()
     }
 
-    /// All is sent that may be sent now, and it is more than nothing or the window is full. `tcp_cwnd_validate`.
+    /// Records the use of the window once all segments allowed now were sent. `tcp_cwnd_validate`.
     pub(super) fn note_use_of_window(&mut self, limited: bool) {
         let outstanding = self.records.outstanding();
         let round_over = self.records.una() >= self.usage_round;

@@ -25,7 +25,7 @@ const BUNDLE: u64 = 65_536;
 /// The state of one slow start.
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
-    /// When this round began, and the last ACK of the train.
+    /// Start of this round, and the last ACK of the train.
     round_start: Time,
     last_ack: Time,
     /// The round is over when this segment is acknowledged.

@@ -100,7 +100,7 @@ pub struct TrackedSender {
     reducing: bool,
     /// Recovery by packet numbers, in QUIC.
     numbers: Numbers,
-    /// No ACK of new data has come in this recovery.
+    /// No ACK of new data has arrived in this recovery.
     before_partial_ack: bool,
     /// ACKs with news of SACK since the number last moved without, outside of recovery (DupAcks).
     duplicates: u32,
@@ -251,7 +251,7 @@ impl TrackedSender {
         self.window_due = true;
     }
 
-    /// Takes in an ACK, and returns the round-trip time that it is a sample of, if it is one.
+    /// Processes an ACK; returns its round-trip time sample, if any.
     // Always: it is called in one place, for each ACK.
     #[inline(always)]
     pub fn on_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
@@ -332,7 +332,7 @@ impl TrackedSender {
         (&self.congestion, self.output)
     }
 
-    /// The rate by which segments leave, if they are paced.
+    /// Pacing rate, if segments are paced.
     #[must_use]
     pub fn pacing_rate(&self, params: &TcpParams) -> Option<BitRate> {
         match params.pacing {

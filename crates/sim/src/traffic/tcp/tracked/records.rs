@@ -22,7 +22,7 @@ pub(super) enum Fate {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Record {
-    /// When it was sent last (P.send_time).
+    /// Time of the last transmission (P.send_time).
     pub(super) sent: Time,
     /// P.first_send_time.
     pub(super) first_sent: Time,

@@ -82,7 +82,7 @@ impl RttEstimator {
         self.least = self.least.min(rtt.max(Time(1)));
     }
 
-    /// Takes in a sample, which ends backing off. `una` and `nxt` tell round trips apart.
+    /// Processes a sample, which ends the backoff. `una` and `nxt` distinguish round trips.
     pub(super) fn sample(&mut self, params: &TcpParams, rtt: Time, una: u32, nxt: u32) {
         let rtt = rtt.max(Time(1));
         self.latest = rtt;

@@ -38,7 +38,7 @@ impl Supply {
         self.written = before.saturating_add(u32::try_from(bits_ps / segment).unwrap_or(u32::MAX));
     }
 
-    /// When more will have been written.
+    /// Time at which more will have been written.
     pub(super) fn next(&self, params: &TcpParams) -> Time {
         let (Some(rate), Some((start, before))) = (params.app_rate, self.limited) else { return Time::NEVER };
         let bytes = u64::from(self.written - before + 1) * u64::from(params.segment_payload);

@@ -1,4 +1,4 @@
-//! The timer of a sender, and the probe that it has sent.
+//! The timer of a sender, and its outstanding probe.
 
 use fairlane_schemes::base::units::Time;
 

@@ -1,5 +1,5 @@
-//! The timer of a sender: it stands for the retransmission timeout, a tail loss probe or the reordering window, as in
-//! Linux (`tcp_input.c` tcp_rearm_rto, tcp_set_xmit_timer).
+//! The timer of a sender: the retransmission timeout, a tail loss probe or the reordering window, as in Linux
+//! (`tcp_input.c` tcp_rearm_rto, tcp_set_xmit_timer).
 
 use fairlane_schemes::base::units::Time;
 

@@ -177,7 +177,7 @@ impl TrackedSender {
             && outstanding * u64::from(params.segment_payload) <= room
     }
 
-    /// All is sent that may be sent now.
+    /// All segments allowed now were sent.
     fn end_batch(&mut self, params: &TcpParams, now: Time) {
         self.window_due = false;
         self.new_data_only = false;

@@ -6,7 +6,7 @@ use super::state::{AckPhase, Point, State};
 use super::{Ack, Bbr3, UNBOUNDED};
 use fairlane_schemes::base::units::Time;
 
-/// Doublings after which the growth of inflight_longterm stays as it is (section 5.3.3.9, RaiseInflightLongtermSlope).
+/// Doublings after which the growth of inflight_longterm stays constant (section 5.3.3.9, RaiseInflightLongtermSlope).
 const MOST_UP_ROUNDS: u32 = 30;
 
 impl Bbr3 {

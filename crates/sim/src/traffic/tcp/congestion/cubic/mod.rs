@@ -48,7 +48,7 @@ use ticked::Ticked;
 /// State of CUBIC.
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    /// When this congestion avoidance began; [`Time::NEVER`] between congestion and the next growth.
+    /// Start of this congestion avoidance; [`Time::NEVER`] between congestion and the next growth.
     epoch: Time,
     /// W_max; 0 before the first congestion and after a timeout.
     w_max: f64,
@@ -181,7 +181,7 @@ impl Cubic {
         self.k = libm::cbrt((self.plateau - window) / params.cubic_c); // eq. (2)
     }
 
-    /// Leaves the time from `start` to `now` out of the epoch.
+    /// Excludes the time from `start` to `now` from the epoch.
     fn skip(&mut self, of: Connection, start: Time, now: Time) {
         if self.epoch < Time::NEVER {
             self.epoch = now.min(self.epoch.saturating_add(now.saturating_sub(start)));

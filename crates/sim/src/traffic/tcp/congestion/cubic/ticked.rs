@@ -15,7 +15,7 @@ const UNIT: u32 = 1024;
 /// State of CUBIC; windows and counts in segments, times in ticks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ticked {
-    /// When this congestion avoidance began; none between congestion and the next growth (epoch_start).
+    /// Start of this congestion avoidance; none between congestion and the next growth (epoch_start).
     epoch: Option<u64>,
     /// Window before the last congestion, 0 before the first and after a timeout (last_max_cwnd).
     w_max: u32,
@@ -61,7 +61,7 @@ impl Ticked {
         self.per_segment
     }
 
-    /// Leaves the time from `start` to `now` out of the epoch (cubictcp_cwnd_event).
+    /// Excludes the time from `start` to `now` from the epoch (cubictcp_cwnd_event).
     pub(super) fn skip(&mut self, of: Connection, start: Time, now: Time) {
         let (Some(epoch), true) = (&mut self.epoch, of.clock_tick > Time::ZERO) else { return };
         let [start, now] = [start, now].map(|time| time.0 / of.clock_tick.0);

@@ -7,7 +7,7 @@
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OwnLimit {
     from: u64,
-    /// Up to here; 0 before the first restraint.
+    /// End of the restraint; 0 before the first one.
     until: u64,
 }
 

@@ -30,7 +30,7 @@ impl QueuingDelay {
         Self { base: [Time::NEVER; MOST_MINUTES], minute: 0, newest: 0, recent: [nothing; MOST_SAMPLES], next: 0 }
     }
 
-    /// Takes in a delay.
+    /// Adds a delay.
     pub fn observe(&mut self, now: Time, delay: Time) {
         //= RFC 6817 2.4.2-1: Base delays are the least ones of each minute.
         let minute = now.0 / MINUTE.0;

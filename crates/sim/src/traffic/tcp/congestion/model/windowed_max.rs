@@ -30,7 +30,7 @@ impl WindowedMax {
         self.candidates[0].value
     }
 
-    /// Takes in `value` at time `at`; values that are more than `window` older no longer count.
+    /// Adds `value` at time `at`; values older by more than `window` no longer count.
     #[inline]
     pub fn update(&mut self, window: u64, at: u64, value: f64) -> f64 {
         let new = Candidate { at, value };
