@@ -71,7 +71,7 @@ def print_result(result: Result) -> None:
 
 
 def print_comparison(comparison: Comparison, *, everything: bool = False) -> None:
-    """Prints three sentences and the metrics that differ; with `everything` the tables of a result, a row for each queue."""
+    """Prints three sentences and the metrics that differ; with `everything` a row for each queue in all tables."""
     document = comparison.document()
     documents = document["results"]
     first = next(iter(documents.values()))
