@@ -12,27 +12,33 @@ from fairlane.cli.output import print_document, say
 
 MOST_JOBS = 1024
 
-_cache = path_option("--cache", help="The kernels [default: fairlane/kernel in $XDG_CACHE_HOME or ~/.cache].")
+_cache = path_option("--cache", help="Folder of kernels [default: fairlane/kernel in $XDG_CACHE_HOME or ~/.cache].")
 
 
 @click.group("kernel", cls=Group)
 def kernel_commands() -> None:
-    """Build the Linux kernels of the plane `linux`, which run as processes in virtual time."""
+    """Build Linux kernels for the plane `linux`.
+
+    They run as processes in virtual time.
+    """
 
 
 @kernel_commands.command()
 @click.argument("version", required=False)
-@path_option("--source", "folder", help="A kernel's source; it stays as it is [default: the package of apt].")
+@path_option("--source", "folder", help="A kernel's source, left unchanged [default: the package of apt].")
 @_cache
 @click.option(
     "--jobs",
     type=click.IntRange(1, MOST_JOBS),
     metavar="N",
-    help="Compilers at once [default: one for every processor].",
+    help="Concurrent compilers [default: one for every processor].",
 )
 @click.option("--keep-source", is_flag=True, help="Keep the unpacked source and objects: the next build takes seconds.")
 def build(version: str | None, folder: Path | None, cache: Path | None, jobs: int | None, keep_source: bool) -> None:
-    """Build a kernel, such as 6.12, or the newest that apt has; it takes about 5 CPU minutes and 1 GB of disk."""
+    """Build a kernel; takes 5 CPU minutes, 1 GB of disk.
+
+    VERSION is a version such as 6.12 [default: the newest in apt].
+    """
     from fairlane.base.progress import duration
     from fairlane.kernel.build import build as make
 
@@ -56,7 +62,7 @@ def build(version: str | None, folder: Path | None, cache: Path | None, jobs: in
 @_cache
 @json_option
 def list_kernels(cache: Path | None, as_json: bool) -> None:
-    """List the kernels that were built."""
+    """List built kernels."""
     from fairlane.kernel.cache import cache_folder, kernels
 
     found = kernels(cache)
@@ -84,7 +90,10 @@ def list_kernels(cache: Path | None, as_json: bool) -> None:
 @click.argument("version")
 @_cache
 def remove(version: str, cache: Path | None) -> None:
-    """Remove all of a version, such as 6.12, or one kernel by its release or identity."""
+    """Remove all kernels of a version, or a single one.
+
+    The argument is a version such as 6.12, a release, or an identity.
+    """
     from fairlane.kernel.cache import remove as remove_all
 
     for path in remove_all(version, cache):

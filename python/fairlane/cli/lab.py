@@ -233,9 +233,10 @@ def compare_command(
 @click.option("--kernel", metavar="VERSION", help="Kernel [default: the newest that was built].")
 @json_option
 def diff_command(file: Path, tolerance: str, as_json: bool, **options: Any) -> None:
-    """Find the first packet of a link at which the simulator and a Linux kernel part.
+    """Find where the simulator and a Linux kernel diverge.
 
-    Packets are compared in the order in which their transmission starts or they are dropped: flow, segment, time.
+    Prints the first packet of a link that differs. Packets are compared by flow, segment and time, in the order in
+    which their transmission starts or they are dropped.
     """
     from fairlane.base.quantities import parsed
     from fairlane.cli.printing import print_difference

@@ -166,7 +166,10 @@ def run(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Simulate a scenario, or run it on a Linux kernel; print means with 95% intervals."""
+    """Simulate a scenario; print means with 95% intervals.
+
+    With --plane linux, runs it on a Linux kernel in virtual time.
+    """
     check_needs({**WATCHING, **WRITING})
     if out:
         check_replaceable(out, "--out", {"--store": Store(store).folder, "--trace": trace})
