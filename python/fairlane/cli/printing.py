@@ -71,7 +71,7 @@ def print_result(result: Result) -> None:
 
 
 def print_comparison(comparison: Comparison, *, everything: bool = False) -> None:
-    """Prints three sentences and the metrics that differ; with `everything` a row for each queue in all tables."""
+    """Prints three sentences and the metrics that differ; with `everything` the tables of results instead."""
     document = comparison.document()
     documents = document["results"]
     first = next(iter(documents.values()))
