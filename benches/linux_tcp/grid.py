@@ -107,7 +107,7 @@ class Cell(OneLink):
         if self.scheme in OPTIONAL_ECN:
             table["ecn"] = self.ecn
         if self.scheme == "red":
-            least = min(max(4, self.packets // 12), 1800)  # red_check_params: 23 bits of bytes
+            least = min(max(4, self.packets // 12), 900)  # red_check_params: 22 bits of bytes
             table |= {"min_th": f"{least} packets", "max_th": f"{3 * least} packets"}
         return table
 
@@ -118,7 +118,7 @@ class Cell(OneLink):
             "name": self.name,
             "run": {"warmup": f"{warmup_s} s", "measure": f"{measure_s} s"},
             "topology": {**self.topology(), "access_rate": "10 Gbit/s"},
-            "tcp": {"profile": "linux"},
+            "tcp": {"profile": "linux", "tso_defer": True},
             "queue": self.queue(),
             "groups": [
                 {
