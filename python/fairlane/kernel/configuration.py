@@ -7,8 +7,8 @@ from pathlib import Path
 
 from fairlane.base.errors import UserError
 
-MAY_LACK = {"NET_SCH_DUALPI2"}
-"""Newer than some version that can be built."""
+MAY_LACK = {"NET_SCH_DUALPI2", "RANDOM_TRUST_BOOTLOADER"}
+"""In some versions only."""
 _LINE = re.compile(r"CONFIG_(\w+)=(.*)")
 
 
