@@ -127,8 +127,7 @@ class TcpKeys(TypedDict, total=False):
     tso: str
     """Maximum number of bytes that a paced sender sends in a burst, as TSO does; 0 for single segments."""
     tso_defer: bool
-    """Lets new data wait until the window has room for a burst of a millisecond, if the next ACK is expected within
-    one."""
+    """Lets new data wait until the window has room for a burst of a millisecond, if an ACK is expected that soon."""
     autotuning: bool
     """Receive-buffer autotuning: the receive window starts at 64 KiB and grows with the data of a round trip, up to
     `socket_buffer`. Data that widen it are acknowledged immediately."""
@@ -415,8 +414,7 @@ class WebKeys(TypedDict, total=False):
     tso: str
     """Maximum number of bytes that a paced sender sends in a burst, as TSO does; 0 for single segments."""
     tso_defer: bool
-    """Lets new data wait until the window has room for a burst of a millisecond, if the next ACK is expected within
-    one."""
+    """Lets new data wait until the window has room for a burst of a millisecond, if an ACK is expected that soon."""
     autotuning: bool
     """Receive-buffer autotuning: the receive window starts at 64 KiB and grows with the data of a round trip, up to
     `socket_buffer`. Data that widen it are acknowledged immediately."""

@@ -132,8 +132,7 @@ params! {
             source "tcp_output.c tcp_update_skb_after_send of Linux; not in ns-3 tcp-socket-base.cc SendDataPacket";
         /// Maximum number of bytes that a paced sender sends in a burst, as TSO does; 0 for single segments.
         tso: Bytes = "64 KiB", in "0 B"..="64 KiB", source "tcp_output.c tcp_tso_autosize; GSO_MAX_SIZE";
-        /// Lets new data wait until the window has room for a burst of a millisecond, if the next ACK is expected within
-        /// one.
+        /// Lets new data wait until the window has room for a burst of a millisecond, if an ACK is expected that soon.
         tso_defer: bool = false, source "tcp_output.c tcp_tso_should_defer of Linux";
         /// Receive-buffer autotuning: the receive window starts at 64 KiB and grows with the data of a round trip, up
         /// to `socket_buffer`. Data that widen it are acknowledged immediately.
