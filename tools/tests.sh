@@ -3,8 +3,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 set -x
-# Benchmarks, examples and the extension, which has no tests, are compiled by the lints and not here again. The live tests
-# select the same packages: for others, cargo would compile libraries again with other features.
+# Benchmarks, examples and the extension, which has no tests, are compiled by the lints and not here again. The live
+# tests select the same packages: for others, cargo would compile libraries again with other features.
 tested="--workspace --exclude fairlane-bench --exclude fairlane-py ${EBPF:=}"
 case $1 in
     test-build)
