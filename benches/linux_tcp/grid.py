@@ -92,7 +92,8 @@ class Cell(OneLink):
     @property
     def packets(self) -> int:
         """Limit of the queue."""
-        return min(max(8, self.packets_of(self.buffer_bdp)), MOST_PACKETS.get(self.scheme, 1 << 20))
+        packets = max(LEAST_PACKETS.get(self.scheme, 8), self.packets_of(self.buffer_bdp))
+        return min(packets, MOST_PACKETS.get(self.scheme, packets))
 
     @property
     def name(self) -> str:

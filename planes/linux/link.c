@@ -34,6 +34,8 @@
 #include <net/tcp.h>
 
 #define MTU_BYTES 1500
+#define TCP_HEADERS 52 /* IPv4, TCP, timestamps */
+#define SMALL_BYTES 1000 /* payload from which the memory of a segment is set */
 #define MOST_LINKS 1024
 #define MOST_HOSTS 4096
 #define MOST_FLOWS 16384
@@ -256,8 +258,14 @@ static void line_setup(struct line *line, u64 delay_ns, void (*deliver)(struct l
 	line->deliver = deliver;
 }
 
+/*
+ * A segment takes twice its payload of the receive buffer, so that the window is exactly half of tcp_rmem
+ * (tcp_measure_rcv_mss takes the ratio from the segments that come).
+ */
 static void receive(struct net_device *dev, struct sk_buff *skb)
 {
+	if (skb->len > TCP_HEADERS + SMALL_BYTES)
+		skb->truesize = 2 * (skb->len - TCP_HEADERS);
 	skb->dev = dev;
 	skb->pkt_type = PACKET_HOST;
 	skb->ip_summed = CHECKSUM_UNNECESSARY;

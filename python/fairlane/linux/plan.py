@@ -16,7 +16,7 @@ from fairlane.base.quantities import parsed
 from fairlane.linux import disciplines, keys
 from fairlane.simulate.honoured import Table
 
-VERSION = 3
+VERSION = 4
 """Of what a scenario becomes here, and a result there: another one, and runs that were kept are others."""
 MOST_LINKS, MOST_HOSTS, MOST_FLOWS, MOST_HOPS = 1024, 4096, 16384, 16
 """Of the guest."""
@@ -26,8 +26,8 @@ _OPTIONS_BYTES = 12
 _SEND_MEMORY = 8
 """Send buffer over the window, so that it never limits: it counts memory, of which a segment that was marked as lost
 takes about twice its payload. With 4 MiB, Linux's default, BBR counts as limited by its application then."""
-_RECEIVE_MEMORY = 1.5
-"""Memory of a receiver over the window that it allows: 6 MiB, which is Linux's default, for 4 MiB."""
+_RECEIVE_MEMORY = 2
+"""Receive buffer over the window that it allows: `receive` of planes/linux/link.c."""
 _ECN_FIELD = {"not_ect": 0, "ect0": 2, "ect1": 1}
 
 

@@ -134,7 +134,7 @@ pub struct TrackedSender {
     syns: u8,
     /// Timeouts since the last ACK of new data (icsk_retransmits).
     retries: u8,
-    /// New data wait for room for a larger burst.
+    /// New data wait for room in the congestion window for a larger burst.
     deferred: bool,
     /// Segments of the burst in hand that have not left yet.
     burst_left: u32,

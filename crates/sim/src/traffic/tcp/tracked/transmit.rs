@@ -64,7 +64,6 @@ impl TrackedSender {
                 let due = self.pacer.next();
                 if rate.is_none() || due <= now {
                     if params.tso_defer && next == Next::New && self.defers(params, now) {
-                        self.deferred = true;
                         return None;
                     }
                     return Some((next, rate));
@@ -97,18 +96,24 @@ impl TrackedSender {
             self.burst_left -= 1;
             return false;
         }
-        let cwnd = self.output.cwnd / params.segment_payload;
-        let room = cwnd.saturating_sub(self.records.in_flight());
+        let mss = params.segment_payload;
+        let cwnd = self.output.cwnd / mss;
+        let offered = u32::try_from(self.receive_window(params) / u64::from(mss)).unwrap_or(u32::MAX);
+        let congestion_room = cwnd.saturating_sub(self.records.in_flight());
+        let receive_room = offered.saturating_sub(self.records.outstanding());
+        let room = congestion_room.min(receive_room);
         let most = self.largest_burst(params);
         let srtt = self.rtt.srtt();
         let next_ack = self.records.first_sent().map(|sent| sent + srtt);
         let defers = matches!(self.phase, Phase::Open | Phase::Disorder)
             && now <= self.last_sent + Time::from_micros(1000)
             && room < most
-            && room < cwnd / TSO_WIN_DIVISOR
+            && room < cwnd.min(offered) / TSO_WIN_DIVISOR
             // The next ACK will come soon.
             && next_ack.is_some_and(|due| due <= now + Time(srtt.0 / 2).min(Time::from_micros(1000)));
-        if !defers {
+        if defers {
+            self.deferred = congestion_room < receive_room;
+        } else {
             self.burst_left = room.min(most).saturating_sub(1);
         }
         defers
@@ -171,10 +176,15 @@ impl TrackedSender {
     #[inline]
     pub(super) fn has_new_segment(&self, params: &TcpParams) -> bool {
         let outstanding = u64::from(self.records.outstanding()) + 1;
-        let offered = if params.autotuning { self.receive_window.offered() } else { u64::MAX };
-        let room = params.socket_buffer.0.min(offered);
         self.records.nxt() < self.end.min(self.supply.written())
-            && outstanding * u64::from(params.segment_payload) <= room
+            && outstanding * u64::from(params.segment_payload) <= self.receive_window(params)
+    }
+
+    /// The window that the receiver offers, in bytes.
+    #[inline]
+    fn receive_window(&self, params: &TcpParams) -> u64 {
+        let offered = if params.autotuning { self.receive_window.offered() } else { u64::MAX };
+        params.socket_buffer.0.min(offered)
     }
 
     /// All segments allowed now were sent.
