@@ -61,7 +61,7 @@ AS_IN_LINUX: dict[str, Table] = {
 }
 """Settings of each scheme that Linux has, where the kernel's are not the default."""
 OPTIONAL_ECN = ("red", "codel", "fq_codel", "pie", "fq_pie")
-MOST_PACKETS = {"sfq": 127 * 128}
+LEAST_PACKETS, MOST_PACKETS = {"choke": 24}, {"sfq": 127 * 128}
 """Maximum backlog of a queue."""
 WINDOWS = {10: (5, 15), 20: (5, 15), 100: (5, 15), 1000: (2, 6)}
 """Warm-up and measured time by rate, in s."""
