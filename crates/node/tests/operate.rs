@@ -247,7 +247,7 @@ fn one_missing_interface_blocks_nobody_and_one_made_anew_is_metered_again() {
     let first = lab.node("n", "attach", &config);
     assert!(first.status.success());
     assert_eq!(String::from_utf8_lossy(&first.stdout), "attached: 2 of 3 ports\n");
-    assert!(stderr(&first).contains("warning: late0: there is no such interface"), "{}", stderr(&first));
+    assert!(stderr(&first).contains("warning: late0: skipped, no such interface"), "{}", stderr(&first));
     assert_eq!(lab.status("n", &config)["absent"], json!(["late0"]));
     let mut follower = Follower::start(&lab, &config);
     assert_eq!(follower.line(), "reloaded: 2 of 3 ports\n");
