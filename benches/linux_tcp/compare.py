@@ -12,9 +12,9 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,16 +23,21 @@ from fairlane import Scenario, kernel
 from fairlane.base.files import write_aside
 from fairlane.base.planes import LINUX, SIMULATOR
 from fairlane.lab import compare
+from fairlane.results import plots
 
 from ..agreement import LEGEND, Measure, agree, verdict, yes_or_no
-from ..harness import Report, bench, chosen, machine, markdown, only, out
+from ..harness import Report, bench, chosen, markdown, only, out
 from .grid import Cell, cells
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TOLERANCE = 0.05
 RUNS = {SIMULATOR: 10, LINUX: 5}
 PACKET_BYTES = 1500
 RECORDED = Path(__file__).with_name("recorded.json")
-"""Results of the kernel: by cell and measure, a value for each run."""
+"""Values of all runs by cell, measure and side, with five significant digits."""
+Recorded = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 Found = dict[Cell, list[Measure]]
@@ -67,13 +72,13 @@ def quantile(distribution: Sequence[float], level: float) -> float:
     return float(next((packets for packets, share in enumerate(sums) if share >= level), len(distribution)))
 
 
-def judged(cell: Cell, store: Path, recorded: Mapping[str, Sequence[float]] | None = None) -> list[Measure]:
+def judged(cell: Cell, store: Path, recorded: Recorded | None = None, kernel: str | None = None) -> list[Measure]:
     """Runs a cell on both planes, or in the simulator alone with the kernel's values from a recording."""
     scenario = Scenario.from_dict(cell.scenario())
     if recorded is not None:
         runs = [measures(run) for run in fairlane.run(scenario, replications=RUNS[SIMULATOR]).runs]
-        return [_measure(name, [run[name] for run in runs], recorded[name]) for name in runs[0]]
-    return on_both(scenario, cell.scheme, RUNS, store, measures, jobs=None)
+        return [_measure(name, [run[name] for run in runs], recorded[name]["kernel"]) for name in runs[0]]
+    return on_both(scenario, cell.scheme, RUNS, store, measures, jobs=None, kernel=kernel)
 
 
 def on_both(
@@ -83,10 +88,11 @@ def on_both(
     store: Path,
     of: Callable[[Mapping[str, Any]], Mapping[str, float]],
     jobs: int | None = 1,
+    kernel: str | None = None,
 ) -> list[Measure]:
     """Measures of a scenario in the simulator and on another plane, each with its number of runs."""
     counts = {f"{plane}:run.replications": count for plane, count in runs.items()}
-    found = compare(scenario, [scheme], planes=tuple(runs), settings=counts, store=store, jobs=jobs)
+    found = compare(scenario, [scheme], planes=tuple(runs), settings=counts, store=store, jobs=jobs, kernel=kernel)
     ours, theirs = ([of(run) for run in one.result.runs] for one in found)
     return [_measure(name, [run[name] for run in ours], [run[name] for run in theirs]) for name in ours[0]]
 
@@ -103,35 +109,84 @@ def text(found: Found, linux: str) -> str:
     rows = [[cell.name, yes_or_no(of), *map(str, of)] for cell, of in found.items()]
     counted = f"**{agreeing} of {len(found)}** cells agree; by measure: {', '.join(by_measure)}."
     table = markdown(["cell", "agrees", *names], rows)
-    return "\n\n".join([f"Linux {linux}, {machine()}.", counted, f"Simulator / kernel, {LEGEND}", table])
+    return "\n\n".join([f"Linux {linux} in virtual time.", counted, f"Simulator / kernel, {LEGEND}", table])
 
 
-def save(out: Path, found: Found, linux: str) -> list[dict[str, Any]]:
+def counts(found: Found) -> str:
+    """Cells that agree by queue, pair of controls, rate and round-trip time, in Markdown."""
+    by: dict[str, Callable[[Cell], str]] = {
+        "queue": lambda cell: cell.scheme,
+        "controls": lambda cell: " and ".join(cell.mix),
+        "rate": lambda cell: f"{cell.rate_mbps} Mbit/s",
+        "round-trip time": lambda cell: f"{cell.rtt_ms} ms",
+    }
+    rows = []
+    for name, of in by.items():
+        for value in dict.fromkeys(map(of, found)):
+            own = [measures for cell, measures in found.items() if of(cell) == value]
+            rows.append([name, value, f"{sum(map(agree, own))} of {len(own)}"])
+    return markdown(["by", "value", "cells that agree"], rows)
+
+
+def save(out: Path, found: Found, linux: str) -> dict[str, Any]:
     """Writes the results after each cell, so that a kill loses at most one."""
-    document = [
-        {
-            "cell": asdict(cell),
-            "measures": {m.name: {"simulator": m.ours, "kernel": m.theirs, "agrees": m.agrees} for m in of},
-        }
-        for cell, of in found.items()
-    ]
-    write_aside(out / "agreement.json", (json.dumps(document, indent=1) + "\n").encode())
+
+    def short(values: Sequence[float]) -> list[float]:
+        return [float(f"{value:.5g}") for value in values]
+
+    document = {
+        "linux": linux,
+        "cells": {
+            cell.name: {
+                measure.name: {"simulator": short(measure.ours), "kernel": short(measure.theirs)} for measure in of
+            }
+            for cell, of in found.items()
+        },
+    }
+    write_aside(out / "recorded.json", (json.dumps(document).replace('}}, "', '}},\n"') + "\n").encode())
     write_aside(out / "agreement.md", (text(found, linux) + "\n").encode())
     return document
+
+
+def draw(found: Found, linux: str) -> Figure:
+    """Every cell by share and by mean queue: the simulator over the kernel."""
+    agreeing = sum(map(agree, found.values()))
+    title = f"Simulator and Linux {linux}: {agreeing} of {len(found)} cells agree"
+    shown = (("share of the smaller user", "linear", (0.0, 0.55)), ("mean queue, packets", "log", (0.05, 5e4)))
+    with plots.panels(len(shown), title, columns=len(shown), size_in=(7.4, 3.9)) as (drawn, grid):
+        for axes, (name, scale, ends) in zip(grid, shown, strict=True):
+            for agrees, colour, label in ((True, plots.COLOURS[0], "agrees"), (False, plots.COLOURS[1], "differs")):
+                points = [next(m for m in of if m.name == name) for of in found.values() if agree(of) == agrees]
+                across, up = ([fmean(side) for side in sides] for sides in _sides(points))
+                axes.scatter(across, up, s=9, color=colour, label=f"cell {label}", alpha=0.7, linewidths=0)
+            axes.plot(ends, ends, color="0.6", linewidth=0.8, zorder=0)
+            axes.set(xscale=scale, yscale=scale, xlim=ends, ylim=ends, xlabel="Linux", ylabel="simulator")
+            plots.set_subtitle(axes, name.replace(", packets", " (packets)"))
+        plots.legend(drawn, grid[0])
+    return drawn
+
+
+def _sides(points: Sequence[Measure]) -> tuple[list[Sequence[float]], list[Sequence[float]]]:
+    return [point.theirs for point in points], [point.ours for point in points]
 
 
 @bench("linux-tcp", page="")
 @out("results/linux-tcp")
 @only
+@click.option("--kernel", "version", metavar="VERSION", help="Version of the kernel [default: the newest built].")
 @click.option("--recorded", is_flag=True, help=f"Take the kernel's side from {RECORDED.name}: only the simulator runs.")
-def main(report: Report, out: Path, only: str, recorded: bool) -> None:
+@click.option("--figure", "stem", type=click.Path(path_type=Path), help="Draw all cells into STEM.png.")
+def main(report: Report, out: Path, only: str, version: str | None, recorded: bool, stem: Path | None) -> None:
     """Runs the cells, and writes which of them agree."""
     of = chosen(report, cells(), only, lambda cell: cell.name)
     kept: dict[str, Any] = json.loads(RECORDED.read_text(encoding="utf-8")) if recorded else {}
-    linux: str = kept.get("linux") or kernel.find().release
+    linux: str = kept.get("linux") or kernel.find(version).release
     found: Found = {}
     for number, cell in enumerate(of, 1):
-        found[cell] = judged(cell, out / "store", kept.get("cells", {}).get(cell.name))
-        report.document["cells"] = save(out, found, linux)
+        found[cell] = judged(cell, out / "store", kept.get("cells", {}).get(cell.name), version)
+        report.document.update(save(out, found, linux))
         report.progress(number, len(of), f"{cell.name}: {verdict(found[cell])}")
     report.put("results", text(found, linux))
+    report.put("counts", counts(found))
+    if stem:
+        plots.save(draw(found, linux), stem, (".png",))

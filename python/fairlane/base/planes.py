@@ -10,7 +10,7 @@ LINUX = "linux"
 PLANES = (FORWARDER, KERNEL, P4, LINUX, SIMULATOR)
 VIRTUAL = (LINUX, SIMULATOR)
 """Planes in virtual time: they need neither root nor a machine that is idle."""
-COMPARED_KERNEL = "6.18"
+COMPARED_KERNEL = "6.12"
 """Linux whose TCP the profile `linux` was compared with (docs/agreement-linux.md); the profile names it as well."""
 RENAMED = {"sim": SIMULATOR, "user": FORWARDER, "ebpf": KERNEL}
 """Former names of planes."""

@@ -16,7 +16,7 @@ from fairlane.base.quantities import parsed
 from fairlane.linux import disciplines, keys
 from fairlane.simulate.honoured import Table
 
-VERSION = 4
+VERSION = 5
 """Of what a scenario becomes here, and a result there: another one, and runs that were kept are others."""
 MOST_LINKS, MOST_HOSTS, MOST_FLOWS, MOST_HOPS = 1024, 4096, 16384, 16
 """Of the guest."""
@@ -24,8 +24,9 @@ _FIRST_ADDRESS = 0x0A010001
 _OPTIONS_BYTES = 12
 """TCP options of a data segment, which TCP_MAXSEG counts: timestamps."""
 _SEND_MEMORY = 8
-"""Send buffer over the window, so that it never limits: it counts memory, of which a segment that was marked as lost
-takes about twice its payload. With 4 MiB, Linux's default, BBR counts as limited by its application then."""
+"""Send buffer over the window, from the start, so that it never limits. Linux tunes it to twice the window
+(tcp_sndbuf_expand), which counts memory: it is full in a recovery, and the sender stops until that ends. At most it has
+4 MiB, with which samples of a large window count as limited by the application, and BBR keeps its old estimate."""
 _RECEIVE_MEMORY = 2
 """Receive buffer over the window that it allows: `receive` of planes/linux/link.c."""
 _ECN_FIELD = {"not_ect": 0, "ect0": 2, "ect1": 1}
@@ -184,11 +185,12 @@ def _hosts(table: Table, layout: Table) -> Iterator[str]:
 
 def _settings(tcp: Table) -> dict[str, Any]:
     """Settings of a sender's namespace, without those that a new namespace has anyway."""
+    buffer = _SEND_MEMORY * _bytes(tcp["socket_buffer"])
     standard = {"after_idle": "decay", "frto": True, "tlp": True, "min_rto": "200 ms"}
     settings = {
         # State that one connection learnt about the path must not reach the next.
         "tcp_no_metrics_save": 1,
-        "tcp_wmem": f"4096 16384 {_SEND_MEMORY * _bytes(tcp['socket_buffer'])}",
+        "tcp_wmem": f"4096 {buffer} {buffer}",
         "tcp_slow_start_after_idle": keys.AFTER_IDLE[tcp["after_idle"]],
         "tcp_frto": 2 if tcp["frto"] else 0,
         "tcp_early_retrans": 3 if tcp["tlp"] else 0,

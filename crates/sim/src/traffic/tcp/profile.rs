@@ -160,7 +160,7 @@ choices! {
         Ns3 = "ns3",
         /// New Reno as in ns-2, used by afpft and afc.
         Ns2 = "ns2",
-        /// CUBIC as in Linux 6, with RACK-TLP, PRR and HyStart; compared with Linux 6.18.
+        /// CUBIC as in Linux 6, with RACK-TLP, PRR and HyStart; compared with Linux 6.12.
         Linux = "linux",
         /// New Reno for QUIC (RFC 9002).
         Quic = "quic",
