@@ -174,7 +174,7 @@ COMMANDS = {
     ),
     "5000 digits": ([*RUN, "--set", f"run.seed={5000 * '9'}"], ["--set", "run.seed", "digits"]),
     "5000 arrays": ([*RUN, "--set", f"run.seed={5000 * '['}"], ["--set", "run.seed", "nested"]),
-    "second line": ([*RUN, "--set", "run.seed=1\nname='x'"], ["--set", "run.seed", "other keys"]),
+    "second line": ([*RUN, "--set", "run.seed=1\nname='x'"], ["--set", "run.seed", "several keys"]),
     "too many threads": ([*RUN, "--threads", "100000"], ["--threads", "100000", "1024"]),
     "far too many threads": ([*RUN, "--threads", 23 * "9"], ["--threads", 23 * "9", "1024"]),
     "number of 5000 digits": ([*RUN, "--threads", 5000 * "9"], ["--threads", "99…99"]),

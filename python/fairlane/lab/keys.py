@@ -40,7 +40,7 @@ _TCP = {
     "profile": Refused(f"{KERNEL.why}, as of the profile linux", same=("linux",)),
     "congestion_control": Honoured("option -C of iperf3; `bbr1` is the kernel's bbr"),
     "ecn": Honoured("net.ipv4.tcp_ecn of the client", only=FORWARDER),
-    "tso_defer": Honoured("of the simulator: the kernel always defers"),
+    "tso_defer": Refused("Linux always defers", same=(True,)),
     "tso": Refused("all offloads of the lab's hosts are off", same=("0 B",)),
 }
 _UDP: dict[str, Rule] = {

@@ -31,7 +31,7 @@ _TCP: dict[str, Rule] = {
     "profile": Required(("linux",), 'the plane linux has the TCP of a kernel: set "linux"'),
     "congestion_control": Honoured("socket option TCP_CONGESTION; `bbr1` is the kernel's bbr"),
     "ecn": Honoured("net.ipv4.tcp_ecn of the sender"),
-    "tso_defer": Honoured("of the simulator: the kernel always defers"),
+    "tso_defer": Refused("Linux always defers", same=(True,)),
     "tso": Honoured("gso_max_segs of the host: `65536 B`, or `0 B` for one segment"),
     "segment_payload": Honoured("socket option TCP_MAXSEG, at most 1448 bytes"),
     "socket_buffer": Honoured("net.ipv4.tcp_rmem, which bounds the window; tcp_wmem is so large that it never does"),

@@ -216,6 +216,6 @@ def _head(column: str, known: Sequence[str], *, long: bool) -> str:
     subjects = [
         part
         for place, part in enumerate(column.split("."))
-        if place and (metric.scope == "group" or len({other[place] for other in alike}) > 1)
+        if place and (metric.scope == "group" or len({*(tuple(other[place : place + 1]) for other in alike)}) > 1)
     ]
     return " ".join([*map(name, subjects), metric.label if long else metric.head])
