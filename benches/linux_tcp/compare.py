@@ -61,8 +61,8 @@ def measures(record: Mapping[str, Any]) -> dict[str, float]:
     return {
         **dict(zip(COUNTED, found, strict=True)),
         "95th percentile of the queue, packets": quantile(link["queue"]["distribution"], 0.95),
-        "dropped share": dropped / (sent + dropped),
-        "marked share": link["marks"] / sent,
+        "dropped share": dropped / max(sent + dropped, 1),
+        "marked share": link["marks"] / max(sent, 1),
     }
 
 
