@@ -46,9 +46,10 @@
 #define FIRST_PORT 10000
 #define UNSENT_BYTES (128 << 10) /* data that waits in a socket beyond the window */
 #define CHUNK_BYTES (64 << 10)
+#define CHUNK_OF_STOPPING (4 * SEGMENT_BYTES) /* a flow that stops leaves little unsent */
 #define MOST_READ (1 << 30)
-#define UDP_HEADERS 28
 #define SEGMENT_BYTES 1448
+#define UDP_HEADERS 28
 #define BATCH 64 /* datagrams whose times the kernel gets at once */
 
 enum kind { TCP, CBR, POISSON };
@@ -65,6 +66,7 @@ struct flow {
 	char control[16];
 	bool ecn;
 	uint64_t bytes, pause_ns, cap_bps;
+	uint64_t back_ns; /* from the last byte to its ACK at the sender */
 	uint64_t repeat; /* transfers still to come, without the present one; ENDLESS: without end */
 	int mss;
 	uint64_t rate_bps, gap_ppm;
@@ -75,6 +77,7 @@ struct flow {
 	uint64_t allowed, written; /* of the present transfer */
 	uint64_t received, received_now;
 	uint64_t next_send_ns;
+	uint32_t connection; /* its number: writes that were planned for an older one are dropped */
 	double send_at_ns;
 	struct tcp_info before;
 	uint64_t past_segments, past_retransmitted; /* of connections that ended within the window */
@@ -90,6 +93,7 @@ struct event {
 	uint64_t at_ns, order;
 	enum action action;
 	int flow;
+	uint32_t connection;
 };
 
 static int host_namespace[MOST_HOSTS], first_namespace;
@@ -148,7 +152,7 @@ static bool earlier(const struct event *a, const struct event *b)
 static void at(uint64_t at_ns, enum action action, int flow)
 {
 	size_t hole = heap_size++;
-	struct event event = { at_ns, order++, action, flow };
+	struct event event = { at_ns, order++, action, flow, flows[flow].connection };
 
 	if (heap_size > heap_room) {
 		heap_room = 2 * heap_size + 64;
@@ -333,10 +337,11 @@ static void open_flow(int index)
 {
 	struct flow *flow = &flows[index];
 	struct sockaddr_in to = address_of(flow->receiver, FIRST_PORT + index);
-	int unsent = UNSENT_BYTES, one = 1;
+	int unsent = flow->stop_ns ? CHUNK_OF_STOPPING : UNSENT_BYTES, one = 1;
 
 	flow->fd = new_socket(flow->sender, flow);
 	flow->written = flow->received_now = 0;
+	flow->connection++;
 	memset(&flow->before, 0, sizeof(flow->before));
 	setsockopt(flow->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
 	if (flow->cap_bps)
@@ -349,7 +354,7 @@ static void open_flow(int index)
 static void write_more(int index)
 {
 	struct flow *flow = &flows[index];
-	uint64_t left;
+	uint64_t left, most = flow->stop_ns && !flow->bytes ? CHUNK_OF_STOPPING : CHUNK_BYTES;
 
 	while (flow->open) {
 		off_t offset = 0;
@@ -360,7 +365,7 @@ static void write_more(int index)
 			left = flow->allowed;
 		if (!left)
 			break;
-		wrote = sendfile(flow->fd, source_fd, &offset, left < CHUNK_BYTES ? left : CHUNK_BYTES);
+		wrote = sendfile(flow->fd, source_fd, &offset, left < most ? left : most);
 		if (wrote <= 0) {
 			if (errno == EAGAIN && !flow->waits && !flow->cap_bps) {
 				flow->waits = true;
@@ -482,6 +487,7 @@ static void transfer_ended(int index)
 {
 	struct flow *flow = &flows[index];
 	struct epoll_event none = { 0 };
+	uint64_t next_ns; /* after the last ACK and an exponential pause */
 
 	flow->transfers[flow->transfer_count - 1].end_ns = now_ns();
 	count_past(flow);
@@ -492,8 +498,9 @@ static void transfer_ended(int index)
 	if (!flow->repeat)
 		return;
 	flow->repeat -= flow->repeat != ENDLESS;
-	if (!flow->stop_ns || now_ns() + flow->pause_ns < flow->stop_ns)
-		at(now_ns() + flow->pause_ns, START, index);
+	next_ns = now_ns() + flow->back_ns + (uint64_t)(-log(uniform()) * flow->pause_ns);
+	if (!flow->stop_ns || next_ns < flow->stop_ns)
+		at(next_ns, START, index);
 }
 
 static void receive(int index)
@@ -589,9 +596,8 @@ static void write_flow(FILE *out, const struct flow *flow, const char *datagrams
 	fprintf(out, ",\"rtt_us\":%u,\"min_rtt_us\":%u,\"cwnd\":%u,\"transfers\":[", info.tcpi_rtt, info.tcpi_min_rtt,
 		info.tcpi_snd_cwnd);
 	for (size_t one = 0; one < flow->transfer_count; one++)
-		if (flow->transfers[one].end_ns)
-			fprintf(out, "%s[%" PRIu64 ",%" PRIu64 "]", one ? "," : "", flow->transfers[one].start_ns,
-				flow->transfers[one].end_ns);
+		fprintf(out, "%s[%" PRIu64 ",%" PRIu64 "]", one ? "," : "", flow->transfers[one].start_ns,
+			flow->transfers[one].end_ns);
 	fputs("]}", out);
 }
 
@@ -674,6 +680,7 @@ static void add_flow(char **words, int count)
 		flow->pause_ns = number(words, count, 9);
 		flow->cap_bps = number(words, count, 10);
 		flow->mss = number(words, count, 11);
+		flow->back_ns = number(words, count, 12);
 		enter(flow->sender);
 		write_file("/proc/sys/net/ipv4/tcp_ecn", flow->ecn ? "1" : "0");
 		enter(-1);
@@ -755,8 +762,10 @@ static void stop(int index)
 {
 	struct flow *flow = &flows[index];
 
-	flow->open = flow->waits = false;
 	flow->repeat = 0;
+	if (flow->bytes) /* transfers that have started are completed */
+		return;
+	flow->open = flow->waits = false;
 	if (flow->fd)
 		watch(flow->fd, 0, SENDER, index);
 }
@@ -766,7 +775,10 @@ static void act(struct event event)
 	switch (event.action) {
 	case START: start(event.flow); break;
 	case STOP: stop(event.flow); break;
-	case WRITE: accrue(event.flow); break;
+	case WRITE:
+		if (event.connection == flows[event.flow].connection)
+			accrue(event.flow);
+		break;
 	case SEND: send_batch(event.flow); break;
 	case BEGIN: begin(); break;
 	case END: end(); break;

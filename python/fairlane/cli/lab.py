@@ -186,7 +186,7 @@ def compare_command(
 ) -> None:
     """Run your scenario under several queues and planes.
 
-    A run takes as long as the scenario's simulated time.
+    A run in real time takes as long as the scenario's simulated time.
     """
     from fairlane.base.files import written_below
     from fairlane.base.folders import check_replaceable

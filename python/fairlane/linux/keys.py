@@ -38,7 +38,7 @@ _TCP: dict[str, Rule] = {
     "after_idle": Honoured("net.ipv4.tcp_slow_start_after_idle: `decay` or `keep`"),
     "frto": Honoured("net.ipv4.tcp_frto"),
     "tlp": Honoured("net.ipv4.tcp_early_retrans"),
-    "app_rate": Honoured("bytes that are written each millisecond, from the start to the end"),
+    "app_rate": Honoured("a segment is written at a time, from the start to the end"),
     "min_rto": Honoured("net.ipv4.tcp_rto_min_us, which Linux has from 6.11 on"),
 }
 _UDP: dict[str, Rule] = {
@@ -146,6 +146,8 @@ def _check_tcp(key: str, source: honoured.Table) -> None:
     for name, allowed in choices.items():
         if source[name] not in allowed:
             raise UserError(f"{key}.{name}: {shown(source[name])}, the plane linux has {', '.join(allowed)}")
+    if source["congestion_control"] == "dctcp" and not source["ecn"]:
+        raise UserError(f"{key}.ecn: false, Linux's dctcp always asks for ECN: set true")
     if (rate := source.get("app_rate")) and rate.split()[0] == "0":
         raise UserError(f"{key}.app_rate: {shown(rate)}, the plane linux has applications that write")
     if source["segment_payload"] > MOST_PAYLOAD:

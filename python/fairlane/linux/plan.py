@@ -16,7 +16,7 @@ from fairlane.base.quantities import parsed
 from fairlane.linux import disciplines, keys
 from fairlane.simulate.honoured import Table
 
-VERSION = 5
+VERSION = 6
 """Of what a scenario becomes here, and a result there: another one, and runs that were kept are others."""
 MOST_LINKS, MOST_HOSTS, MOST_FLOWS, MOST_HOPS = 1024, 4096, 16384, 16
 """Of the guest."""
@@ -40,7 +40,7 @@ class Flow:
         user: Number of its user.
         kind: `tcp`, `cbr` or `poisson`.
         transfer_bytes: Payload of a transfer; 0 of an endless flow.
-        payload: Of a full segment; 0 without TCP.
+        payload: Of a full segment of TCP; of UDP the length of a packet.
         to_receiver_ns: From the last link to the receiver, which the guest adds to the reverse delay instead.
     """
 
@@ -209,7 +209,12 @@ def _flows(table: Table, layout: Table) -> Iterator[tuple[str, Flow]]:
     for number, user in enumerate(layout["users"]):
         for source in table["groups"][user["group"]]["sources"]:
             if source["kind"] != "tcp":
-                others.append((_udp_line(source, number, users, next(udp)), Flow(number, source["kind"])))
+                others.append(
+                    (
+                        _udp_line(source, number, users, next(udp)),
+                        Flow(number, source["kind"], payload=_bytes(source["packet_size"])),
+                    )
+                )
                 continue
             for _ in range(source["flows"]):
                 drawn = next(tcp)
@@ -225,7 +230,8 @@ def _tcp_line(source: Table, flow: Flow, users: int, drawn: Table) -> str:
     mss = 0 if flow.payload == keys.MOST_PAYLOAD else flow.payload + _OPTIONS_BYTES
     ends = f"{flow.user} {flow.user + users} {control} {int(source['ecn'])} {_from_ps(drawn['start_ps'])} {stop}"
     cap = round(_number(source["app_rate"], "bit/s")) if source.get("app_rate") else 0
-    return f"tcp {ends} {flow.transfer_bytes} {source['repeat']} {_ns(source['pause'])} {cap} {mss}"
+    times = f"{_ns(source['pause'])} {cap} {mss} {_from_ps(drawn['back_ps'])}"
+    return f"tcp {ends} {flow.transfer_bytes} {source['repeat']} {times}"
 
 
 def _udp_line(source: Table, user: int, users: int, drawn: Table) -> str:

@@ -17,7 +17,6 @@ from typing import Any
 
 from fairlane import _fairlane
 from fairlane.base.planes import LINUX
-from fairlane.base.quantities import parsed
 from fairlane.linux.plan import Plan
 
 Row = dict[str, Any]
@@ -192,14 +191,8 @@ class _Record:
     def _fill_udp(self, udp: Row, users: Sequence[int]) -> None:
         flows = [found for user in users for flow, found in self._flows_of(user) if flow.kind != "tcp"]
         sent, received = (sum(found[f"{name}_packets"] for found in flows) for name in ("sent", "received"))
-        size = {
-            source["kind"]: parsed(source["packet_size"], "bytes") or 0.0
-            for user in users
-            for source in self._table["groups"][self._users[user]["group"]]["sources"]
-            if source["kind"] != "tcp"
-        }
         bytes_ = sum(
-            found["sent_packets"] * size[flow.kind]
+            found["sent_packets"] * flow.payload
             for user in users
             for flow, found in self._flows_of(user)
             if flow.kind != "tcp"

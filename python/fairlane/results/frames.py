@@ -151,7 +151,7 @@ def estimates(runs: Iterable[Row]) -> dict[str, Interval]:
     samples: dict[str, list[float]] = {}
     for run in runs:
         for metric, value in metrics(run).items():
-            if value is not None:
+            if value is not None and not isinstance(value, str):
                 samples.setdefault(metric, []).append(value)
     return {metric: interval(values) for metric, values in samples.items()}
 

@@ -25,9 +25,9 @@ class _Who(NamedTuple):
 
     @property
     def slowness(self) -> float:
-        """Sort key: the 99th percentile of the one-way delay; none sorts lowest."""
+        """Sort key: the 99th percentile of the one-way delay, or its mean on a plane without; none sorts lowest."""
         delay = self.path["one_way_delay"]
-        return float(delay["p99_s"]["mean"]) if delay else -1.0
+        return float((delay["p99_s"] or delay["mean_s"])["mean"]) if delay else -1.0
 
 
 def path_tables(documents: Mapping[str, Json], most: int = MOST_ROWS) -> list[Table]:
