@@ -581,3 +581,9 @@ def test_summaries_and_tables_of_many_users_take_records_of_a_kernel(kernel: Any
 def test_dctcp_without_ecn_is_refused() -> None:
     with pytest.raises(UserError, match="dctcp always asks for ECN"):
         text(scenario(group("a", tcp(congestion_control="dctcp"))))
+
+
+def test_a_datagram_that_is_longer_than_a_packet_is_refused() -> None:
+    source = {"kind": "cbr", "rate": "1 Mbit/s", "packet_size": "1501 B"}
+    with pytest.raises(UserError, match=r"^groups\[0\]\.sources\[0\]\.packet_size: "):
+        text(scenario(group("a", source)))

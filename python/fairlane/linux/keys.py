@@ -8,6 +8,7 @@ from typing import Any
 
 from fairlane.base.errors import UserError
 from fairlane.base.planes import LINUX
+from fairlane.base.quantities import parsed
 from fairlane.simulate import honoured
 from fairlane.simulate.honoured import Honoured, Refused, Required, Rule, each, shown
 
@@ -105,6 +106,8 @@ RULES: dict[str, Rule] = {
     **{f"groups[].sources[poisson].{name}": rule for name, rule in _UDP.items()},
 }
 """As `honoured.Rules`; what becomes of `queue` is in `disciplines`."""
+LENGTHS = (29, 1500)
+"""Of datagrams with their headers, in bytes."""
 _OF_LINKS = ("name", "rate", "delay", "queue")
 """Keys of a link of a graph that the plane honours."""
 
@@ -126,7 +129,9 @@ def check(scenario: str) -> None:
         if group["weight"] != 1.0 and table["queue"]["scheme"] != "htb":
             raise UserError(f"{key}.weight: {group['weight']:g}, of the kernel's schemes only htb has weights")
         for number, source in enumerate(several):
-            if source["kind"] == "tcp":
+            if source["kind"] != "tcp":
+                _check_length(f"{key}.sources[{number}]", source["packet_size"])
+            else:
                 _check_tcp(f"{key}.sources[{number}]", source)
                 for name in ("ecn", "tso", "after_idle", "frto", "tlp", "min_rto", "socket_buffer"):
                     first = next(one for one in several if one["kind"] == "tcp")
@@ -139,6 +144,11 @@ def check_marker(scenario: str) -> None:
     """Raises a UserError if a canonical scenario has labels: of these a scheme was the cause, if it has one."""
     if (marker := json.loads(scenario)["marker"]["scheme"]) != "none":
         raise UserError(f'marker.scheme: "{marker}", the plane linux has no edge that writes labels')
+
+
+def _check_length(key: str, packet_size: str) -> None:
+    if (length := parsed(packet_size, "bytes")) is None or not LENGTHS[0] <= length <= LENGTHS[1]:
+        raise UserError(f"{key}.packet_size: {shown(packet_size)}, the plane linux has {LENGTHS[0]} to {LENGTHS[1]} B")
 
 
 def _check_tcp(key: str, source: honoured.Table) -> None:
