@@ -49,7 +49,6 @@
 #define CHUNK_OF_STOPPING (4 * SEGMENT_BYTES) /* a flow that stops leaves little unsent */
 #define MOST_READ (1 << 30)
 #define SEGMENT_BYTES 1448
-#define UDP_HEADERS 28
 #define BATCH 64 /* datagrams whose times the kernel gets at once */
 
 enum kind { TCP, CBR, POISSON };

@@ -79,7 +79,7 @@ unsafe fn destroy<T>(handle: *mut T) {
     }
 }
 
-/// Maximum sum in a state of the caller; no link transmits so many bits or packets.
+/// Upper bound of a sum in the caller's state, above what any link transmits in bits or packets.
 const LARGEST_SUM: f64 = 1e30;
 
 /// Times of the caller are before this. Schemes add intervals to them, of a day at most, and count in picoseconds, of

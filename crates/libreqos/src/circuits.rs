@@ -175,7 +175,7 @@ struct CircuitReader<'a> {
     uses: Use<'a>,
     /// Nodes by name, and by identifier; without a network none.
     nodes: Option<[HashMap<&'a str, usize>; 2]>,
-    /// Whether each column of the header has a non-empty cell.
+    /// True if each column of the header has a non-empty cell.
     is_filled: Vec<bool>,
     /// Number of rows with an anchor, or an identifier of their parent, that is not in the network.
     unknown: [usize; 2],

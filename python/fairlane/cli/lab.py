@@ -218,7 +218,7 @@ def compare_command(
 
 @lab_commands.command("diff")
 @click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path))
-@click.option("--queue", metavar="NAME", help="Scheme in place of the scenario's.")
+@click.option("--queue", metavar="NAME", help="Scheme to use instead of the scenario's.")
 @click.option("--replication", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help="The run.")
 @click.option("--link", metavar="NAME", help="The link [default: the first].")
 @click.option(

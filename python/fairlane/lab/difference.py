@@ -137,7 +137,7 @@ def difference(
 
     Args:
         scenario: A scenario, or the path of its TOML file.
-        queue: Name of a scheme in place of the scenario's.
+        queue: Name of the scheme to use instead of the scenario's.
         link: Name of the link; the first if None.
         replication: Number of the run.
         count: Packets that are compared, those that are dropped included.
@@ -191,7 +191,7 @@ def first_difference(one: Sequence[Packet], other: Sequence[Packet], tolerance_s
 
 
 def has_payload(byte: int | None, length: int) -> bool:
-    """Whether a packet is compared: ACKs of a sender are not, which the simulator's sends for the handshake alone."""
+    """True for packets that are compared: not the ACKs of a sender, which the simulator has only in the handshake."""
     return byte is None or byte < 0 or length > _HEADERS_BYTES
 
 

@@ -292,7 +292,7 @@ _QUANTUM_OF_CAKE = 1514
 
 
 def _cake_quantum(value: str | None, link: Link) -> list[str]:
-    # What the simulator computes from the rate is what the kernel computes for its shaper, which is not used.
+    # The simulator's rule for the quantum is that of CAKE's shaper, which the plane does not use.
     bytes_ = _bytes(value) if value is not None else max(300, min(_QUANTUM_OF_CAKE, link.rate_bps // 8 >> 12))
     if bytes_ != _QUANTUM_OF_CAKE:
         given = "absent" if value is None else shown(value)

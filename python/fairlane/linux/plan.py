@@ -178,7 +178,7 @@ def _hosts(table: Table, layout: Table) -> Iterator[str]:
         if tcp:
             memory = round(_RECEIVE_MEMORY * _bytes(tcp["socket_buffer"]))
             yield f"sysctl {receiver} net.ipv4.tcp_rmem 4096 131072 {memory}"
-        # Datagrams have no way back.
+        # Datagrams have no reverse path.
         route = " ".join(str(link) for link in (links + number, *user["route"]))
         yield f"path {number} {receiver} {back.get(number, 0)} {route}"
 

@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 _COUNTS = ("delivered_packets", "dropped_packets", "marked_packets")
 _EXACT_BUCKETS, _OCTAVE_BUCKETS = 128, 64
-"""Of the guest's histograms: exact up to the first, then so many steps to a power of two."""
+"""Of the guest's histograms: the end of the exact part, and the number of steps in a power of two after it."""
 _UNKNOWN_OF_TCP = (
     "timeouts",
     "fast_recoveries",

@@ -60,12 +60,12 @@ class _Found:
         return format_interval(metric.factor * self.interval.mean, half_width and metric.factor * half_width)
 
     def overlaps(self, other: _Found) -> bool:
-        """Whether the intervals have a value in common; without intervals only equal means have."""
+        """True if the intervals overlap; without intervals, if the means are equal."""
         return not disjoint(self.interval, other.interval)
 
 
 def disjoint(one: Interval, other: Interval) -> bool:
-    """Whether two intervals have no value in common."""
+    """True if two intervals do not overlap."""
     return abs(one.mean - other.mean) > one.slack + other.slack
 
 

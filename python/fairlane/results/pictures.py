@@ -67,7 +67,7 @@ class Pictures:
 
         Args:
             names: Columns of `runs_frame`, such as `"utilisation.bottleneck"`; without a group or link, of all of them.
-            column: Whether the figure is for a column of a paper.
+            column: True if the figure is for a column of a paper.
 
         Raises:
             UserError: There is no such metric.

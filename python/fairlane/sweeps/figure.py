@@ -47,7 +47,7 @@ def draw(
         document: Of the sweep.
         metric: A column of `runs_frame` or several; without its group or link, all of them.
         over: The key on the horizontal axis; the last with several values if None.
-        column: Whether the figure is for a column of a paper.
+        column: True if the figure is for a column of a paper.
 
     Raises:
         UserError: There is no such metric or key.

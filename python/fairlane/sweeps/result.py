@@ -133,7 +133,7 @@ class SweepResult(Summarised):
             metric: A column of `runs_frame`, such as `"throughput_ratio"` or `"utilisation.bottleneck"`. Several, or
                 one without its group or link, have a panel each.
             over: The key on the horizontal axis; the last with several values if None.
-            column: Whether the figure is as wide as a column of a paper, 3.5 in, and without a title.
+            column: True if the figure is as wide as a column of a paper, 3.5 in, and without a title.
 
         Raises:
             UserError: There is no such metric or key.

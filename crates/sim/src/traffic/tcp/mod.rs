@@ -243,9 +243,9 @@
 //!     6.2).
 //! 29. CUBIC's deviation 6. The tick is that of CONFIG_HZ=250, which Debian has. The least RTT of HyStart is that of
 //!     slow start, where Linux takes in all samples but those of the first second of a CUBIC epoch.
-//! 30. Without pacing segments leave one by one as the window opens: a segment waits for no larger burst
-//!     (tcp_tso_should_defer), and no queue below the sender holds any back (TSQ). GRO merges by a time (`gro_timeout`,
-//!     off in the profile), not by polls of a device.
+//! 30. Without `tso_defer` segments leave one by one as the window opens (tcp_tso_should_defer). No send buffer limits
+//!     a flow (tcp_sndbuf_expand), and no queue below the sender holds any back (TSQ). GRO merges by a time
+//!     (`gro_timeout`, off in the profile), not by polls of a device.
 //! 31. The receive window is kept at the sender, by what is sent: losses narrow no round trip of it, and what waits
 //!     beyond a gap widens it no further (tcp_data_queue_ofo). The delayed ACK has a fixed 40 ms. No ACK waits until
 //!     the application has read (tcp_backlog_ack_defer).

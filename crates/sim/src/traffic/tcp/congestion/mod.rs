@@ -131,7 +131,7 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Returns true if it is told of each lost segment.
+            /// Returns true if each lost segment is reported to it.
             #[inline]
             pub(super) fn hears_losses(self) -> bool {
                 match self {
