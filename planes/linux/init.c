@@ -854,6 +854,8 @@ int main(void)
 		fprintf(stderr, "fairlane: cannot mount the run folder: %s\n", strerror(errno));
 		power_off();
 	}
+	/* In pages. By default a twelfth of the memory, beyond which receivers drop what came out of order. */
+	write_file("/proc/sys/net/ipv4/tcp_mem", "1000000000 1000000000 1000000000");
 	setrlimit(RLIMIT_NOFILE, &files);
 	first_namespace = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	poll_fd = epoll_create1(EPOLL_CLOEXEC);

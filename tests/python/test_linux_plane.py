@@ -192,6 +192,7 @@ def test_tcp_keys_become_options_of_sockets_and_namespaces() -> None:
     assert settings == {
         "net.ipv4.tcp_no_metrics_save": "1",
         "net.ipv4.tcp_wmem": "4096 8000000 8000000",
+        "net.ipv4.tcp_notsent_lowat": "1000000",
         "net.ipv4.tcp_slow_start_after_idle": "0",
         "net.ipv4.tcp_frto": "0",
         "net.ipv4.tcp_early_retrans": "0",

@@ -16,7 +16,7 @@ from fairlane.base.quantities import parsed
 from fairlane.linux import disciplines, keys
 from fairlane.simulate.honoured import Table
 
-VERSION = 6
+VERSION = 7
 """Of what a scenario becomes here, and a result there: another one, and runs that were kept are others."""
 MOST_LINKS, MOST_HOSTS, MOST_FLOWS, MOST_HOPS = 1024, 4096, 16384, 16
 """Of the guest."""
@@ -191,6 +191,8 @@ def _settings(tcp: Table) -> dict[str, Any]:
         # State that one connection learnt about the path must not reach the next.
         "tcp_no_metrics_save": 1,
         "tcp_wmem": f"4096 {buffer} {buffer}",
+        # What can be sent at once.
+        "tcp_notsent_lowat": _bytes(tcp["socket_buffer"]),
         "tcp_slow_start_after_idle": keys.AFTER_IDLE[tcp["after_idle"]],
         "tcp_frto": 2 if tcp["frto"] else 0,
         "tcp_early_retrans": 3 if tcp["tlp"] else 0,
