@@ -3,6 +3,7 @@
 use fairlane_plugin::host::{self, LoadedScheme};
 use fairlane_schemes::base::config::ParamSet;
 use fairlane_schemes::contract::buffer::BufferParams;
+use fairlane_schemes::contract::scheme::{FlowState, Order};
 use fairlane_schemes::registry::external::ExternalScheme;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -69,7 +70,10 @@ fn about(LoadedScheme { scheme, summary }: &LoadedScheme) -> Json {
         "summary": summary,
         "source": scheme.factory.library(),
         "state": "as the library tells",
+        "flow_state": FlowState::Unknown,
+        "order": Order::Unknown,
         "marker": scheme.factory.marker().name(),
+        "marks": true,
         "shapes": false,
         "idle_bytes": 0,
         "params": params,

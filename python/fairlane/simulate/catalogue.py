@@ -34,7 +34,11 @@ class SchemeParameter(Parameter):
 
 
 class Scheme(TypedDict):
-    """A queue discipline with its requirements and source; `shapes` if it enforces configured rates."""
+    """A queue discipline with its requirements and source.
+
+    `flow_state` is what a port remembers of flows or users, `order` that in which it sends. `marks` if it marks
+    ECN-capable packets by default, `shapes` if it enforces configured rates.
+    """
 
     name: str
     display_name: str
@@ -44,7 +48,10 @@ class Scheme(TypedDict):
     summary: str
     source: str
     state: str
+    flow_state: Literal["none", "table", "each", "unknown"]
+    order: Literal["fifo", "queues", "sorted", "unknown"]
     marker: str
+    marks: bool
     shapes: bool
     idle_bytes: int
     params: list[SchemeParameter]

@@ -81,6 +81,8 @@ impl SchemeSpec for AfcScheme {
         source: "Chatranon, Labrador, Banerjee: A Credit-based Active Queue Management (AQM) Mechanism to Achieve \
                  Fairness in the Internet",
         state: "port: 46 flows, a bitmap of 1024 bits, a ring of 1000 packets' lengths, that of RED",
+        flow_state: FlowState::Table,
+        order: Order::Fifo,
     };
     type Params = AfcParams;
     type Discipline<P: Packet> = ManagedQueue<P, Afc>;

@@ -91,6 +91,8 @@ impl SchemeSpec for AfdScheme {
         source: "Pan, Breslau, Prabhakar, Shenker: Approximate Fairness through Differential Dropping, ACM SIGCOMM CCR \
                  2003",
         state: "port: 500 sampled packets and a count for each flow among them",
+        flow_state: FlowState::Table,
+        order: Order::Fifo,
     };
     const DROPS_WHEN_EMPTY: bool = true;
     type Params = AfdParams;

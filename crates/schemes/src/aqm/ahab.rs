@@ -76,6 +76,8 @@ impl SchemeSpec for AhabScheme {
                   what it and two others let through.",
         source: "MacDavid, Chen, Rexford: Scalable Real-Time Bandwidth Fairness in Switches, INFOCOM 2023",
         state: "port: 3 rows of 2048 rates, 4 rates, limit; user: none",
+        flow_state: FlowState::Table,
+        order: Order::Fifo,
     };
     const DROPS_WHEN_EMPTY: bool = true;
     type Params = AhabParams;

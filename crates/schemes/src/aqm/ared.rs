@@ -123,6 +123,8 @@ impl SchemeSpec for AredScheme {
         source: "Floyd, Gummadi, Shenker: Adaptive RED, 2001; Feng et al.: A Self-Configuring RED Gateway, INFOCOM \
                  1999",
         state: "port: that of RED, max_p and the time of its last change; flow: none",
+        flow_state: FlowState::None,
+        order: Order::Fifo,
     };
     type Params = AredParams;
     type Discipline<P: Packet> = ManagedQueue<P, Ared>;

@@ -93,6 +93,8 @@ impl SchemeSpec for BlackScheme {
         source: "Chatranon, Labrador, Banerjee: BLACK: Detection and Preferential Dropping of High Bandwidth \
                  Unresponsive Flows, IEEE ICC 2003, as described in afc",
         state: "port: 46 flows, a bitmap of 1024 bits, a ring of 1000 samples, that of RED",
+        flow_state: FlowState::Table,
+        order: Order::Fifo,
     };
     const ORDERS_PACKETS: bool = true;
     type Params = BlackParams;

@@ -48,6 +48,8 @@ impl SchemeSpec for BlueScheme {
         summary: "Drops or marks arrivals with a probability that overflows raise and idle times of the link lower.",
         source: "Feng, Kandlur, Saha, Shin: BLUE: A New Class of Active Queue Management Algorithms, 1999",
         state: "port: probability and the time of its last change; flow: none",
+        flow_state: FlowState::None,
+        order: Order::Fifo,
     };
     const DROPS_WHEN_EMPTY: bool = true;
     type Params = BlueParams;

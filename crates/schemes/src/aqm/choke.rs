@@ -66,6 +66,8 @@ impl SchemeSpec for ChokeScheme {
         source: "Pan, Prabhakar, Psounis: CHOKe: A Stateless Active Queue Management Scheme for Approximating Fair \
                  Bandwidth Allocation, IEEE INFOCOM 2000",
         state: "port: that of RED; flow: none",
+        flow_state: FlowState::None,
+        order: Order::Fifo,
     };
     const ORDERS_PACKETS: bool = true;
     type Params = ChokeParams;

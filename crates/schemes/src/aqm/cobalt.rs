@@ -65,6 +65,8 @@ impl SchemeSpec for CobaltScheme {
                   idle times lower.",
         source: "Linux sch_cake; Palmei et al.: Design and Evaluation of COBALT Queue Discipline, LANMAN 2019",
         state: "port: 2 times, count, probability; flow: none",
+        flow_state: FlowState::None,
+        order: Order::Fifo,
     };
     type Params = CobaltParams;
     type Discipline<P: Packet> = ManagedQueue<P, CobaltAqm>;

@@ -53,6 +53,8 @@ impl SchemeSpec for CodelScheme {
                   while the least delay of an interval is above a target.",
         source: "RFC 8289",
         state: "port: 2 times, 2 counts",
+        flow_state: FlowState::None,
+        order: Order::Fifo,
     };
     type Params = CodelParams;
     type Discipline<P: Packet> = ManagedQueue<P, CodelAqm>;

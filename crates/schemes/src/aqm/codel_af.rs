@@ -76,6 +76,8 @@ impl SchemeSpec for CodelAfScheme {
         source: "Morton, Heist: Controlled Delay Approximate Fairness AQM, draft-morton-tsvwg-codel-approx-fair-01, \
                  2020",
         state: "port: 1024 flows with 4 numbers of COBALT and 1 count each",
+        flow_state: FlowState::Table,
+        order: Order::Fifo,
     };
     const ORDERS_PACKETS: bool = true;
     type Params = CodelAfParams;

@@ -75,6 +75,8 @@ impl SchemeSpec for CpAqmScheme {
                   allowance is used up.",
         source: "abc2018 II, after the congestion policers of RFC 7713",
         state: "user: bucket and time, as long as the bucket is not full",
+        flow_state: FlowState::Each,
+        order: Order::Fifo,
     };
     const DROPS_WHEN_EMPTY: bool = true;
     type Params = CpAqmParams;

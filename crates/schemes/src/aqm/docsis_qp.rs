@@ -76,6 +76,8 @@ impl SchemeSpec for DocsisQpScheme {
                   the L queue is too long.",
         source: "Briscoe, White: The DOCSIS Queue Protection Algorithm to Preserve Low Latency, RFC 9957, 2026",
         state: "port: that of DualPI2; 33 buckets with a flow and a time each",
+        flow_state: FlowState::Table,
+        order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
     const REORDERS_FLOWS: bool = true;

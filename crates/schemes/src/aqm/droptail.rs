@@ -31,6 +31,8 @@ impl SchemeSpec for DropTailScheme {
         summary: "Accepts every packet until the queue is full.",
         source: "baseline of abc2018",
         state: "none",
+        flow_state: FlowState::None,
+        order: Order::Fifo,
     };
     type Params = DropTailParams;
     type Discipline<P: Packet> = ManagedQueue<P, DropTail>;

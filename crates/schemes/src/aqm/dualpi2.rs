@@ -115,6 +115,8 @@ impl SchemeSpec for DualPi2Scheme {
                   so that flows of both kinds get equal rates.",
         source: "De Schepper, Briscoe, White: Dual-Queue Coupled AQM, RFC 9332, 2023",
         state: "port: probability, delay before, sums of two lotteries, credit; flow: none",
+        flow_state: FlowState::None,
+        order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
     const REORDERS_FLOWS: bool = true;

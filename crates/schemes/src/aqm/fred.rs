@@ -79,6 +79,8 @@ impl SchemeSpec for FredScheme {
         summary: "RED that spares flows with few packets waiting and holds those back that have more than their part.",
         source: "Lin, Morris: Dynamics of Random Early Detection, SIGCOMM 1997",
         state: "port: average, count, number of active flows; flow with packets waiting: queue length, strikes",
+        flow_state: FlowState::Each,
+        order: Order::Fifo,
     };
     type Params = FredParams;
     type Discipline<P: Packet> = ManagedQueue<P, Fred>;

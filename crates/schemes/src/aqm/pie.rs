@@ -39,6 +39,8 @@ impl SchemeSpec for PieScheme {
                   at a target.",
         source: "Pan et al.: PIE, RFC 8033, 2017",
         state: "port: probability, two delays, burst allowance; flow: none",
+        flow_state: FlowState::None,
+        order: Order::Fifo,
     };
     type Params = PieParams;
     type Discipline<P: Packet> = ManagedQueue<P, Pie>;

@@ -40,6 +40,8 @@ impl SchemeSpec for RedScheme {
         source: "Floyd, Jacobson: Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM ToN 1993; RFC \
                  3168",
         state: "port: average, count, idle time; flow: none",
+        flow_state: FlowState::None,
+        order: Order::Fifo,
     };
     type Params = RedParams;
     type Discipline<P: Packet> = ManagedQueue<P, Red>;

@@ -10,6 +10,6 @@ pub use crate::contract::discipline::{Backlog, DropReason, DropSink, QueueDiscip
 pub use crate::contract::flow_key::FlowKey;
 pub use crate::contract::marker::{Marker, MarkerScheme, MeterSpec};
 pub use crate::contract::packet::{Ecn, Packet, TrafficClass};
-pub use crate::contract::scheme::{About, Port, SchemeSpec};
+pub use crate::contract::scheme::{About, FlowState, Order, Port, SchemeSpec};
 pub use crate::contract::weights::Weights;
 pub use crate::{choices, params};

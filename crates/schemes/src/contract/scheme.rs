@@ -24,13 +24,45 @@ pub struct About {
     pub source: &'static str,
     /// State that it keeps per port, flow and user.
     pub state: &'static str,
+    /// What a port remembers of flows or users.
+    pub flow_state: FlowState,
+    /// Order in which a port sends the packets of a traffic class.
+    pub order: Order,
+}
+
+/// What a port remembers of flows or users: what a core node has to be able to do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FlowState {
+    /// Nothing: its memory does not depend on them.
+    None,
+    /// A table of limited size: hashed queues, counters or samples.
+    Table,
+    /// A record of each active flow or user.
+    Each,
+    /// Not declared, as of schemes outside the tree.
+    Unknown,
+}
+
+/// Order in which a port sends the packets of a traffic class: which queues a core node has to have.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// The order of arrival: one queue.
+    Fifo,
+    /// That of arrival within each of several queues.
+    Queues,
+    /// By a number of each packet: a sorted queue.
+    Sorted,
+    /// Not declared, as of schemes outside the tree.
+    Unknown,
 }
 
 impl About {
     /// For a scheme outside the tree: its full name, and a summary in one sentence.
     #[must_use]
     pub const fn new(title: &'static str, summary: &'static str) -> Self {
-        Self { title, kind: "", summary, source: "", state: "" }
+        Self { title, kind: "", summary, source: "", state: "", flow_state: FlowState::Unknown, order: Order::Unknown }
     }
 }
 

@@ -83,6 +83,8 @@ impl SchemeSpec for AfqScheme {
                   that round is too far.",
         source: "Sharma, Liu, Atreya and Krishnamurthy 2018",
         state: "port: 4 x 2048 bids, or one for each waiting flow",
+        flow_state: FlowState::Table,
+        order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
     const DROPS_WHEN_EMPTY: bool = true;

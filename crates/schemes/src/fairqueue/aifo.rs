@@ -71,6 +71,8 @@ impl SchemeSpec for AifoScheme {
                   the queue.",
         source: "Yu et al.: Programmable Packet Scheduling with a Single Queue, SIGCOMM 2021",
         state: "port: 20 ranks, 17 bytes for each active flow",
+        flow_state: FlowState::Each,
+        order: Order::Fifo,
     };
     const ORDERS_PACKETS: bool = true;
     type Params = AifoParams;

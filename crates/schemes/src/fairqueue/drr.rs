@@ -69,6 +69,8 @@ impl SchemeSpec for DrrScheme {
                   saved for the next turn.",
         source: "Shreedhar and Varghese 1996",
         state: "flow or user that waits: 1 queue, 1 deficit",
+        flow_state: FlowState::Each,
+        order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
     type Params = DrrParams;

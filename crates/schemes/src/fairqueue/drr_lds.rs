@@ -54,6 +54,8 @@ impl SchemeSpec for DrrLdsScheme {
                   when packets come.",
         source: "Menth, Mehl and Veith 2018",
         state: "flow or user that waits or was there some rounds ago: 1 queue, 1 deficit, 1 round number",
+        flow_state: FlowState::Each,
+        order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
     type Params = DrrLdsParams;

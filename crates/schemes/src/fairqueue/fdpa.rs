@@ -63,6 +63,8 @@ impl SchemeSpec for FdpaScheme {
                   the lower the faster they are.",
         source: "Cascone, Bonelli, Bianchi, Capone and Sansò 2017",
         state: "user that sent of late: 1 rate, 2 times",
+        flow_state: FlowState::Each,
+        order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
     const REORDERS_FLOWS: bool = true;

@@ -82,6 +82,8 @@ impl SchemeSpec for FqCodelScheme {
                   of each short by CoDel.",
         source: "RFC 8290",
         state: "port: 1024 queues with 4 numbers of CoDel and 1 credit each",
+        flow_state: FlowState::Table,
+        order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
     type Params = FqCodelParams;

@@ -94,6 +94,8 @@ impl SchemeSpec for FqPieScheme {
                   of each short by PIE.",
         source: "Linux sch_fq_pie; ns-3; RFC 8033",
         state: "port: 1024 queues with 4 numbers of PIE and 1 credit each",
+        flow_state: FlowState::Table,
+        order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
     type Params = FqPieParams;

@@ -66,6 +66,8 @@ impl SchemeSpec for PacksScheme {
                   own, or drops it.",
         source: "Gran Alcoz et al.: Everything Matters in Programmable Packet Scheduling, NSDI 2025",
         state: "port: 20 ranks, 8 queues, 17 bytes for each active flow",
+        flow_state: FlowState::Each,
+        order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
     const REORDERS_FLOWS: bool = true;

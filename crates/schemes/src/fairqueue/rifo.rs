@@ -61,6 +61,8 @@ impl SchemeSpec for RifoScheme {
                   the lower the fuller the queue.",
         source: "Mostafaei, Pacut and Schmid: RIFO, IEEE Transactions on Networking 2025",
         state: "port: 3 numbers, 17 bytes for each active flow",
+        flow_state: FlowState::Each,
+        order: Order::Fifo,
     };
     const ORDERS_PACKETS: bool = true;
     type Params = RifoParams;

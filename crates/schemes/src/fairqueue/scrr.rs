@@ -89,6 +89,8 @@ impl SchemeSpec for ScrrScheme {
                   go first.",
         source: "Sharafzadeh et al.: Self-Clocked Round-Robin Packet Scheduling, NSDI 2025",
         state: "flow or user that waits: 1 queue, 1 virtual time",
+        flow_state: FlowState::Each,
+        order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
     type Params = ScrrParams;

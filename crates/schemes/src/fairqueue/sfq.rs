@@ -76,6 +76,8 @@ impl SchemeSpec for SfqScheme {
                   flows share a queue for long.",
         source: "McKenney 1990; Linux sch_sfq; ns-2",
         state: "port: 1024 buckets, at most 128 queues with 1 number each",
+        flow_state: FlowState::Table,
+        order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
     type Params = SfqParams;

@@ -82,6 +82,8 @@ impl SchemeSpec for SpPifoScheme {
                   with each packet.",
         source: "Gran Alcoz, Dietmüller and Vanbever: SP-PIFO, NSDI 2020",
         state: "port: 8 bounds, 17 bytes for each active flow",
+        flow_state: FlowState::Each,
+        order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
     const REORDERS_FLOWS: bool = true;

@@ -43,6 +43,8 @@ impl SchemeSpec for StfqScheme {
         summary: "Serves packets in the order in which a fair server would start them.",
         source: "Goyal, Vin, Cheng: Start-time Fair Queueing, SIGCOMM 1996",
         state: "port: 17 bytes for each active flow",
+        flow_state: FlowState::Each,
+        order: Order::Sorted,
     };
     const ORDERS_PACKETS: bool = true;
     type Params = StfqParams;

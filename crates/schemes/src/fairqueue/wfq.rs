@@ -63,6 +63,8 @@ impl SchemeSpec for WfqScheme {
                   which it would finish them.",
         source: "Demers, Keshav and Shenker 1989; Parekh and Gallager 1993; Golestani 1994",
         state: "flow or user with work: 1 queue, 1 finish tag; packet: 1 finish tag",
+        flow_state: FlowState::Each,
+        order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
     type Params = WfqParams;

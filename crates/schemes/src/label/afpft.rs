@@ -68,6 +68,8 @@ impl SchemeSpec for AfpftScheme {
                   for flows that have packets in the queue.",
         source: "Eshete, Jiang: Approximate Fairness Through Limited Flow List",
         state: "port: 25 bytes for each flow with packets in the queue; at the edge for each active flow",
+        flow_state: FlowState::Each,
+        order: Order::Sorted,
     };
     const MARKER: MarkerScheme = AfpftMarker::SCHEME;
     const ORDERS_PACKETS: bool = true;

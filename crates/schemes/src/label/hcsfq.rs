@@ -119,6 +119,8 @@ impl SchemeSpec for HcsfqScheme {
         source: "Yu, Wu, Braverman, Stoica, Jin: Twenty Years After: Hierarchical Core-Stateless Fair Queueing, NSDI \
                  2021",
         state: "port: 11 numbers, and 10 for each active user; flow, at the edge: 3 numbers",
+        flow_state: FlowState::Each,
+        order: Order::Fifo,
     };
     const MARKER: MarkerScheme = HcsfqMarker::SCHEME;
     const DROPS_WHEN_EMPTY: bool = true;

@@ -63,6 +63,8 @@ impl SchemeSpec for PvPieScheme {
                   PIE's drop probability asks for.",
         source: "Laki, Gombos, Nadas, Turanyi: Take Your Own Share of the PIE, ANRW 2017 (details are ours)",
         state: "port: 256 bins and PIE; user or flow, at the edge: 3 numbers; in the core: none per flow",
+        flow_state: FlowState::None,
+        order: Order::Fifo,
     };
     const MARKER: MarkerScheme = PpvMarker::SCHEME;
     type Params = PvPieParams;

@@ -77,6 +77,8 @@ impl SchemeSpec for RfqScheme {
                   that follows the queue and the utilisation.",
         source: "Cao, Wang, Zegura: Rainbow Fair Queueing, INFOCOM 2000 (details are ours)",
         state: "port: 6 numbers; flow or user, at the edge: 3 numbers; in the core: none per flow",
+        flow_state: FlowState::None,
+        order: Order::Fifo,
     };
     const MARKER: MarkerScheme = RfqMarker::SCHEME;
     const DROPS_WHEN_EMPTY: bool = true;

@@ -25,6 +25,8 @@ pub struct SchemeInfo {
     pub about: About,
     /// The marker that it needs at the edge.
     pub marker: &'static str,
+    /// True if it marks ECN-capable packets with its default parameters.
+    pub marks: bool,
     /// True if it enforces configured rates, as HTB does, and so does not share fairly by itself.
     pub shapes: bool,
     /// Bytes of state at an idle port with default parameters, see [`idle_bytes`].
@@ -67,6 +69,7 @@ fn describe<P: Packet>(scheme: Scheme) -> SchemeInfo {
         family: scheme.family(),
         about: scheme.about(),
         marker: scheme.marker().name(),
+        marks: QueueConfig::of(scheme, BufferParams::default()).marks(),
         shapes: scheme.shapes(),
         idle_bytes: idle_bytes::<P>(scheme),
         params: params(BufferParams::specs(), "queue", true)

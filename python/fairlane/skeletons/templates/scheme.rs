@@ -33,6 +33,8 @@ impl SchemeSpec for ${Type}Scheme {
         summary: "What it does, in one sentence.",
         source: "Authors: title, year",
         state: "port: none; flow: none",
+        flow_state: FlowState::None,
+        order: Order::Fifo,
     };
     const DROPS_WHEN_EMPTY: bool = true;
     type Params = ${Type}Params;

@@ -76,6 +76,8 @@ impl SchemeSpec for CareScheme {
         source: "Chan, Hamdi: An Active Queue Management Scheme Based on a Capture-Recapture Model, IEEE JSAC 2003, as \
                  described in afc",
         state: "port: 200 captures and a count for each flow among them",
+        flow_state: FlowState::Table,
+        order: Order::Fifo,
     };
     type Params = CareParams;
     type Discipline<P: Packet> = ManagedQueue<P, Care>;

@@ -81,6 +81,8 @@ impl SchemeSpec for RedPdScheme {
         source: "Mahajan, Floyd, Wetherall: Controlling High-Bandwidth Flows at the Congested Router, ICNP 2001",
         state: "port: that of RED, drop rates; flow with drops in the last 5 intervals: bytes dropped; monitored \
                 flow: probability, counters, 5 rates",
+        flow_state: FlowState::Each,
+        order: Order::Fifo,
     };
     const DROPS_WHEN_EMPTY: bool = true;
     type Params = RedPdParams;

@@ -59,6 +59,8 @@ impl SchemeSpec for SfbScheme {
                   and is limited in rate.",
         source: "Feng, Kandlur, Saha, Shin: Stochastic Fair Blue, INFOCOM 2001",
         state: "port: 2 sets of L*N bins with queue length, probability, time of its change; flow: none",
+        flow_state: FlowState::Table,
+        order: Order::Fifo,
     };
     const DROPS_WHEN_EMPTY: bool = true;
     type Params = SfbParams;

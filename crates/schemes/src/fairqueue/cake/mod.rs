@@ -109,6 +109,8 @@ impl SchemeSpec for CakeScheme {
                   busy, and keeps the delay of each short by CoDel and BLUE.",
         source: "Linux sch_cake; Hoeiland-Joergensen, Taht, Morton: Piece of CAKE, LANMAN 2018",
         state: "port: 1024 queues with 5 numbers of COBALT, 1 credit, 1 host; 1024 hosts with 1 count each",
+        flow_state: FlowState::Table,
+        order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
     /// By rule (3): a flow whose queue another took over goes to the next free one.

@@ -87,6 +87,8 @@ impl SchemeSpec for CebinaeScheme {
                   the others can take the rest.",
         source: "Yu, Sonchack, Liu: Cebinae: Scalable In-network Fairness Augmentation, SIGCOMM 2022",
         state: "port: 2 buckets, 4 budgets, a table of 2 x 2048 flow counters",
+        flow_state: FlowState::Table,
+        order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
     const DROPS_WHEN_EMPTY: bool = true;

@@ -64,6 +64,8 @@ impl SchemeSpec for HtbScheme {
                   have left, and keeps a queue for each user.",
         source: "Linux sch_htb",
         state: "class: 2 token buckets, 1 turn; user: a class with 8 deficits and a queue",
+        flow_state: FlowState::Each,
+        order: Order::Queues,
     };
     const ORDERS_PACKETS: bool = true;
     /// As CAKE may.

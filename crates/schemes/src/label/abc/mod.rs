@@ -82,6 +82,8 @@ impl SchemeSpec for AbcScheme {
         source: "Menth, Zeitler: Fair Resource Sharing for Stateless-Core Packet-Switched Networks With \
                  Prioritization, IEEE Access 2018",
         state: "port: 3 numbers; user, at the edge: 3 numbers; flow: none",
+        flow_state: FlowState::None,
+        order: Order::Fifo,
     };
     const MARKER: MarkerScheme = AbcMarker::SCHEME;
     type Params = AbcParams;

@@ -51,6 +51,8 @@ impl SchemeSpec for Abc2016Scheme {
                   by how much the activity is above the average.",
         source: "Menth, Zeitler: Activity-Based Congestion Management, slides at NOMS 2016 (details are ours)",
         state: "port: 2 numbers and those of the base AQM; user, at the edge: 5 numbers; flow: none",
+        flow_state: FlowState::None,
+        order: Order::Fifo,
     };
     const MARKER: MarkerScheme = Abc2016Marker::SCHEME;
     type Params = Abc2016Params;

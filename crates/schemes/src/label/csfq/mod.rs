@@ -62,6 +62,8 @@ impl SchemeSpec for CsfqScheme {
                   of each flow that exceeds it.",
         source: "Stoica, Shenker, Zhang: Core-Stateless Fair Queueing, SIGCOMM 1998 and IEEE/ACM ToN 2003",
         state: "port: 13 numbers; flow or user, at the edge: 3 numbers; in the core: none per flow",
+        flow_state: FlowState::None,
+        order: Order::Fifo,
     };
     const MARKER: MarkerScheme = CsfqMarker::SCHEME;
     const DROPS_WHEN_EMPTY: bool = true;

@@ -55,6 +55,8 @@ impl SchemeSpec for PpvScheme {
                   drops the packet of least value.",
         source: "Nadas, Turanyi, Racz: Per Packet Value, GLOBECOM 2016",
         state: "user or flow, at the edge: 3 numbers, or one for each bucket; in the core: none per flow",
+        flow_state: FlowState::None,
+        order: Order::Fifo,
     };
     const MARKER: MarkerScheme = PpvMarker::SCHEME;
     const ORDERS_PACKETS: bool = true;
