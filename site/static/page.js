@@ -27,7 +27,7 @@
     const wanted = id.split("-");
     const shared = (section) => section.id.split("-").filter((word) => wanted.includes(word)).length;
     const [best] = [...document.querySelectorAll("article section[id]")].sort((a, b) => shared(b) - shared(a));
-    if (best && shared(best)) best.scrollIntoView();
+    if (best && shared(best)) best.scrollIntoView({ behavior: "instant" }); // the theme's smooth way is given up as the page loads
   };
 
   const start = () => {

@@ -1,15 +1,12 @@
 // Tables of eight rows and more sort by a click on a head, those of twelve and more filter by words and by verdict, those
 // of thirty and more by each column that has few values.
 // A page with several tables of verdicts, that of the reproductions, has a filter for all of them at its top.
+// Pictures (pictures.js) are made of the same rows and follow the same filters.
 "use strict";
 {
-  const SORTED = 8, FILTERED = 12, CHOSEN = 30, BROAD = 10, CHOICES = 16, LONGEST = 40;
+  const SORTED = 8, FILTERED = 12, CHOSEN = 30, BROAD = 10, CHOICES = 20, LONGEST = 40;
 
-  const h = (name, properties = {}, ...children) => {
-    const element = Object.assign(document.createElement(name), properties);
-    element.append(...children);
-    return element;
-  };
+  const { h, select } = pictures;
   const text = (row, column) => row.cells[column]?.textContent.trim() ?? "";
 
   /** The number that a cell begins with: of "0.841 ± 0.003 · 16" the first; undefined if it is none. */
@@ -53,10 +50,9 @@
     }
   };
 
-  const verdictColumn = (table) => [...table.tHead.rows[0].cells].findIndex((head) => head.textContent.trim() === "verdict");
+  const column = (table, name) => [...table.tHead.rows[0].cells].findIndex((head) => head.textContent.trim() === name);
+  const verdictColumn = (table) => column(table, "verdict");
   const verdictOf = (table, row) => text(row, verdictColumn(table)).match(/^[a-z ]+/i)?.[0].trim() ?? "";
-
-  const select = (values) => h("select", {}, h("option", { value: "" }, "any"), ...values.map((one) => h("option", { value: one }, one)));
 
   /** A field for each column of a long table that has few values; that of verdicts has its own. */
   const choices = (table) => {
@@ -65,7 +61,7 @@
     return [...table.tHead.rows[0].cells].flatMap((head, column) => {
       const values = [...new Set(rows.map((row) => text(row, column)))].filter(Boolean).sort();
       const fits = values.length > 1 && values.length <= Math.min(CHOICES, rows.length / 3) && values.every((one) => one.length <= LONGEST);
-      return fits && column !== verdictColumn(table) ? [{ column, name: head.textContent.trim(), field: select(values) }] : [];
+      return fits && column !== verdictColumn(table) ? [{ column, name: head.textContent.trim(), field: select(head.textContent.trim(), values) }] : [];
     });
   };
 
@@ -74,7 +70,7 @@
     const words = h("input", { type: "search", placeholder: "words" });
     const verdicts = [...new Set(tables.filter((table) => verdictColumn(table) >= 0)
       .flatMap((table) => [...table.tBodies[0].rows].map((row) => verdictOf(table, row))))].filter(Boolean).sort();
-    const verdict = select(verdicts);
+    const verdict = select("Verdict", verdicts);
     const columns = tables.length === 1 ? choices(tables[0]) : [];
     const output = h("output");
     const place = h("div", { className: "filter", role: "group", ariaLabel: name }, h("label", {}, "Rows with", words));
@@ -99,8 +95,27 @@
     return [shown, table.tBodies[0].rows.length];
   };
 
+  /** Pictures of the claims of a page, by paper and kind, or of the cells of each table, by what has few values. */
+  const drawTiles = (judged, all, own) => {
+    if (all) {
+      const section = (row) => row.closest("section").querySelector("h2").firstChild.textContent;
+      const kind = (row) => text(row, 0).match(/^\S+ \(([^)]*)\):/)?.[1].replace("hard, ", "") ?? "the paper's own";
+      pictures.tiles({ place: (figure) => all.place.after(figure), tables: judged, verdict: () => verdictColumn(judged[0]), columns: "kind of claim", fields: { paper: section, "kind of claim": kind } });
+    }
+    for (const [table, { columns: chosen, place }] of own) {
+      const verdict = column(table, "agrees");
+      const fields = chosen.filter((one) => one.column !== verdict).map((one) => [one.name, (row) => text(row, one.column)]);
+      if (verdict < 0 || fields.length < 2) continue;
+      const differs = (at) => [...table.tBodies[0].rows].some((row) => text(row, at).includes("✗"));
+      const measures = [...table.tHead.rows[0].cells].map((head, at) => [String(at), head.textContent.trim()]).filter(([at]) => differs(Number(at)));
+      const [columns] = fields.slice(1).find(([, of]) => new Set([...table.tBodies[0].rows].map(of)).size === 2) ?? fields[1];
+      pictures.tiles({ place: (figure) => place.after(figure), tables: [table], verdict: () => verdict, fields: Object.fromEntries(fields), columns, measures });
+    }
+  };
+
   const start = () => {
-    const tables = [...document.querySelectorAll("article table")].filter((table) => table.tHead && table.tBodies[0]);
+    pictures.league();
+    const tables = [...document.querySelectorAll("article table:not(.heat)")].filter((table) => table.tHead && table.tBodies[0]);
     tables.filter((table) => table.tBodies[0].rows.length >= SORTED).forEach(makeSortable);
     tables.filter((table) => table.tHead.rows[0].cells.length >= BROAD).forEach(narrow);
     const judged = tables.filter((table) => verdictColumn(table) >= 0);
@@ -117,6 +132,7 @@
         if (judged.includes(table)) sum = sum.map((one, index) => one + counts[index]);
       }
       if (all) all.output.value = told(sum);
+      document.dispatchEvent(new Event("filtered"));
     };
     for (const table of tables.filter((one) => one.tBodies[0].rows.length >= FILTERED)) {
       const fields = filter([table], "Filter of the table below", update);
@@ -129,6 +145,7 @@
       all.place.prepend(h("b", {}, "All claims of this page"));
       document.querySelector("article h1").after(all.place);
     }
+    drawTiles(judged, all, own);
     update();
   };
 

@@ -258,6 +258,39 @@ def test_the_documentation_has_the_league_or_says_how_to_make_it(tiny: Path, mon
     assert "\n## wfq\n" in evaluation_docs.entries()
 
 
+def test_the_picture_has_every_value_of_the_table_and_of_each_family() -> None:
+    found, (_, rows) = evaluation_docs.data(), evaluation_docs.league()
+    labels = [entry["label"] for entry in found["entries"]]
+    assert sorted(labels) == [row[0].strip("`") for row in rows]
+    cells = [found["values"][key][""] for key in found["criteria"]]
+    for row in rows:
+        own = [of_key[labels.index(row[0].strip("`"))] for of_key in cells]
+        texts = [cell.partition(" · ")[0] for cell in row[1:-1]]
+        assert texts == [one[0] if one else "–" for one in own]
+    suite = suites.read()
+    for family in suite.families:
+        scored = {key for one in family.scenarios for key in one.scores} | {"harm"}
+        assert {key for key, of_key in found["values"].items() if family.key in of_key} <= scored
+    # A family of one scenario: its place and value are the scenario's own.
+    (alone,) = next(one.scenarios for one in suite.families if one.key == "less-than-best-effort")
+    league = leagues.read(suite).entries
+    means = {label: league[label].cells[alone.name, "worst_share"].mean for label in labels}
+    of_family = found["values"]["worst_share"]["less-than-best-effort"]
+    assert [one[1] for one in of_family] == [
+        1 + sum(other > means[label] for other in means.values()) for label in labels
+    ]
+
+
+def test_what_a_port_is_said_to_remember_is_what_it_held_of_10_000_users() -> None:
+    about = {scheme["name"]: scheme for scheme in fairlane.schemes()}
+    for label, entry in leagues.read(suites.read()).entries.items():
+        scheme = about[label.partition(":")[0]]
+        grown = entry.values(suites.read().scenarios)["state_core"].mean - scheme["idle_bytes"]
+        if scheme["flow_state"] == "none":
+            assert grown == 0, label
+        assert (scheme["flow_state"] == "each") == (grown > 5 * 10_000), label
+
+
 def test_a_check_of_the_league_has_no_use_for_what_makes_one(cli: Cli) -> None:
     assert cli.error("evaluate", "--check-league", "--quick") == "--check-league: --quick has no effect with it"
     refused = cli.error("evaluate", "red2", "--check-league")

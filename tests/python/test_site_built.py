@@ -17,7 +17,8 @@ import pytest
 import fairlane
 import playground
 from conftest import ROOT, execute
-from generators import pages
+from fairlane.judge.library import papers
+from generators import evaluation, pages
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Request
@@ -41,6 +42,7 @@ KINDS = [
     "docs/schemes/abc",
     "docs/evaluation",
     "docs/reproduction",
+    "docs/agreement-linux",
     "docs/tutorial",
     "api/own",
 ]
@@ -176,28 +178,156 @@ def test_a_live_example_runs(open_page: Open, site: Path) -> None:
         assert page.evaluate("document.querySelector('iframe.live').offsetHeight") > 900
 
 
-def shown(page: Page, table: str) -> list[str]:
-    """First cells of the rows that are seen."""
-    rows = f"[...document.querySelector('{table}').tBodies[0].rows].filter((row) => !row.hidden)"
-    return list(page.evaluate(f"{rows}.map((row) => row.cells[0].textContent)"))
+SIZES = [(1400, 900), (390, 844)]
 
 
-def test_the_league_sorts_and_filters(open_page: Open) -> None:
+def heat_map(open_page: Open, size: tuple[int, int], view: str = "") -> Page:
+    """The page of the league, with the columns of a view."""
     page = open_page("docs/evaluation")
-    column = page.get_by_role("button", name="worst share")
-    cells = (
-        "[...document.querySelector('table.broad').tBodies[0].rows].map((row) => parseFloat(row.cells[1].textContent))"
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.get_by_label("Columns").select_option(view)
+    return page
+
+
+def names(page: Page) -> list[str]:
+    """The entries that the heat map shows, from above."""
+    return page.locator("table.heat tbody .pin").all_inner_texts()
+
+
+def places(page: Page, column: int) -> list[int]:
+    """The places in a column of the heat map, without those that were not measured."""
+    cells = page.locator(f"table.heat tbody td:nth-child({column + 2})").all_inner_texts()
+    return [int(cell) for cell in cells if cell != "–"]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_league_sorts_by_every_column(open_page: Open, size: tuple[int, int]) -> None:
+    page = heat_map(open_page, size)
+    assert places(page, 0) == sorted(places(page, 0))
+    for column in range(page.locator("table.heat thead .sort").count() - 1):
+        head = page.locator("table.heat thead .sort").nth(column + 1)
+        for direction in ("ascending", "descending"):
+            if not (column == 0 and direction == "ascending"):
+                head.click()
+            assert places(page, column) == sorted(places(page, column), reverse=direction == "descending")
+            assert page.locator("[aria-sort]").get_attribute("aria-sort") == direction
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_league_says_which_scheme_without_labels_and_flow_state_is_fairest(
+    open_page: Open, size: tuple[int, int]
+) -> None:
+    page = heat_map(open_page, size, "worst_share")
+    page.get_by_role("button", name="no labels").click()
+    page.get_by_role("button", name="no per-flow state").click()
+    page.get_by_role("button", name="Many flows").click()
+    able = {one["display_name"] for one in fairlane.schemes() if (one["marker"], one["flow_state"]) == ("none", "none")}
+    shown = [name.split(" ")[0] for name in names(page)]
+    assert set(shown) == able
+    found = evaluation.data()
+    family = found["values"]["worst_share"]["many-flows"]
+    fitting = [
+        (family[at][1], entry["name"])
+        for at, entry in enumerate(found["entries"])
+        if {"no labels", "no flow state"} <= set(entry["fits"])
+    ]
+    assert shown[0] == min(fitting)[1]
+    page.get_by_role("searchbox", name="Scheme").fill("ch")
+    assert {name.split(" ")[0] for name in names(page)} == {"CHOKe"}
+    assert page.locator(".limits output").inner_text() == f"2 of {len(found['entries'])} entries"
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_cell_shows_its_interval_to_pointer_and_keys(open_page: Open, size: tuple[int, int]) -> None:
+    page = heat_map(open_page, size)
+    box, row = (
+        page.locator(".detail"),
+        page.locator("table.heat tbody tr", has=page.get_by_text("FQ-CoDel", exact=True)),
     )
-    before = page.evaluate(cells)
-    for order, direction in ((sorted(before), "ascending"), (sorted(before, reverse=True), "descending")):
-        column.click()
-        assert page.evaluate(cells) == order
-        assert page.locator("[aria-sort]").get_attribute("aria-sort") == direction
-    page.get_by_label("Rows with").first.fill("share_per=user fq_")
-    entries = shown(page, "table.broad")
-    assert entries
-    assert all("fq_" in entry and "share_per=user" in entry for entry in entries)
-    assert page.locator(".filter output").first.inner_text() == f"{len(entries)} of {len(before)} rows"
+    words = ["FQ-CoDel", "share of the worst user", "0.7090 ± 0.0098", "of 76"]
+    row.first.locator("td").first.hover()
+    assert all(word in box.inner_text() for word in words)
+    page.keyboard.press("Escape")
+    assert box.is_hidden()
+    row.first.locator(".pin").focus()
+    page.keyboard.press("ArrowRight")
+    assert all(word in box.inner_text() for word in words)
+    assert "0.7090 ± 0.0098, place" in str(page.evaluate("document.activeElement.ariaLabel"))
+    left, right, top, bottom = page.evaluate(
+        "(({ left, right, top, bottom }) => [left, innerWidth - right, top, innerHeight - bottom])"
+        "(document.querySelector('.detail').getBoundingClientRect())"
+    )
+    assert min(left, right, top, bottom) >= 0
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.closest('td').cellIndex") == page.locator("thead .sort").count() - 1
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_pinned_entries_are_compared(open_page: Open, size: tuple[int, int]) -> None:
+    page = heat_map(open_page, size)
+    comparison = page.locator(".comparison")
+    for name in ("WFQ", "CoDel"):
+        page.locator("table.heat .pin", has_text=re.compile(f"^{name}$")).click()
+    assert names(page)[:2] == ["WFQ", "CoDel"]
+    assert re.search(
+        r"WFQ is better in \d+: worst share · .*CoDel is better in \d+: .*delay p99", comparison.inner_text()
+    )
+    assert comparison.locator("svg.profile polyline").count() == 2
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    comparison.get_by_role("button", name="Unpin WFQ").click()
+    assert comparison.is_hidden()
+    page.locator("table.heat tbody td").nth(40).focus()
+    page.keyboard.press("Enter")
+    assert comparison.is_visible()
+
+
+def test_questions_lead_to_schemes_that_fit_the_answers(open_page: Open) -> None:
+    page = heat_map(open_page, SIZES[0])
+    found, answer = evaluation.data(), page.locator(".advice-answer")
+    page.get_by_label("Can the edge write a label into every packet?").select_option(label="no")
+    page.get_by_label("What can a core port remember of flows or users?").select_option(label="nothing")
+    page.get_by_label("What matters most?").select_option(label="99th percentile of the delay")
+    advised = answer.locator("ol > li > a").all_inner_texts()
+    assert len(advised) == 3
+    fits = {entry["name"]: {"no labels", "no flow state"} <= set(entry["fits"]) for entry in found["entries"]}
+    assert all(fits[name.partition(" (")[0]] for name in advised)
+    assert "99th percentile of the delay: " in answer.inner_text()
+    answer.get_by_role("button", name="Compare them in the picture").click()
+    assert [name.partition(" ")[0] for name in names(page)[:3]] == [name.partition(" ")[0] for name in advised]
+    page.get_by_label("Should packets of ECN hosts be marked, not dropped?").select_option(label="yes")
+    assert {name.partition(" (")[0] for name in answer.locator("ol > li > a").all_inner_texts()} == {
+        "COBALT",
+        "DualPI2",
+    }
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_cells_of_a_comparison_are_tiles_that_follow_the_filters(open_page: Open, size: tuple[int, int]) -> None:
+    page = open_page("docs/agreement-linux")
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    picture = page.locator("figure.picture")
+    tiles = picture.locator("button.tile")
+    assert (tiles.count(), picture.locator("button.holds").count()) == (246, 155)
+    page.get_by_label("rate", exact=True).first.select_option("1000 Mbit/s")
+    assert (tiles.count(), picture.locator("button.holds").count()) == (66, 32)
+    picture.get_by_label("Colour").select_option(label="use of the link")
+    assert 32 < picture.locator("button.holds").count() < 66
+    picture.get_by_label("Columns").select_option("round trip")
+    tiles.first.focus()
+    assert "use of the link: " in page.locator(".detail").inner_text()
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement === document.querySelectorAll('button.tile')[1]")
+
+
+def test_claims_are_tiles_by_paper_and_kind(open_page: Open) -> None:
+    page = open_page("docs/reproduction")
+    picture = page.locator("figure.picture")
+    claims = [claim for paper in papers().values() for one in paper.experiments.values() for claim in one.claims]
+    assert picture.locator("button.tile").count() == len(claims)
+    assert picture.locator("tbody th").count() == len(papers())
+    page.locator(".filter.all").get_by_label("Verdict").select_option("differs")
+    assert picture.locator("button.tile").count() == picture.locator("button.differs").count() > 0
 
 
 def test_long_tables_filter_by_columns_of_few_values(open_page: Open) -> None:

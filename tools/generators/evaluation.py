@@ -2,22 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from fairlane.evaluate import league as leagues
 from fairlane.evaluate import suite as suites
-from fairlane.evaluate.entries import asks, parsed
+from fairlane.evaluate.entries import Entry, asks, parsed
 from fairlane.evaluate.figures import PAIRS, describe
-from fairlane.evaluate.ranks import Rank
+from fairlane.evaluate.ranks import Rank, Values, all_ranks
 from fairlane.evaluate.sentences import findings
 from fairlane.evaluate.standing import Standing
+from fairlane.results.intervals import Interval
 from fairlane.results.metrics import CRITERIA
+from fairlane.results.names import display_name
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 """Headings of the columns, and rows."""
 FIGURES = Path(__file__).parents[2] / "docs" / "figures"
 """In a checkout: figures drawn by `make league`."""
+CAPABILITIES: Mapping[str, tuple[str, str, str, Callable[[Entry], bool]]] = {
+    "no labels": (
+        "Edge",
+        "no labels",
+        "No edge node writes a label into packets.",
+        lambda entry: _about(entry)["marker"] == "none",
+    ),
+    "no flow state": (
+        "Core",
+        "no per-flow state",
+        "A port's memory does not depend on flows or users.",
+        lambda entry: _about(entry)["flow_state"] == "none",
+    ),
+    "table": (
+        "Core",
+        "at most a table",
+        "A port remembers flows or users in a table of limited size, or not at all.",
+        lambda entry: _about(entry)["flow_state"] in {"none", "table"},
+    ),
+    "fifo": (
+        "Core",
+        "one FIFO queue",
+        "A port has one queue for a traffic class and sends in the order of arrival.",
+        lambda entry: _about(entry)["order"] == "fifo",
+    ),
+    "no rule for users": (
+        "Core",
+        "no rule for users",
+        "A port need not know which packets are of one user.",
+        lambda entry: _about(entry)["marker"] != "none" or entry.shares_per != "user",
+    ),
+    "marks": (
+        "Hosts",
+        "marks for ECN hosts",
+        "By default a port marks packets of hosts that understand ECN.",
+        lambda entry: bool(_about(entry)["marks"]),
+    ),
+}
+"""What a network may be limited to, by key: who is limited, the words for it, a sentence, and which entries fit."""
+GUARDS = ("worst_share", "delay_p99", "completion", "use")
+"""Criteria by which nothing that is recommended should be among the last quarter."""
+_COUNTED = (leagues.COST_CORE, leagues.COST_EDGE)
+"""Criteria that no scenario measures."""
+ADVICE = """
+## Which scheme should I take?
+
+Five questions, and the three schemes that fit the answers best. They are found in the league's data, as is the picture
+below.
+
+<div class="advice-place"><p>The questions need JavaScript.</p></div>
+"""
+"""A section of the site; `site/static/pictures.js` fills it."""
 _NONE = "\nNothing yet: `make league` evaluates all schemes on the whole suite and writes what it finds here.\n"
 
 
@@ -61,6 +117,66 @@ def league() -> Table | str:
         for label, of_entry in sorted(found.values.items())
     ]
     return ["entry", *(CRITERIA[key].head for key in keys), "asks"], rows
+
+
+def data() -> dict[str, Any]:
+    """The league as the site's picture needs it: values as texts with their places, by criterion, family and entry."""
+    found = standing()
+    labels = sorted(found.values, key=lambda label: display_name(label).lower())
+    values: dict[str, dict[str, list[Any]]] = {}
+    for family in [None, *found.suite.families]:
+        if family is None:
+            of_family: Values = found.values
+        else:
+            names = [one.name for one in family.scenarios]
+            of_family = {label: one.values(names) for label, one in found.placed.items()}
+        for key, places in all_ranks(of_family).items():
+            if family is None or key not in _COUNTED:
+                cells = [_cell(of_family[label].get(key), places.get(label)) for label in labels]
+                values.setdefault(key, {})["" if family is None else family.key] = cells
+    return {
+        "capabilities": {key: rest[:3] for key, rest in CAPABILITIES.items()},
+        "guards": GUARDS,
+        "criteria": {
+            key: {"title": one.title, "head": one.head.partition(" (")[0], "unit": one.suffix, "doc": one.doc}
+            for key, one in CRITERIA.items()
+            if key in values
+        },
+        "families": {one.key: {"title": one.title, "measures": one.measures} for one in found.suite.families},
+        "entries": [_entry(label) for label in labels],
+        "values": values,
+    }
+
+
+def _about(entry: Entry) -> Any:
+    assert entry.about
+    return entry.about
+
+
+def _cell(value: Interval | None, rank: Rank | None) -> list[str | int] | None:
+    return [str(value), rank.rank, rank.first, rank.last] if value and rank else None
+
+
+def _entry(label: str) -> dict[str, Any]:
+    entry = parsed(label)
+    return {
+        "label": label,
+        "name": display_name(entry.scheme),
+        "per": label.partition("=")[2],
+        "page": f"schemes/{entry.scheme}.html",
+        "asks": asks(entry),
+        "state": _about(entry)["state"],
+        "does": _about(entry)["summary"],
+        "fits": [key for key, (*_, fits) in CAPABILITIES.items() if fits(entry)],
+    }
+
+
+def embedded() -> str:
+    """The league's data within a page, before the table that is shown without JavaScript."""
+    if not leagues.read(suites.read()).entries:
+        return ""
+    text = json.dumps(data(), ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    return f'\n<script type="application/json" class="league">{text}</script>\n'
 
 
 def pictures() -> str:

@@ -29,7 +29,8 @@ of Rust modules in the folder `crates` next to `docs`. The number in `**34 schem
     pairs                 shares of all pairs of senders, from `figures/pairs.csv` in `docs`
     evaluation criteria   what schemes are judged by
     evaluation suite      the families of the suite with their scenarios
-    evaluation league     all entries by all criteria
+    evaluation advice     the place of five questions that lead to three schemes
+    evaluation league     all entries by all criteria, with the data of the heat map
     evaluation pictures   the Pareto pictures in `figures` of `docs`
     evaluation entries    where each entry wins and fails
     reproduction          how many claims of every paper are reproduced
@@ -165,7 +166,7 @@ def generate(mark: str, crates: Path = Path("crates")) -> str:
         case ["reproduction", key] if key in papers():
             return _reproduction(papers()[key])
         case ["data", page, *words] if blocks := _data(page).get(" ".join(words)):
-            return "\n".join(_block(block) for block in blocks)
+            return "\n".join(_block(block, page) for block in blocks)
     raise MarkError(f"generated:{mark}: there is no such table")
 
 
@@ -184,17 +185,38 @@ def _data(page: str) -> dict[str, list[Any]]:
     return found
 
 
-def _block(block: Any) -> str:
+_PARTS = {
+    ("agreement-linux", "cell"): (
+        r"(?P<senders>.+), (?P<rate>.+), (?P<round_trip>.+), (?P<buffer>.+), (?P<queue>.+)",
+        ("queue", "senders", "rate", "round trip", "buffer"),
+    ),
+    ("agreement-ns3", "scenario"): (
+        r"(?P<queue>.+?), (?P<traffic>.+), (?P<delay>.+), (?P<buffer>.+)",
+        ("queue", "traffic", "delay", "buffer"),
+    ),
+    ("agreement-ns3", "cell"): (
+        r"(?P<sender>.+?), (?P<beside>.+?), (?P<rate>.+?), (?P<round_trip>.+?), (?P<buffer>.+?)(?:, (?P<queue>.+))?",
+        ("sender", "beside", "rate", "round trip", "buffer", "queue"),
+    ),
+}
+"""Parts of the names of cells, and the columns that they become, by page and first column of a table."""
+
+
+def _block(block: Any, page: str) -> str:
     """A paragraph, or a table; rows of one cell are heads of those below, which get it as their first column."""
     if isinstance(block, str):
         return f"\n{block}\n"
-    head, family, rows = block["columns"], "", []
-    for row in block["rows"]:
-        if any(row[1:]):
-            rows.append([family, *row])
+    (name, *head), family, rows = block["columns"], "", []
+    pattern, columns = _PARTS.get((page, name), (r"(?P<_>.*)", ("_",)))
+    for first, *row in block["rows"]:
+        if not any(row):
+            family = first.strip("*")
+        elif parts := re.fullmatch(pattern, first, re.DOTALL):
+            rows.append([family, *(parts[column.replace(" ", "_")] or "–" for column in columns), *row])
         else:
-            family = row[0].strip("*")
-    return _table(["family", *head], rows) if family else _table(head, [row[1:] for row in rows])
+            raise MarkError(f"{page}: {first}: has not the parts {', '.join(columns)}")
+    head = ["family", *([name] if columns == ("_",) else columns), *head]
+    return _table(head, rows) if family else _table(head[1:], [row[1:] for row in rows])
 
 
 def _pairs() -> str:
@@ -520,7 +542,8 @@ _CATALOGUES: Mapping[str, Callable[[], str]] = {
     "metrics": _metrics,
     "evaluation criteria": lambda: _table(*evaluation.criteria()),
     "evaluation suite": lambda: _table(*evaluation.suite()),
-    "evaluation league": lambda: _league(evaluation.league()),
+    "evaluation advice": lambda: evaluation.ADVICE,
+    "evaluation league": lambda: evaluation.embedded() + _league(evaluation.league()),
     "evaluation pictures": evaluation.pictures,
     "evaluation entries": evaluation.entries,
     "reproduction": lambda: _table(report.COUNT_HEAD, report.counts(list(papers().values()))),
