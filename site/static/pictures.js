@@ -3,7 +3,7 @@
 // pointer shows its values. The league's data are in the page, made by tools/generators/evaluation.py.
 "use strict";
 {
-  const PINS = 4, SHADES = 9, ADVISED = 3, FLAT = 7;
+  const PINS = 4, SHADES = 9, ADVISED = 3, WEAK = 2, FLAT = 7;
 
   const h = (name, properties = {}, ...children) => {
     const element = Object.assign(document.createElement(name), properties);
@@ -124,10 +124,10 @@
     };
 
     // Controls.
-    const view = h("select", {}, option(["", "all criteria, whole suite"]), ...Object.entries(data.criteria)
+    const view = h("select", { ariaLabel: "Columns" }, option(["", "all criteria, whole suite"]), ...Object.entries(data.criteria)
       .filter(([key]) => Object.keys(data.values[key]).length > 1).map(([key, { title }]) => option([key, title])));
     const words = h("input", { type: "search", placeholder: "name" });
-    const values = h("select", {}, option(["", "place"]), option(["values", "value"]));
+    const values = h("select", { ariaLabel: "Numbers" }, option(["", "place"]), option(["values", "value"]));
     const output = h("output");
     const chips = Object.entries(data.capabilities).map(([key, [where, name, title]]) => ({
       key, where, button: toggle(name, title, (on) => { state.fits[on ? "add" : "delete"](key); render(); }),
@@ -141,7 +141,7 @@
     words.addEventListener("input", () => set({ words: words.value }));
 
     const shades = h("span", { className: "shades", ariaHidden: "true" }, ...Array.from({ length: SHADES }, (_, shade) => h("i", { className: `s${shade}` })));
-    const legend = h("p", { className: "legend" }, h("span", {}, "first ", shades, " last of all entries"), h("span", {}, "A head sorts. A name pins its row: two to four are compared."));
+    const legend = h("p", { className: "legend" }, h("span", {}, "first ", shades, " last of all entries"), h("span", {}, "A heading sorts. A name pins its row: two to four are compared."));
     const comparison = h("section", { className: "comparison", hidden: true, ariaLabel: "Comparison" });
     const wrapper = table.closest(".table-wrapper") ?? table;
     wrapper.before(controls, limits, legend, comparison);
@@ -233,7 +233,7 @@
         const entry = data.entries[index];
         const button = h("button", { type: "button", className: "chip" , ariaLabel: `Unpin ${entry.full}` }, "✕");
         button.addEventListener("click", () => pin(index));
-        return h("li", {}, h("i", { className: `dot p${place}` }), h("a", { href: entry.page }, entry.full), button, h("small", {}, entry.asks.join("; ")));
+        return h("li", {}, h("i", { className: `dot p${place}` }), h("a", { href: entry.page }, entry.full), button, h("small", {}, `asks: ${entry.asks.join("; ")}`));
       });
       const sentence = state.pinned.length === 2 ? h("p", {}, ...sum(...state.pinned, names)) : "";
       comparison.replaceChildren(h("ul", {}, ...items), sentence);
@@ -301,7 +301,7 @@
       ["Should packets of ECN hosts be marked, not dropped?", [limit("", "does not matter"), limit("marks", "yes")]],
       ["What matters most?", Object.entries(data.criteria).map(([key, { title }]) => limit(key, title))],
       ["In which situation?", []],
-    ].map(([question, answers]) => ({ question, field: h("select", {}, ...answers.map(option)) }));
+    ].map(([question, answers]) => ({ question, field: h("select", { ariaLabel: question }, ...answers.map(option)) }));
     const [edge, core, hosts, goal, situation] = questions.map(({ field }) => field);
     const answer = h("div", { className: "advice-answer", ariaLive: "polite" });
     const situations = () => {
@@ -318,7 +318,7 @@
       const column = data.column(goal.value, situation.value);
       const able = data.entries.map((_, index) => index).filter((index) => column.cells[index] && [...fits].every((key) => data.entries[index].fits.includes(key)));
       const sorted = able.map((index) => ({ index, weak: weak(index) }))
-        .sort((a, b) => Number(a.weak.length > 0) - Number(b.weak.length > 0) || column.cells[a.index][1] - column.cells[b.index][1] || a.index - b.index);
+        .sort((a, b) => Number(a.weak.length >= WEAK) - Number(b.weak.length >= WEAK) || column.cells[a.index][1] - column.cells[b.index][1] || a.index - b.index);
       const schemes = new Set();
       const best = sorted.filter(({ index }) => !schemes.has(data.entries[index].name) && schemes.add(data.entries[index].name)).slice(0, ADVISED);
       const cards = best.map(({ index, weak }) => {
@@ -335,7 +335,7 @@
       button.addEventListener("click", () => open({ fits, view: situation.value ? goal.value : "", sort: 0, reverse: false, pinned: best.map(({ index }) => index) }));
       const guards = data.guards.filter((key) => key !== goal.value).map((key) => data.criteria[key].title).join(", ");
       answer.replaceChildren(
-        h("p", {}, `${able.length} of ${data.entries.length} entries can do it. The best in what matters most come first; those among the last quarter by ${guards} come after all others.`),
+        h("p", {}, `${able.length} of ${data.entries.length} entries can do it. The best in what matters most come first; those among the last quarter by two or more of ${guards} come after all others.`),
         best.length ? h("ol", {}, ...cards) : h("p", {}, "None: change an answer."), best.length > 1 ? button : "");
     };
     const form = h("form", { className: "advice" }, ...questions.map(({ question, field }) => h("label", {}, question, field)));
@@ -375,7 +375,7 @@
     const heads = (row) => [...row.closest("table").tHead.rows[0].cells].map((head) => head.textContent.trim());
     const all = tables.flatMap((table) => [...table.tBodies[0].rows]).filter((row) => !words(row, 0).startsWith("–"));
     const names = Object.keys(fields);
-    const choice = (label, values, chosen) => { const field = h("select", {}, ...values.map(option)); field.value = chosen; return { label, field }; };
+    const choice = (label, values, chosen) => { const field = h("select", { ariaLabel: label }, ...values.map(option)); field.value = chosen; return { label, field }; };
     const pairs = names.map((name) => [name, name]);
     const choices = [choice("Rows", pairs, names[0]), choice("Columns", [["", "none"], ...pairs], matchMedia("(max-width: 46em)").matches ? "" : columns)];
     if (measures.length) choices.push(choice("Colour", [["", "verdict"], ...measures], ""));

@@ -108,7 +108,7 @@
       if (verdict < 0 || fields.length < 2) continue;
       const differs = (at) => [...table.tBodies[0].rows].some((row) => text(row, at).includes("✗"));
       const measures = [...table.tHead.rows[0].cells].map((head, at) => [String(at), head.textContent.trim()]).filter(([at]) => differs(Number(at)));
-      const [columns] = fields.slice(1).find(([, of]) => new Set([...table.tBodies[0].rows].map(of)).size === 2) ?? fields[1];
+      const [columns] = fields.slice(1).findLast(([, of]) => new Set([...table.tBodies[0].rows].map(of)).size === 2) ?? fields[1];
       pictures.tiles({ place: (figure) => place.after(figure), tables: [table], verdict: () => verdict, fields: Object.fromEntries(fields), columns, measures });
     }
   };
@@ -143,7 +143,7 @@
       all = filter(judged, "Filter of all claims of this page", update);
       all.place.classList.add("all");
       all.place.prepend(h("b", {}, "All claims of this page"));
-      document.querySelector("article h1").after(all.place);
+      document.querySelector("article h1 ~ section").before(all.place);
     }
     drawTiles(judged, all, own);
     update();

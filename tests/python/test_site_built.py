@@ -185,7 +185,7 @@ def heat_map(open_page: Open, size: tuple[int, int], view: str = "") -> Page:
     """The page of the league, with the columns of a view."""
     page = open_page("docs/evaluation")
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    page.get_by_label("Columns").select_option(view)
+    page.get_by_label("Columns", exact=True).select_option(view)
     return page
 
 
@@ -293,6 +293,15 @@ def test_questions_lead_to_schemes_that_fit_the_answers(open_page: Open) -> None
     fits = {entry["name"]: {"no labels", "no flow state"} <= set(entry["fits"]) for entry in found["entries"]}
     assert all(fits[name.partition(" (")[0]] for name in advised)
     assert "99th percentile of the delay: " in answer.inner_text()
+    page.get_by_label("What matters most?").select_option(label="share of the worst user")
+    page.get_by_label("In which situation?").select_option(label="Many flows")
+    advised = answer.locator("ol > li > a").all_inner_texts()
+    family: dict[str, list[int]] = {entry["name"]: [] for entry in found["entries"]}
+    for entry, cell in zip(found["entries"], found["values"]["worst_share"]["many-flows"], strict=True):
+        family[entry["name"]].append(cell[1])
+    ranks = [min(family[name.partition(" (")[0]]) for name in advised]
+    assert ranks == sorted(ranks)
+    assert f"place {ranks[0]} " in answer.locator("ol > li").first.inner_text()
     answer.get_by_role("button", name="Compare them in the picture").click()
     assert [name.partition(" ")[0] for name in names(page)[:3]] == [name.partition(" ")[0] for name in advised]
     page.get_by_label("Should packets of ECN hosts be marked, not dropped?").select_option(label="yes")
@@ -313,7 +322,7 @@ def test_cells_of_a_comparison_are_tiles_that_follow_the_filters(open_page: Open
     assert (tiles.count(), picture.locator("button.holds").count()) == (66, 32)
     picture.get_by_label("Colour").select_option(label="use of the link")
     assert 32 < picture.locator("button.holds").count() < 66
-    picture.get_by_label("Columns").select_option("round trip")
+    picture.get_by_label("Columns", exact=True).select_option("round trip")
     tiles.first.focus()
     assert "use of the link: " in page.locator(".detail").inner_text()
     page.keyboard.press("ArrowRight")

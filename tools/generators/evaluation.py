@@ -62,7 +62,7 @@ CAPABILITIES: Mapping[str, tuple[str, str, str, Callable[[Entry], bool]]] = {
 }
 """What a network may be limited to, by key: who is limited, the words for it, a sentence, and which entries fit."""
 GUARDS = ("worst_share", "delay_p99", "completion", "use")
-"""Criteria by which nothing that is recommended should be among the last quarter."""
+"""Criteria that tell whether an entry is one-sided: one among the last quarter of two or more is recommended last."""
 _COUNTED = (leagues.COST_CORE, leagues.COST_EDGE)
 """Criteria that no scenario measures."""
 ADVICE = """
