@@ -140,7 +140,7 @@
     values.addEventListener("change", () => set({ values: Boolean(values.value) }));
     words.addEventListener("input", () => set({ words: words.value }));
 
-    const shades = h("span", { className: "shades", ariaHidden: "true" }, ...Array.from({ length: SHADES }, (_, shade) => h("i", { className: `s${shade}` })));
+    const shades = h("span", { className: "shades", ariaHidden: "true" }, ...Array.from({ length: SHADES }, (_, shade) => h("i", { className: `h${shade}` })));
     const legend = h("p", { className: "legend" }, h("span", {}, "first ", shades, " last of all entries"), h("span", {}, "A heading sorts. A name pins its row: two to four are compared."));
     const comparison = h("section", { className: "comparison", hidden: true, ariaLabel: "Comparison" });
     const wrapper = table.closest(".table-wrapper") ?? table;
@@ -176,7 +176,7 @@
         const found = column.cells[index];
         const cell = h("td", { tabIndex: -1 }, found ? (state.values ? found[0].split(" ±")[0] : String(found[1])) : "–");
         cell.dataset.cell = "";
-        if (found) cell.className = `s${Math.round(worse(column, found) * (SHADES - 1))}`;
+        if (found) cell.className = `h${Math.round(worse(column, found) * (SHADES - 1))}`;
         cell.ariaLabel = `${entry.full}, ${column.head}: ${found ? `${valueOf(column, found)}, ${placeOf(column, found)}` : "not measured"}`;
         return cell;
       });
