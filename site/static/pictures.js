@@ -31,11 +31,20 @@
 
   const box = h("div", { className: "detail", hidden: true });
   addEventListener("keydown", ({ key }) => { if (key === "Escape") box.hidden = true; });
-  addEventListener("scroll", () => { box.hidden = true; }, { capture: true, passive: true });
+  let target;
+  // Keys scroll to the cell that they choose: its box goes along.
+  addEventListener("scroll", () => {
+    if (target && target === document.activeElement && !box.hidden) put();
+    else box.hidden = true;
+  }, { capture: true, passive: true });
 
-  const show = (target, content) => {
+  const show = (cell, content) => {
+    target = cell;
     box.replaceChildren(...content);
     box.hidden = false;
+    put();
+  };
+  const put = () => {
     const [cell, own] = [target.getBoundingClientRect(), box.getBoundingClientRect()];
     const below = cell.bottom + own.height + 12 < innerHeight;
     box.style.setProperty("--x", `${Math.max(8, Math.min(cell.left + cell.width / 2 - own.width / 2, document.documentElement.clientWidth - own.width - 8))}px`);
@@ -45,11 +54,14 @@
   /** Lets the box follow pointer and focus within a place; `about` has what it shows for an element. */
   const follow = (place, about) => {
     if (!box.isConnected) document.querySelector("article").append(box);
-    const shown = ({ target }) => {
-      const cell = target.closest?.("[data-cell]");
+    const shown = (event) => {
+      const cell = event.target.closest?.("[data-cell]");
       if (cell && place.contains(cell)) show(cell, about(cell));
     };
-    place.addEventListener("pointerover", (event) => { if (event.pointerType !== "touch") shown(event); });
+    // A cell that is scrolled to the resting pointer is not what is looked at: that pointer does not move.
+    place.addEventListener("pointermove", (event) => {
+      if (event.pointerType !== "touch" && (box.hidden || event.target.closest("[data-cell]") !== target)) shown(event);
+    });
     place.addEventListener("focusin", shown);
     for (const event of ["pointerleave", "focusout"]) place.addEventListener(event, () => { box.hidden = true; });
   };
