@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
 
 MOST_MS = 300
+FIRST_PICTURE_MS = 2000
 SCHEMES = [scheme["name"] for scheme in fairlane.schemes()]
-STORIES = ["bufferbloat", "many-flows", "flood", "bbr", "three-links"]
+STORIES = ["bufferbloat", "home", "many-flows", "flood", "bbr", "three-links"]
 LOOKS: dict[str, dict[str, Any]] = {
-    "desktop": {"color_scheme": "light", "viewport": {"width": 1440, "height": 1000}},
-    "dark": {"color_scheme": "dark", "viewport": {"width": 1440, "height": 1000}},
-    "phone": {"color_scheme": "light", "viewport": {"width": 375, "height": 812}, "device_scale_factor": 2},
-    "phone-dark": {"color_scheme": "dark", "viewport": {"width": 375, "height": 812}, "device_scale_factor": 2},
+    "desktop": {"color_scheme": "light", "viewport": {"width": 1400, "height": 900}},
+    "dark": {"color_scheme": "dark", "viewport": {"width": 1400, "height": 900}},
+    "phone": {"color_scheme": "light", "viewport": {"width": 390, "height": 844}, "device_scale_factor": 2},
+    "phone-dark": {"color_scheme": "dark", "viewport": {"width": 390, "height": 844}, "device_scale_factor": 2},
 }
 Open = Callable[..., "Page"]
 
@@ -39,8 +40,8 @@ def open_page(browser: Browser) -> Iterator[Open]:
     troubles: list[str] = []
     contexts = []
 
-    def opened(address: str = "", look: str = "desktop") -> Page:
-        context = browser.new_context(offline=True, reduced_motion="reduce", **LOOKS[look])
+    def opened(address: str = "", look: str = "desktop", **settings: Any) -> Page:
+        context = browser.new_context(**{"offline": True, "reduced_motion": "reduce"} | LOOKS[look] | settings)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: troubles.append(message.text))
@@ -71,37 +72,210 @@ def test_every_scheme_is_shown(open_page: Open) -> None:
     for first in range(0, len(SCHEMES), 4):
         some = SCHEMES[first : first + 4]
         after(page, lambda some=some: page.evaluate(f"location.hash = 'schemes={','.join(some)}'"))
-        assert page.locator("article.scheme").count() == len(some)
+        assert page.locator("article.scheme").count() == page.locator(".scene").count() == len(some)
         assert page.locator("article.failed").count() == 0, page.locator(".problem").all_inner_texts()
         for scheme in page.locator("article.scheme").all():
-            assert scheme.locator("figure").count() == 6
+            assert scheme.locator("figure").count() == 4
             assert scheme.locator(".equation").count() >= 1
-            about = scheme.locator(".about p").first.inner_text()
+            about = scheme.locator(".about p").first.text_content() or ""
             assert about.count(". ") + about.endswith(".") >= 1, about
 
 
 def test_pictures_follow_a_slider_at_once(open_page: Open) -> None:
     """20 simulated seconds of 10 Mbit/s: what the page opens with. The quickest of five, since others work here too."""
     page = open_page()
-    page.locator("#buffer").focus()
+    page.locator("#large").focus()
     assert min(after(page, lambda: page.keyboard.press("ArrowLeft")) for _ in range(5)) < MOST_MS
 
 
-@pytest.mark.parametrize("story", STORIES)
-def test_a_story_holds_what_it_says(open_page: Open, story: str) -> None:
+def test_a_first_picture_comes_soon(open_page: Open) -> None:
+    """Milliseconds since the page was asked for, until the pictures of the first runs stand."""
     page = open_page()
+    assert float(page.evaluate("performance.getEntriesByName('first picture')[0].startTime")) < FIRST_PICTURE_MS
+
+
+def boxes(page: Page, selector: str) -> list[dict[str, float]]:
+    """Where elements are on the screen."""
+    script = "all => all.map(one => one.getBoundingClientRect().toJSON())"
+    return list(page.locator(selector).evaluate_all(script))
+
+
+def on_screen(page: Page, selector: str, top: float = 0) -> bool:
+    """All that the selector finds is on screen, below `top`."""
+    size = page.viewport_size
+    assert size is not None
+    found = boxes(page, selector)
+    return bool(found) and all(
+        box["height"] > 0
+        and box["top"] >= top - 1
+        and box["bottom"] <= size["height"] + 1
+        and box["left"] >= 0
+        and box["right"] <= size["width"] + 1
+        for box in found
+    )
+
+
+@pytest.mark.parametrize("look", ["desktop", "phone"])
+def test_the_first_screen_has_the_scene(open_page: Open, look: str) -> None:
+    page = open_page(look=look)
+    assert on_screen(page, ".scene, .senders li, .road canvas, .takers li, #large, [data-story=bufferbloat]")
+    assert page.locator(".takers b").all_inner_texts() == [
+        "6.7 Mbit/s",
+        "661 kbit/s",
+        "1.29 Mbit/s",
+        "1.74 Mbit/s",
+    ]
+    assert not page.locator("#form").is_visible()
+    assert not page.locator(".equation").first.is_visible()
+
+
+def pixels(page: Page) -> list[str]:
+    return list(page.locator(".road canvas").evaluate_all("all => all.map(one => one.toDataURL())"))
+
+
+@pytest.mark.parametrize("look", ["desktop", "phone"])
+def test_the_large_slider_changes_every_picture(open_page: Open, look: str) -> None:
+    page = open_page(look=look)
+    before, shares = pixels(page), page.locator(".takers").all_inner_texts()
+    after(page, lambda: page.locator("#large").fill("2"))
+    assert page.locator(".large output").inner_text() == "2"
+    assert "group=tcp~1~2~" in page.url
+    new_shares = page.locator(".takers").all_inner_texts()
+    assert all(old != new for old, new in zip(before, pixels(page), strict=True))
+    assert all(old != new for old, new in zip(shares, new_shares, strict=True))
+    after(page, lambda: page.locator("#main").select_option("buffer"))
+    assert page.locator(".large output").inner_text() == "100 packets"
+    after(page, lambda: page.locator("#large").fill("0"))
+    assert "buffer=10&" in page.url
+
+
+def test_links_in_a_row_are_drawn_one_by_one(open_page: Open) -> None:
+    """A column of the canvas is in a queue if it has the colour of one at the height of the links."""
+    script = """() => {
+        const canvas = document.querySelector(".road canvas"), context = canvas.getContext("2d");
+        const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
+        const [r, g, b] = [1, 3, 5].map(at => parseInt(ink.slice(at, at + 2), 16));
+        const { width, height } = canvas, data = context.getImageData(0, 0, width, height).data;
+        const isInk = (x, y) => [r, g, b].every((part, at) => data[4 * (y * width + x) + at] === part);
+        const rows = Array.from({ length: height }, (_, y) => y);
+        const found = Array.from({ length: width }, (_, x) => (rows.filter(y => isInk(x, y)).length >= 4 ? "#" : " "));
+        return found.join("").split(/ {9,}/).filter(run => run.length > 20).length;
+    }"""
+    assert [open_page(f"schemes=droptail&links={links}").evaluate(script) for links in (1, 3)] == [1, 3]
+
+
+def test_packets_move_unless_one_asks_for_calm(open_page: Open) -> None:
+    calm = open_page()
+    assert calm.locator(".play").inner_text() == "Play"
+    before = pixels(calm)
+    calm.wait_for_timeout(300)
+    assert pixels(calm) == before
+    moving = open_page(reduced_motion="no-preference")
+    assert moving.locator(".play").inner_text() == "Pause"
+    before = pixels(moving)
+    moving.wait_for_timeout(300)
+    assert all(old != new for old, new in zip(before, pixels(moving), strict=True))
+
+
+@pytest.mark.parametrize("look", ["desktop", "phone"])
+@pytest.mark.parametrize("story", STORIES)
+def test_a_story_holds_what_it_says_with_its_subject_on_screen(open_page: Open, story: str, look: str) -> None:
+    page = open_page(look=look)
     after(page, lambda: page.locator(f"[data-story={story}]").click())
-    step, next_button = 1, page.locator("#story .next")
+    step, guesses, next_button = 1, 0, page.locator("#story .next")
     while True:
+        if page.locator(".option").count():
+            guesses += 1
+            assert next_button.is_disabled()
+            assert not page.locator(".takers li > *, .scene .facts > *, .columns, .reason").filter(visible=True).count()
+            assert page.locator("#status").inner_text() == ""
+            page.locator(".option").first.click()
+            answer = page.locator("#story strong").inner_text()
+            assert answer.startswith(("You guessed right.", "You said “"))
         assert page.locator("#story").get_attribute("data-step") == f"{story}.{step}"
         assert page.locator("#story").get_attribute("data-failed") == ""
-        assert "…" not in page.locator("#story p").inner_text()
+        assert "…" not in page.locator("#story .answer").inner_text()
+        page.wait_for_timeout(50)
+        (text,) = boxes(page, "#story")
+        assert on_screen(page, "#story")
+        assert on_screen(page, ".subject", top=text["bottom"]), (step, text, boxes(page, ".subject"))
         if next_button.is_disabled():
             break
         after(page, next_button.click)
         step += 1
     assert step >= 3
+    assert guesses >= 1
     assert f"story={story}.{step}" in page.url
+
+
+def test_the_browsers_back_goes_back(open_page: Open) -> None:
+    page = open_page()
+    start = page.url
+    large = page.locator("#large")
+    large.focus()
+    for _ in range(3):  # one gesture
+        after(page, lambda: page.keyboard.press("ArrowLeft"))
+    moved = page.url
+    after(page, lambda: page.locator("#scheme-abc").select_option("codel"))
+    after(page, lambda: page.locator("[data-story=bbr]").click())
+    assert page.locator("#story").is_visible()
+    after(page, page.go_back)
+    assert not page.locator("#story").is_visible()
+    assert page.locator(".scene").nth(1).get_attribute("data-scheme") == "codel"
+    after(page, page.go_back)
+    assert (page.url, large.input_value()) == (moved, "7")
+    after(page, page.go_back)
+    assert (page.url, large.input_value()) == (start, "10")
+    after(page, page.go_forward)
+    assert (page.url, large.input_value()) == (moved, "7")
+
+
+CALLS = (
+    "schemes=droptail,fq_codel&buffer=400&group=tcp~1~4~cubic~20~1~5~0~load&group=call~1~1~cubic~20~1~5~0~call"
+    "&group=video~1~1~cubic~20~1~5~0~film&group=udp~1~1~cubic~20~1~12~0~flood"
+)
+
+
+@pytest.mark.parametrize("links", [1, 3])
+def test_a_call_is_heard_as_the_engine_rates_it(open_page: Open, links: int) -> None:
+    """The packets that the page does not play are those that the record counts as lost or late."""
+    page = open_page(f"{CALLS}&links={links}")
+    for scheme, record in runs_of(page).items():
+        voip = record["groups"][1]["voip"]
+        silent = page.evaluate(f"playground.heard('{scheme}', 1).filter(heard => !heard).length")
+        heard = page.evaluate(f"playground.heard('{scheme}', 1).length")
+        assert heard == pytest.approx(15 / 0.02, abs=15)
+        assert silent / heard == pytest.approx(voip["lost_share"] + voip["late_share"], abs=0.02)
+        scene = page.locator(f".scene[data-scheme={scheme}]")
+        assert f"MOS {voip['mos']:.1f}" in scene.locator(".words").first.inner_text()
+        assert scene.locator(".tv").count() == 1
+    assert runs_of(page)["droptail"]["groups"][1]["voip"]["lost_share"] > 0.1
+
+
+def test_a_call_sounds_only_when_asked(open_page: Open) -> None:
+    page = open_page(CALLS)
+    button = page.get_by_role("button", name="Listen to call under fq_codel")
+    assert button.get_attribute("aria-pressed") == "false"
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+
+
+def test_a_busy_sign_while_it_computes(open_page: Open) -> None:
+    page = open_page("schemes=droptail,abc,csfq,drr&measure=60&rate=50")
+    states = page.evaluate(
+        """async () => {
+            const busy = () => document.documentElement.hasAttribute('data-busy');
+            const seen = () => [busy(), document.querySelector('main').ariaBusy];
+            document.querySelector('#large').value = 3;
+            document.querySelector('#large').dispatchEvent(new Event('input'));
+            const computing = seen();
+            while (busy()) await new Promise(next => setTimeout(next, 20));
+            return [...computing, ...seen()];
+        }"""
+    )
+    assert states == [True, "true", False, "false"]
 
 
 def runs_of(page: Page) -> dict[str, Any]:
@@ -154,6 +328,7 @@ def test_the_program_in_python_gives_the_runs_of_the_page(open_page: Open, capsy
 
 def test_the_address_has_all_that_is_set(open_page: Open) -> None:
     page = open_page()
+    page.locator("#controls > summary").click()
     after(page, lambda: page.locator("#rate").fill("25"))
     after(page, lambda: page.locator("#group-1-kind").select_option("udp"))
     after(page, lambda: page.locator("#group-1-weight").fill("2"))
@@ -163,12 +338,19 @@ def test_the_address_has_all_that_is_set(open_page: Open) -> None:
     assert runs_of(open_page(page.url.split("#")[1])) == records
 
 
-def test_a_wrong_parameter_is_told_with_its_key(open_page: Open) -> None:
-    page = open_page("schemes=abc&param=abc~queue.gamma~much")
-    assert "queue.gamma" in page.locator(".problem").inner_text()
-    page.locator("#param-abc-queue-gamma").fill("")
-    after(page, lambda: page.locator("#param-abc-queue-gamma").press("Enter"))
-    assert page.locator("article.failed").count() == 0
+@pytest.mark.parametrize("look", ["desktop", "phone"])
+def test_an_error_stands_beside_its_field(open_page: Open, look: str) -> None:
+    page = open_page("schemes=droptail,abc&param=abc~queue.gamma~much", look=look)
+    field = page.locator("#param-abc-queue-gamma")
+    for place in (page.locator(".scene[data-scheme=abc]"), page.locator(".field", has=field)):
+        assert "queue.gamma" in place.locator(".problem").inner_text()
+    assert (field.is_visible(), field.get_attribute("aria-invalid")) == (True, "true")
+    assert page.locator(".scene.failed").count() == 1
+    page.get_by_role("button", name="Go to the field").click()
+    assert on_screen(page, "#param-abc-queue-gamma:focus, .field:has(:focus) .problem")
+    field.fill("")
+    after(page, lambda: field.press("Enter"))
+    assert page.locator(".failed, .field .problem, [aria-invalid]").count() == 0
 
 
 def test_an_address_of_nonsense_shows_the_start(open_page: Open) -> None:
@@ -188,6 +370,8 @@ def test_the_keyboard_does_everything(open_page: Open) -> None:
     page.keyboard.press("Space")
     page.keyboard.press("d")
     assert page.locator(".reason").first.inner_text().startswith("Dropped at ")
+    page.locator("#controls > summary").focus()
+    page.keyboard.press("Enter")
     page.locator("#rate").focus()
     after(page, lambda: page.keyboard.press("ArrowRight"))
     assert page.locator("#rate").get_attribute("aria-valuetext") == "11 Mbit/s"
@@ -197,6 +381,7 @@ def test_the_keyboard_does_everything(open_page: Open) -> None:
 @pytest.mark.parametrize("look", LOOKS)
 def test_it_is_legible(open_page: Open, screenshots: Path, look: str) -> None:
     page = open_page(look=look)
+    page.screenshot(path=screenshots / f"playground-{look}-first.png")
     page.get_by_role("button", name="Next drop").click()
     page.wait_for_timeout(100)
     content, window = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
@@ -213,7 +398,9 @@ def test_axe_finds_nothing(open_page: Open, look: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-playwright-python")
     page = open_page("schemes=droptail,abc,red&story=many-flows.2", look=look)
     page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-    for state in ("page", "dialog"):
+    for state in ("guess", "page", "dialog"):
+        if state == "page":
+            page.locator(".option").first.click()
         if state == "dialog":
             page.locator("#take-along").click()
         found = axe.Axe().run(page).response

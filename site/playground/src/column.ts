@@ -3,8 +3,7 @@
 import { withFormulas } from "./formula";
 import { chart } from "./figures/chart";
 import { drops, table } from "./figures/drops";
-import { drawsThreshold, queueFigure } from "./figures/queue";
-import { shares } from "./figures/shares";
+import { Scene } from "./figures/scene";
 import { colour, h, themed } from "./dom";
 import type { Param, SchemeInfo } from "./messages";
 import { ms, percent, quantile, rate, short } from "./numbers";
@@ -14,7 +13,7 @@ import type { State } from "./state";
 export interface Explanation { text: string; equations: string[]; source: string }
 
 /** What all columns have in common, so that they can be compared. */
-export interface Scales { throughput: number; user: number; queue: number; waitS: number }
+export interface Scales { throughput: number; user: number; queue: number; queuePackets: number; waitS: number }
 
 const CDF_POINTS = 120;
 
@@ -26,11 +25,14 @@ export interface ColumnEvents {
 }
 
 export class Column {
+  /** The scheme at a glance, for the first screen. */
+  readonly top: HTMLElement;
+  /** Everything else, below. */
   readonly element: HTMLElement;
-  readonly queue;
+  readonly scene: Scene;
   run: Run | undefined;
   private readonly problem = h("p", { class: "problem", role: "alert", hidden: true });
-  private readonly shares = h("div");
+  private readonly facts = h("p", { class: "facts" });
   private readonly drops = h("div");
   private readonly numbers = h("div");
   private readonly throughput = chart();
@@ -40,24 +42,27 @@ export class Column {
   constructor(
     readonly info: SchemeInfo, explanation: Explanation, all: SchemeInfo[], private readonly state: State, private readonly events: ColumnEvents,
   ) {
-    const params = state.params[info.name] ?? {};
-    this.queue = queueFigure(() => drawsThreshold(info.name, state.params[info.name] ?? {}));
+    this.scene = new Scene(state, info.name);
     const taken = new Set(state.schemes.filter((name) => name !== info.name));
     const options = all.map(({ name, title }) => h("option", { value: name, selected: name === info.name, disabled: taken.has(name) }, `${name} – ${title}`));
     const id = `scheme-${info.name}`;
     const select = h("select", { id, class: "scheme-choice", change: () => events.changeScheme(select.value) }, ...options);
-    const about = h("div", { class: "about" },
+    this.top = h("section", { class: "scene", "aria-label": info.title, "data-scheme": info.name },
+      h("header", {},
+        h("label", { for: id, class: "hidden" }, "Scheme"), select, this.facts,
+        state.schemes.length > 1 && h("button", { type: "button", class: "remove", "aria-label": `Remove ${info.name}`, click: () => events.remove() }, "✕")),
+      this.problem, this.scene.element);
+    const about = h("details", { class: "about" }, h("summary", {}, "How it works"),
       h("p", {}, explanation.text.replaceAll("`", "")),
       ...explanation.equations.map(withFormulas),
-      h("details", { class: "source" }, h("summary", {}, "Source"), h("p", {}, explanation.source.replace(/^Source: /, "").replaceAll("`", ""))));
-    this.element = h("article", { class: "scheme", "aria-label": info.title, "data-scheme": info.name },
-      h("header", {},
-        h("label", { for: id, class: "hidden" }, "Scheme"), select,
-        state.schemes.length > 1 && h("button", { type: "button", class: "remove", "aria-label": `Remove ${info.name}`, click: () => events.remove() }, "✕")),
-      about,
-      this.paramFields(params),
-      this.problem,
-      this.shares, this.queue.element, this.throughput.element, this.length.element, this.waits.element, this.drops, this.numbers);
+      h("p", { class: "source" }, "Source: ", explanation.source.replace(/^Source: /, "").replaceAll("`", "")));
+    this.element = h("article", { class: "scheme", "aria-label": `${info.title}: more`, "data-scheme": info.name },
+      h("h2", {}, info.title), about, this.paramFields(state.params[info.name] ?? {}),
+      ...Object.entries({ throughput: this.throughput, queue: this.length, waits: this.waits }).map(([what, { element }]) => {
+        element.dataset.figure = what;
+        return element;
+      }),
+      this.drops, this.numbers);
   }
 
   /** Parameters of the scheme, with their defaults. */
@@ -77,20 +82,35 @@ export class Column {
     return h("div", { class: "field" }, h("label", { for: id }, param.name), input, h("p", { id: `${id}-doc`, class: "doc" }, param.doc));
   }
 
+  /** The field of a parameter that a message begins with. */
+  fieldOf(problem: string): HTMLElement | null {
+    const key = /^(queue|marker)\.(\w+)/.exec(problem);
+    return key && document.getElementById(`param-${this.info.name}-${key[1]}-${key[2]}`);
+  }
+
   /** Says why there is no run, in place of pictures. */
   showProblem(problem: string): void {
     this.run = undefined;
     this.problem.textContent = problem;
     this.problem.hidden = false;
-    this.element.classList.add("failed");
+    for (const part of [this.top, this.element]) part.classList.add("failed");
+  }
+
+  /** Offers the way to the field that is wrong. */
+  lead(field: HTMLElement): void {
+    this.problem.append(" ", h("button", { type: "button", click: () => field.focus() }, "Go to the field"));
   }
 
   show(run: Run, scales: Scales): void {
     this.run = run;
     this.problem.hidden = true;
-    this.element.classList.remove("failed");
-    this.queue.show(run);
-    this.shares.replaceChildren(shares(run, scales.user));
+    for (const part of [this.top, this.element]) part.classList.remove("failed");
+    const jain = run.record.jain_index_normalised;
+    const used = Math.max(...run.record.links.map((link) => link.utilisation));
+    this.facts.replaceChildren(
+      h("span", { "data-fact": "wait" }, "95 % wait less than ", h("b", {}, ms(wait95(run)))), " · ", h("span", { class: "wide" }, "link busy ", h("b", {}, percent(used)), " · "),
+      h("span", {}, "fairness ", h("b", {}, jain === null ? "–" : short(jain)), " of 1"));
+    this.scene.show(run, scales);
     this.drops.replaceChildren(drops(run));
     const open = this.numbers.querySelector("details")?.open ?? false;
     this.numbers.replaceChildren(table(run));
@@ -170,6 +190,7 @@ export function scalesOf(runs: Run[]): Scales {
     throughput: 1.05 * most(perUser),
     user: most(shares),
     queue: Math.max(5, 1.1 * most((run) => run.record.series.queue_packets)),
+    queuePackets: Math.max(12, most((run) => run.record.links.map(({ queue }) => queue.max_packets))),
     waitS: Math.max(0.002, 1.1 * most((run) => run.waits.map((waits) => (waits.length ? quantile(waits, 0.995) : 0)))),
   };
 }

@@ -1,14 +1,49 @@
-// The form: sliders, choices and the groups of users.
+// The large slider, and the form: sliders, choices and the groups of users.
 
 import { h } from "./dom";
 import type { Catalogue } from "./messages";
 import { short } from "./numbers";
-import { cleanName, distinctNames, GROUP, GROUP_RANGES, MOST_GROUPS, RANGES, type Group, type Range, type State } from "./state";
+import { cleanName, distinctNames, GROUP, GROUP_RANGES, KINDS, MOST_GROUPS, RANGES, type Group, type Range, type State } from "./state";
 
 /** Steps of a slider whose steps multiply. */
 const LOG_STEPS = 100;
 
 type Change = (change: (state: State) => void, rebuild?: boolean) => void;
+
+/** Something that the large slider can move. */
+interface Setting { key: string; label: string; value: number; range: Range; write: (value: number) => string; set: (state: State, value: number) => void }
+
+function settings(state: State): Setting[] {
+  const names = distinctNames(state.groups);
+  const own = (index: number, key: keyof typeof GROUP_RANGES, label: string, write: (value: number) => string): Setting => ({
+    key: `${key}.${index}`, label: `${label} ${names[index]}`, value: state.groups[index]![key], range: GROUP_RANGES[key], write,
+    set: (s, value) => (s.groups[index]![key] = value),
+  });
+  const ofGroups = state.groups.flatMap(({ kind }, index) => [
+    kind === "tcp" && own(index, "flows", "Connections of", String),
+    kind === "udp" && own(index, "rateMbps", "Rate of", (v) => `${short(v)} Mbit/s`),
+    own(index, "users", "Users like", String),
+    kind !== "udp" && kind !== "call" && own(index, "rttMs", "Round trip of", (v) => `${v} ms`),
+  ].filter((setting) => setting !== false));
+  return [
+    ...ofGroups,
+    { key: "buffer", label: "Buffer of the link", value: state.bufferPackets, range: RANGES.bufferPackets, write: (v) => `${v} packets`, set: (s, v) => (s.bufferPackets = v) },
+    { key: "rate", label: "Rate of the link", value: state.rateMbps, range: RANGES.rateMbps, write: (v) => `${short(v)} Mbit/s`, set: (s, v) => (s.rateMbps = v) },
+  ];
+}
+
+/** The slider that one sees first, with a choice of what it moves. */
+export function fillLarge(place: HTMLElement, state: State, change: Change): void {
+  const all = settings(state);
+  const usual = { tcp: "flows.0", udp: "rateMbps.0", call: "buffer", video: "rate" }[state.groups[0]!.kind];
+  const main = all.find(({ key }) => key === state.main) ?? all.find(({ key }) => key === usual)!;
+  const choose = h("select", { id: "main", "aria-label": "The slider moves", change: () => change((s) => (s.main = choose.value), true) },
+    ...all.map(({ key, label }) => h("option", { value: key, selected: key === main.key }, label)));
+  const field = slider("large", main.label, main.value, main.range, main.write, (value) => change((s) => main.set(s, value)));
+  field.querySelector("label")!.classList.add("hidden");
+  field.prepend(choose);
+  place.replaceChildren(field);
+}
 
 /** Fills the form anew; the groups that were open stay so. */
 export function fillForm(form: HTMLElement, state: State, catalogue: Catalogue, change: Change): void {
@@ -53,9 +88,9 @@ function groupFields(group: Group, index: number, state: State, catalogue: Catal
     h("summary", {}, h("span", { class: "swatch", style: `--own: var(--user-${index % 6})`, "aria-hidden": "true" }), title, h("span", { class: "brief" }, brief(group))),
     h("div", { class: "field" }, h("label", { for: id("name") }, "Name"), name),
     number("users", "Users like this", (v) => String(v)),
-    choice(id("kind"), "They send", group.kind, [["tcp", "TCP"], ["udp", "UDP"]], (v) => change((s) => (s.groups[index]!.kind = v as Group["kind"]), true)),
+    choice(id("kind"), "They send", group.kind, Object.entries(KINDS), (v) => change((s) => (s.groups[index]!.kind = v as Group["kind"]), true)),
     group.kind === "tcp" && number("flows", "Flows of each", (v) => String(v)),
-    group.kind === "tcp" && choice(id("control"), "Congestion control", group.control, catalogue.congestion_controls.map(({ name }) => [name, name]), (v) => set("control")(v)),
+    (group.kind === "tcp" || group.kind === "video") && choice(id("control"), "Congestion control", group.control, catalogue.congestion_controls.map(({ name }) => [name, name]), (v) => set("control")(v)),
     group.kind === "udp" && number("rateMbps", "Rate of each", (v) => `${short(v)} Mbit/s`),
     number("rttMs", "Round trip", (v) => `${v} ms`),
     number("weight", "Entitlement", (v) => `${short(v)} ×`),
@@ -66,8 +101,10 @@ function groupFields(group: Group, index: number, state: State, catalogue: Catal
 
 /** A group in a few words. */
 export function brief(group: Group): string {
-  const each = group.kind === "tcp" ? `${group.flows} ${group.control} ${group.flows > 1 ? "flows" : "flow"}` : `UDP ${short(group.rateMbps)} Mbit/s`;
-  return group.users > 1 ? `${group.users} × ${each}` : each;
+  const each = {
+    tcp: `${group.flows} ${group.control} ${group.flows > 1 ? "flows" : "flow"}`, udp: `UDP ${short(group.rateMbps)} Mbit/s`, call: "G.711 voice", video: "adaptive",
+  }[group.kind];
+  return group.users > 1 ? `${group.users} users, each ${each}` : each;
 }
 
 /** A slider with its value beside it. */

@@ -17,6 +17,14 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** An element of a drawing. */
+export function svg(tag: string, attributes: Record<string, string | number>, ...children: SVGElement[]): SVGElement {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag) as SVGElement;
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.append(...children);
+  return element;
+}
+
 export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   const element = document.getElementById(id);
   if (!element) throw new Error(`the page has no #${id}`);

@@ -1,17 +1,19 @@
 // The page: state in, pictures out.
 
 import { Column, scalesOf, told as toldOf, type Explanation } from "./column";
-import { fillForm } from "./controls";
+import { fillForm, fillLarge } from "./controls";
 import { byId, h } from "./dom";
 import { Engine, type Outcome } from "./engine";
-import { ms, percent, rate } from "./numbers";
 import { Player } from "./player";
-import { normalised, wait95, type Run } from "./run";
+import type { Run } from "./run";
 import { python, scenario } from "./scenario";
 import { fromAddress, MOST_SCHEMES, toAddress, type State } from "./state";
-import { stateOf, STORIES, told, type Claim } from "./stories";
+import { played, silence } from "./sound";
+import { stateOf, STORIES, told } from "./stories";
+import { StoryPanel } from "./story";
 
-const NARROW = "(max-width: 860px)";
+/** Changes of one control within this time are one step back. */
+const ONE_STEP_MS = 1500;
 
 class Page {
   private state: State;
@@ -19,7 +21,19 @@ class Page {
   private readonly known;
   private readonly explanations: Record<string, Explanation> = JSON.parse(byId("explanations").textContent ?? "{}");
   private readonly player: Player;
-  private changedAt = performance.now();
+  private readonly story = new StoryPanel({
+    go: (step) => {
+      this.go(stateOf(told(this.state.story)!.story, step));
+      byId("story").querySelector("h2")?.focus({ preventScroll: true });
+    },
+    close: () => this.change((state) => (state.story = ""), true),
+    answered: () => this.present(),
+  });
+  private changedAt = -Infinity;
+  /** The control that was changed last. */
+  private control = "";
+  /** What the runs of the state have come to. */
+  private outcomes: Outcome[] = [];
   /** Whether the clock goes to the first drop with the next pictures. */
   private fresh = true;
 
@@ -27,8 +41,7 @@ class Page {
     const { schemes, congestion_controls } = engine.catalogue;
     this.known = { schemes: new Set(schemes.map(({ name }) => name)), controls: new Set(congestion_controls.map(({ name }) => name)) };
     this.state = this.read();
-    this.player = new Player(byId("player"), (time, speed) => this.tick(time, speed), () => this.nextDrop());
-    byId<HTMLDetailsElement>("controls").open = !matchMedia(NARROW).matches;
+    this.player = new Player(byId("player"), (time, speed, playing) => this.tick(time, speed, playing), () => this.nextDrop());
     byId("copy-link").addEventListener("click", () => void this.copyLink());
     byId("take-along").addEventListener("click", () => this.takeAlong());
     byId("stories").append(h("span", { class: "stories-title" }, "Stories"), ...STORIES.map((story) =>
@@ -37,7 +50,7 @@ class Page {
       const address = toAddress(this.state);
       // A place of the page, such as that of the link that skips to the pictures, is no state.
       if (!location.hash.includes("=")) history.replaceState(null, "", `#${address}`);
-      else if (location.hash.slice(1) !== address) this.go(this.read());
+      else if (location.hash.slice(1) !== address) this.go(this.read(), false);
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
     let resized = 0;
@@ -47,7 +60,7 @@ class Page {
     });
     addEventListener("keydown", (event) => this.key(event));
     if (location.search === "?example") this.embed();
-    this.go(this.state);
+    this.go(this.state, false);
   }
 
   /** An example in a page that has said what it is: without a head and stories, and the frame may be as high as all of it. */
@@ -68,25 +81,44 @@ class Page {
     return Object.fromEntries(this.columns.flatMap(({ info, run }) => (run ? [[info.name, run.record]] : [])));
   }
 
+  /** Which packets of a group's call are played under a scheme. */
+  heard(scheme: string, group: number): boolean[] {
+    const run = this.columns.find(({ info }) => info.name === scheme)?.run;
+    return run ? played(run, group) : [];
+  }
+
   /** Another state: everything anew. */
-  private go(state: State): void {
+  private go(state: State, isStep = true): void {
     this.state = state;
     this.fresh = true;
     this.fill();
     this.build();
-    this.changed();
+    this.story.show(state.story, []);
+    this.changed(isStep);
   }
 
   /** A change by a person, who leaves a story's step by it but not its text. */
   private readonly change = (change: (state: State) => void, rebuild = false): void => {
     change(this.state);
-    if (rebuild) this.fill();
-    this.changed();
+    const control = document.activeElement?.id ?? "";
+    const isStep = rebuild || control !== this.control || performance.now() - this.changedAt > ONE_STEP_MS;
+    this.control = control;
+    if (rebuild || control === "large") fillForm(byId("form"), this.state, this.engine.catalogue, this.change);
+    if (rebuild || control !== "large") fillLarge(byId("large-slider"), this.state, this.change);
+    if (rebuild && control) document.getElementById(control)?.focus({ preventScroll: true });
+    this.changed(isStep);
   };
 
-  private changed(): void {
+  /** Runs the state; `isStep` is whether the browser's Back leads to the state before. */
+  private changed(isStep: boolean): void {
     this.changedAt = performance.now();
-    history.replaceState(null, "", `#${toAddress(this.state)}`);
+    const address = `#${toAddress(this.state)}`;
+    const embedded = document.documentElement.classList.contains("example");
+    if (isStep && !embedded && location.hash !== address) history.pushState(null, "", address);
+    else history.replaceState(null, "", address);
+    silence();
+    document.documentElement.toggleAttribute("data-busy", true);
+    byId("results").setAttribute("aria-busy", "true");
     const scenarios = this.state.schemes.map((scheme): [string, string] => [scheme, scenario(this.state, scheme)]);
     const since = this.changedAt;
     this.engine.run({ scenarios, link: this.state.link - 1, done: (outcomes) => this.show(outcomes, since) });
@@ -94,6 +126,7 @@ class Page {
 
   private fill(): void {
     fillForm(byId("form"), this.state, this.engine.catalogue, this.change);
+    fillLarge(byId("large-slider"), this.state, this.change);
   }
 
   /** The columns, one for each scheme. */
@@ -112,6 +145,8 @@ class Page {
       });
     });
     const add = this.columns.length < MOST_SCHEMES && this.addScheme();
+    byId("scenes").replaceChildren(...this.columns.map((column) => column.top));
+    byId("scenes").dataset.count = String(this.columns.length);
     byId("columns").replaceChildren(...this.columns.map((column) => column.element));
     document.querySelector(".add-scheme")?.remove();
     if (add) byId("player").append(add);
@@ -128,17 +163,19 @@ class Page {
   private setSchemes(change: (names: string[]) => void): void {
     change(this.state.schemes);
     this.build();
-    this.changed();
+    this.changed(true);
   }
 
   private setParam(scheme: string, key: string, value: string): void {
     const params = (this.state.params[scheme] ??= {});
     if (value) params[key] = value;
     else delete params[key];
-    this.changed();
+    this.changed(true);
   }
 
   private show(outcomes: Outcome[], since: number): void {
+    this.outcomes = outcomes;
+    this.story.veil(this.state.story);
     const runs = outcomes.filter((outcome): outcome is Run => "record" in outcome);
     const scales = runs.length ? scalesOf(runs) : undefined;
     for (const outcome of outcomes) {
@@ -147,15 +184,43 @@ class Page {
       if ("problem" in outcome) column?.showProblem(outcome.problem);
       else if (scales) column?.show(outcome, scales);
     }
-    this.showStory(runs);
+    this.showErrors();
     const end = this.state.warmupS + this.state.measureS;
-    const drops = this.columns.flatMap((column) => (column.run ? (column.queue.firstDrop() ?? []) : []));
+    const drops = this.columns.flatMap(({ run, scene }) => (run ? (scene.nextDrop(run.record.window_s[0]) ?? []) : []));
     const start = Math.max(0, (drops.length ? Math.min(...drops) : this.state.warmupS) - 0.02);
     this.player.restart(end, this.fresh ? start : this.player.time);
     this.fresh = false;
-    byId("status").textContent = outcomes.map((outcome) => ("record" in outcome ? toldOf(outcome) : `${outcome.scheme}: ${outcome.problem}`)).join(" ");
+    this.present();
+    document.documentElement.removeAttribute("data-busy");
+    byId("results").setAttribute("aria-busy", "false");
+    if (!performance.getEntriesByName("first picture").length) performance.mark("first picture");
     document.documentElement.dataset.shown = String(Number(document.documentElement.dataset.shown ?? 0) + 1);
     document.documentElement.dataset.ms = (performance.now() - since).toFixed(1);
+  }
+
+  /** What is said of the runs, and drawn of them, once the reader has guessed. */
+  private present(): void {
+    const { outcomes } = this;
+    this.story.show(this.state.story, outcomes.filter((outcome): outcome is Run => "record" in outcome));
+    this.player.seek(this.player.time);
+    const veiled = document.documentElement.hasAttribute("data-veiled");
+    byId("status").textContent = veiled ? "" : outcomes.map((outcome) => ("record" in outcome ? toldOf(outcome) : `${outcome.scheme}: ${outcome.problem}`)).join(" ");
+  }
+
+  /** Each problem beside the field that it names, which is unfolded. */
+  private showErrors(): void {
+    for (const old of document.querySelectorAll(".field .problem")) old.remove();
+    for (const field of document.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
+    for (const outcome of this.outcomes) {
+      if (!("problem" in outcome)) continue;
+      const column = this.columns.find(({ info }) => info.name === outcome.scheme);
+      const field = column?.fieldOf(outcome.problem) ?? formField(outcome.problem);
+      if (!field || field.hasAttribute("aria-invalid")) continue;
+      field.setAttribute("aria-invalid", "true");
+      column?.lead(field);
+      field.closest(".field")!.append(h("p", { class: "problem" }, outcome.problem));
+      for (let at = field.closest("details"); at; at = at.parentElement!.closest("details")) at.open = true;
+    }
   }
 
   /** Colours and widths have changed. */
@@ -167,46 +232,17 @@ class Page {
     this.player.seek(this.player.time);
   }
 
-  private tick(time: number, speed: number): void {
+  private tick(time: number, speed: number, playing: boolean): void {
     for (const column of this.columns) {
       if (!column.run) continue;
-      column.queue.draw(time, speed);
+      column.scene.draw(time, speed, playing);
       column.mark(time);
     }
   }
 
   private nextDrop(): void {
-    const next = this.columns.flatMap((column) => (column.run ? (column.queue.nextDrop(this.player.time) ?? []) : []));
+    const next = this.columns.flatMap((column) => (column.run ? (column.scene.nextDrop(this.player.time) ?? []) : []));
     if (next.length) this.player.seek(Math.min(...next));
-  }
-
-  private showStory(runs: Run[]): void {
-    const place = byId("story");
-    const current = told(this.state.story);
-    place.hidden = !current;
-    for (const button of document.querySelectorAll<HTMLElement>("#stories button")) {
-      button.toggleAttribute("aria-current", button.dataset.story === current?.story.id);
-    }
-    if (!current) return place.replaceChildren();
-    const { story, step } = current;
-    const text = story.steps[step]!.text.split(/\{([^}]*)\}/).map((part, index) => (index % 2 ? h("b", {}, figureText(part, runs)) : part));
-    const to = (other: number) => () => {
-      this.go(stateOf(story, other));
-      byId("story").querySelector("h2")?.focus();
-    };
-    place.replaceChildren(
-      h("h2", { tabindex: -1 }, `${story.title} · ${step + 1} of ${story.steps.length}`),
-      h("p", {}, ...text),
-      h("div", { class: "steps" },
-        h("button", { type: "button", disabled: step === 0, click: to(step - 1) }, "Back"),
-        h("button", { type: "button", class: "next", disabled: step + 1 === story.steps.length, click: to(step + 1) }, "Next"),
-        h("button", { type: "button", click: () => {
-          this.state.story = "";
-          this.changed();
-        } }, "Close")));
-    const failed = story.steps[step]!.claims.filter((claim) => !holds(claim, runs));
-    place.dataset.failed = failed.map((claim) => `${claim.figure} is ${figure(claim.figure, runs)}`).join("; ");
-    place.dataset.step = `${story.id}.${step + 1}`;
   }
 
   private async copyLink(): Promise<void> {
@@ -259,28 +295,15 @@ class Page {
   }
 }
 
-/** A measured number of a story. */
-function figure(name: string, runs: Run[]): number {
-  const [scheme, who, what] = name.split(".");
-  const run = runs.find((one) => one.scheme === scheme);
-  if (!run) return NaN;
-  if (who === "wait95_ms") return wait95(run) * 1000;
-  if (who === "busy") return run.record.links[run.link]!.utilisation;
-  const group = run.record.groups.findIndex((one) => one.name === who);
-  if (group < 0) return NaN;
-  return what === "share" ? normalised(run, group) : run.record.groups[group]!.throughput_bps / 1e6;
-}
-
-function figureText(name: string, runs: Run[]): string {
-  const value = figure(name, runs);
-  if (!Number.isFinite(value)) return "…";
-  if (name.endsWith("_ms")) return ms(value / 1000);
-  return name.endsWith("_mbps") ? rate(value * 1e6) : percent(value);
-}
-
-function holds(claim: Claim, runs: Run[]): boolean {
-  const value = figure(claim.figure, runs);
-  return value > (claim.above ?? -Infinity) && value < (claim.below ?? Infinity);
+/** The field of the form that a message begins with. */
+function formField(problem: string): HTMLElement | null {
+  const group = /^groups\[(\d+)\]\.(?:sources\[0\]\.)?(\w+)/.exec(problem);
+  if (group) {
+    const names: Record<string, string> = { congestion_control: "control", rate: "rateMbps", rtt: "rttMs" };
+    return document.getElementById(`group-${group[1]}-${names[group[2]!] ?? group[2]}`);
+  }
+  const names: Record<string, string> = { "topology.bottleneck_rate": "rate", "topology.congested_links": "links", "queue.limit": "buffer" };
+  return document.getElementById(names[problem.split(":")[0]!] ?? problem.split(":")[0]!.replace(/^run\./, ""));
 }
 
 // The page by its name, for tests and for whoever looks at it from the console.

@@ -33,6 +33,8 @@ export interface GroupRecord {
   user_throughput_bps: number[];
   max_min_share_bps: number;
   path: { delivered_packets: number; dropped_packets: number; lost_share: number | null };
+  voip?: { mos: number | null; lost_share: number | null; late_share: number | null };
+  video?: { bitrate_bps: number | null; stalled_share: number | null };
 }
 
 export interface LinkRecord {

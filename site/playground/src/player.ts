@@ -8,8 +8,8 @@ const SPEEDS: [number, string][] = [[0.002, "500 × slower"], [0.01, "100 × slo
 
 export class Player {
   time = 0;
+  playing = false;
   private end = 1;
-  private playing = false;
   private speed = 0.01;
   private last = 0;
   private readonly button = h("button", { type: "button", class: "play", click: () => this.play(!this.playing) });
@@ -19,7 +19,7 @@ export class Player {
   } });
   private readonly output = h("output", { for: "player-time" });
 
-  constructor(place: HTMLElement, private readonly tick: (time: number, speed: number) => void, nextDrop: () => void) {
+  constructor(place: HTMLElement, private readonly tick: (time: number, speed: number, playing: boolean) => void, nextDrop: () => void) {
     const options = SPEEDS.map(([speed, label]) => h("option", { value: speed, selected: speed === this.speed }, label));
     const speed = h("select", { id: "player-speed", change: () => (this.speed = Number(speed.value)) }, ...options);
     place.append(
@@ -66,6 +66,6 @@ export class Player {
     const text = `${this.time.toFixed(this.speed < 0.05 ? 3 : 1)} s`;
     this.output.textContent = text;
     this.slider.setAttribute("aria-valuetext", `${short(this.time)} seconds`);
-    this.tick(this.time, this.playing ? this.speed : 0);
+    this.tick(this.time, this.speed, this.playing);
   }
 }

@@ -1,11 +1,15 @@
 // The state as scenarios, one for each scheme: what the worker runs, what files and Python get.
 
-import { distinctNames, type Group, type State } from "./state";
+import { distinctNames, type Group, type Kind, type State } from "./state";
 
 /** Bins of the time series over the whole run. */
 const BINS = 200;
 /** Delay of a link, as little as the shortest round trip leaves room for. */
-const LINK_DELAY_MS = 1;
+export const LINK_DELAY_MS = 1;
+/** A call: packets of G.711 with concealment of losses, and the buffer that the receiver has for late ones. */
+export const CALL = { codec: "g711_plc", intervalMs: 20, bufferMs: 60 };
+/** A player with so short a buffer that its choices show in a run of seconds. */
+const VIDEO: Table = { kind: "video", buffer: "10 s", chunk: "1 s", reservoir: "2 s", cushion: "6 s" };
 
 /** Congestion controls that are nothing without congestion marks. */
 const MARKED = new Set(["dctcp", "prague"]);
@@ -63,9 +67,14 @@ function groupToml(group: Group, name: string, state: State): string {
   const table: Table = { name, users: group.users, weight: group.weight, rtt: `${group.rttMs} ms`, start_until: "1 s" };
   if (state.links > 1 && group.link > 0) table.route = [linkNames(state)[group.link - 1] ?? "link1"];
   const marks: Table = MARKED.has(group.control) ? { ecn: true } : {};
-  const tcp: Table = { kind: "tcp", flows: group.flows, congestion_control: group.control, ...marks };
-  const source: Table = group.kind === "tcp" ? tcp : { kind: "poisson", rate: `${group.rateMbps} Mbit/s` };
-  return `[[groups]]\n${lines(table)}\n[[groups.sources]]\n${lines(source)}`;
+  const control: Table = { congestion_control: group.control, ...marks };
+  const sources: Record<Kind, Table> = {
+    tcp: { kind: "tcp", flows: group.flows, ...control },
+    udp: { kind: "poisson", rate: `${group.rateMbps} Mbit/s` },
+    call: { kind: "voip", codec: CALL.codec, packet_interval: `${CALL.intervalMs} ms`, buffer: `${CALL.bufferMs} ms` },
+    video: { ...VIDEO, ...control },
+  };
+  return `[[groups]]\n${lines(table)}\n[[groups.sources]]\n${lines(sources[group.kind])}`;
 }
 
 function toml(name: string, table: Table): string {

@@ -1,6 +1,7 @@
 // What the page shows is decided by this, and only by this: the address has all of it.
 
-export type Kind = "tcp" | "udp";
+export type Kind = "tcp" | "udp" | "call" | "video";
+export const KINDS: Record<Kind, string> = { tcp: "TCP", udp: "UDP", call: "a call", video: "a video" };
 
 /** Users who behave alike, in one colour. */
 export interface Group {
@@ -33,6 +34,8 @@ export interface State {
   warmupS: number;
   measureS: number;
   seed: number;
+  /** What the large slider moves, as controls.ts names it; empty for what suits the users. */
+  main: string;
   /** The story that is told, if any. */
   story: string;
 }
@@ -51,7 +54,7 @@ export const START: State = {
     { ...GROUP, name: "heavy", flows: 10 },
     { ...GROUP, name: "light", users: 5 },
   ],
-  rateMbps: 10, bufferPackets: 100, links: 1, link: 1, warmupS: 5, measureS: 15, seed: 1, story: "",
+  rateMbps: 10, bufferPackets: 100, links: 1, link: 1, warmupS: 5, measureS: 15, seed: 1, main: "", story: "",
 };
 
 /** What sliders may be set to: lowest, highest, step; `log` if each step multiplies. */
@@ -93,6 +96,7 @@ export function toAddress(state: State): string {
   for (const scheme of state.schemes) {
     for (const [key, value] of Object.entries(state.params[scheme] ?? {})) query.append("param", `${scheme}~${key}~${value}`);
   }
+  if (state.main) query.set("main", state.main);
   if (state.story) query.set("story", state.story);
   return query.toString().replaceAll("%7E", "~").replaceAll("%2C", ",");
 }
@@ -115,15 +119,16 @@ export function fromAddress(address: string, known: { schemes: Set<string>; cont
     const [scheme = "", key = "", ...value] = text.split("~");
     if (known.schemes.has(scheme) && /^(queue|marker)\.\w+$/.test(key)) (state.params[scheme] ??= {})[key] = value.join("~");
   }
+  state.main = query.get("main") ?? "";
   state.story = query.get("story") ?? "";
   return state;
 }
 
 function groupOf(text: string, controls: Set<string>, links: number): Group | undefined {
   const [kind, users, flows, control = "", rtt, weight, rate, link, ...name] = text.split("~");
-  if (kind !== "tcp" && kind !== "udp") return undefined;
+  if (!Object.hasOwn(KINDS, kind!)) return undefined;
   return {
-    kind,
+    kind: kind as Kind,
     users: within(Number(users), GROUP_RANGES.users, GROUP.users),
     flows: within(Number(flows), GROUP_RANGES.flows, GROUP.flows),
     control: controls.has(control) ? control : GROUP.control,

@@ -1,16 +1,24 @@
-// Five stories. Each step sets the whole state; its numbers are measured when it is shown, and its claims are tested.
+// The stories. Each step sets the whole state; its numbers are measured when it is shown, and its claims are tested.
 
 import { GROUP, START, type Group, type State } from "./state";
 
 /** A measured number: a scheme, and `wait95_ms`, `busy` or a group of users with what is asked of it. */
-type Figure = `${string}.wait95_ms` | `${string}.busy` | `${string}.${string}.${"rate_mbps" | "share"}`;
+type Figure = `${string}.wait95_ms` | `${string}.busy` | `${string}.${string}.${"rate_mbps" | "share" | "mos" | "bitrate_mbps"}`;
 
 /** What a step says beyond its numbers; the tests of the page hold it to that. */
 export interface Claim { figure: Figure; above?: number; below?: number }
 
+/** What a step speaks of: all scenes, a part of them, or a chart of the first scheme. */
+export type Subject = "scene" | "shares" | "facts" | "quality" | "throughput" | "waits";
+
+/** A guess, before there are results. */
+export interface Ask { setup: string; question: string; options: string[]; right: number }
+
 export interface Step {
+  ask?: Ask;
   /** `{figure}` stands for a measured number. */
   text: string;
+  subject?: Subject;
   state: Partial<State>;
   claims: Claim[];
 }
@@ -19,9 +27,12 @@ export interface Story { id: string; title: string; steps: Step[] }
 
 const tcp = (name: string, more: Partial<Group> = {}): Group => ({ ...GROUP, name, ...more });
 const udp = (name: string, rateMbps: number, more: Partial<Group> = {}): Group => ({ ...GROUP, name, kind: "udp", rateMbps, ...more });
+const call: Group = { ...GROUP, name: "call", kind: "call" };
+const video: Group = { ...GROUP, name: "video", kind: "video" };
 
 const HEAVY_AND_LIGHT = [tcp("heavy", { flows: 10 }), tcp("light")];
-const FLOOD = [udp("flood", 20), tcp("download", { flows: 2 }), udp("call", 0.1)];
+const FLOOD = [udp("flood", 20), tcp("download", { flows: 2 }), call];
+const HOME = [tcp("download", { flows: 4 }), call, video];
 const race = (control: string) => [tcp("cubic", { rttMs: 40 }), tcp("bbr", { rttMs: 40, control })];
 const PARKING_LOT = [
   tcp("long", { rttMs: 30, flows: 2 }),
@@ -34,19 +45,54 @@ export const STORIES: Story[] = [
     title: "Bufferbloat",
     steps: [
       {
-        text: "One download crosses a modem whose buffer holds 1000 packets. TCP stops when packets are lost, and here none are for a long time: the buffer fills, and whatever else crosses the link waits behind it. 95 % of packets wait less than {droptail.wait95_ms}, which is a lot beside a round trip of 40 ms.",
-        state: { schemes: ["droptail"], groups: [tcp("download", { rttMs: 40 }), udp("call", 0.1)], bufferPackets: 1000 },
-        claims: [{ figure: "droptail.wait95_ms", above: 200 }],
+        ask: {
+          setup: "A download and a call share a modem whose buffer holds 1000 packets. TCP slows down only when a packet is lost.",
+          question: "How long do packets wait in the modem?", options: ["20 ms at most", "About 100 ms", "Most of a second"], right: 2,
+        },
+        text: "Nothing is lost until the buffer is full, and everything waits behind the download: 95 % wait less than {droptail.wait95_ms}.",
+        subject: "facts",
+        state: { schemes: ["droptail"], groups: [tcp("download", { rttMs: 40 }), call], bufferPackets: 1000, main: "buffer" },
+        claims: [{ figure: "droptail.wait95_ms", above: 400 }],
       },
       {
-        text: "A short buffer is no way out if round trips differ: 20 packets keep the delay at {droptail.wait95_ms}, but a download from far away leaves the link idle; it is busy {droptail.busy} of the time.",
-        state: { schemes: ["droptail"], groups: [tcp("download", { rttMs: 200 }), udp("call", 0.1)], bufferPackets: 20 },
+        text: "A short buffer is no way out. 20 packets keep the wait at {droptail.wait95_ms}, but a download from far away stops too early: the link is busy only {droptail.busy} of the time.",
+        subject: "throughput",
+        state: { schemes: ["droptail"], groups: [tcp("download", { rttMs: 200 }), call], bufferPackets: 20, main: "buffer" },
         claims: [{ figure: "droptail.wait95_ms", below: 30 }, { figure: "droptail.busy", below: 0.9 }],
       },
       {
-        text: "CoDel keeps the long buffer for bursts and looks at how long packets wait: if it is too long for a while, it drops at the head, a little more often each time. PIE turns the delay into a probability. 95 % wait less than {codel.wait95_ms} and {pie.wait95_ms}, where drop-tail has {droptail.wait95_ms}.",
-        state: { schemes: ["droptail", "codel", "pie"], groups: [tcp("download", { rttMs: 40 }), udp("call", 0.1)], bufferPackets: 1000 },
+        text: "CoDel and PIE keep the long buffer for bursts, and drop a few packets early when packets wait too long. 95 % wait less than {codel.wait95_ms} and {pie.wait95_ms}, against {droptail.wait95_ms} under drop-tail.",
+        subject: "facts",
+        state: { schemes: ["droptail", "codel", "pie"], groups: [tcp("download", { rttMs: 40 }), call], bufferPackets: 1000, main: "buffer" },
         claims: [{ figure: "codel.wait95_ms", below: 60 }, { figure: "pie.wait95_ms", below: 80 }, { figure: "droptail.wait95_ms", above: 200 }],
+      },
+    ],
+  },
+  {
+    id: "home",
+    title: "A call and a video",
+    steps: [
+      {
+        ask: {
+          setup: "Somebody at home downloads a game over four connections. Others telephone and watch a video over the same link.",
+          question: "How good is the call?", options: ["Excellent", "Fair", "Bad"], right: 2,
+        },
+        text: "The call scores {droptail.call.mos} of 4.5: its packets wait behind the download and come too late. The video gets {droptail.video.bitrate_mbps}.",
+        subject: "quality",
+        state: { schemes: ["droptail"], groups: HOME, bufferPackets: 1000, main: "buffer" },
+        claims: [{ figure: "droptail.call.mos", below: 1.6 }],
+      },
+      {
+        text: "FQ-CoDel gives each flow a queue, and lets short ones go first. The same call scores {fq_codel.call.mos}; the video gets {fq_codel.video.bitrate_mbps}. Listen to both.",
+        subject: "quality",
+        state: { schemes: ["droptail", "fq_codel"], groups: HOME, bufferPackets: 1000, main: "flows.0" },
+        claims: [{ figure: "fq_codel.call.mos", above: 4 }],
+      },
+      {
+        text: "But now the download opens 16 connections. FQ-CoDel shares by connections, and the video has one: {fq_codel.video.bitrate_mbps}. CAKE shares by users: {cake.video.bitrate_mbps}.",
+        subject: "quality",
+        state: { schemes: ["fq_codel", "cake"], groups: [tcp("download", { flows: 16 }), call, video], bufferPackets: 250, main: "flows.0" },
+        claims: [{ figure: "fq_codel.video.bitrate_mbps", below: 1 }, { figure: "cake.video.bitrate_mbps", above: 1.5 }],
       },
     ],
   },
@@ -55,22 +101,37 @@ export const STORIES: Story[] = [
     title: "Many flows against one",
     steps: [
       {
-        text: "Two users share 10 Mbit/s. One opens ten connections, the other has one. Drop-tail, like the Internet at large, is fair to connections at best: the heavy user gets {droptail.heavy.rate_mbps}, the light one {droptail.light.rate_mbps}.",
+        ask: {
+          setup: "Two users share 10 Mbit/s. One opens ten connections, the other has one.",
+          question: "What does the light user get?", options: ["Half of the link", "A third", "About a tenth"], right: 2,
+        },
+        text: "Drop-tail, like most of the Internet, is fair to connections at best. The heavy user gets {droptail.heavy.rate_mbps}, the light one {droptail.light.rate_mbps}.",
+        subject: "shares",
         state: { schemes: ["droptail"], groups: HEAVY_AND_LIGHT },
-        claims: [{ figure: "droptail.heavy.share", above: 1.5 }, { figure: "droptail.light.share", below: 0.5 }],
+        claims: [{ figure: "droptail.heavy.share", above: 1.5 }, { figure: "droptail.light.share", below: 0.3 }],
       },
       {
-        text: "With ABC the edge writes into each packet how active its user is: the labels on the packets. The port drops a packet if the queue is longer than its threshold, and the more active, the shorter is that. Watch the dashed line as packets of both colours arrive. Now they get {abc.heavy.rate_mbps} and {abc.light.rate_mbps}, and the port knows neither of them.",
+        ask: {
+          setup: "With ABC the edge writes into each packet how active its user is. The port drops a packet if the queue is longer than its threshold: the more active, the shorter.",
+          question: "Who loses packets now?", options: ["Both alike", "Mostly the heavy user", "Mostly the light user"], right: 1,
+        },
+        text: "They get {abc.heavy.rate_mbps} and {abc.light.rate_mbps}, and the port knows neither of them. The dashed line is the threshold of the packet that came last.",
         state: { schemes: ["droptail", "abc"], groups: HEAVY_AND_LIGHT },
         claims: [{ figure: "abc.heavy.share", above: 0.7, below: 1.3 }, { figure: "abc.light.share", above: 0.7, below: 1.3 }],
       },
       {
-        text: "Fair queueing of flows does not help, as ten flows are ten queues: FQ-CoDel gives {fq_codel.heavy.rate_mbps} and {fq_codel.light.rate_mbps}. CAKE counts the flows of a host, and ABC its bits: {cake.light.rate_mbps} and {abc.light.rate_mbps} for the light user.",
+        text: "Fair queueing of flows does not help, as ten flows are ten queues: FQ-CoDel gives the light user {fq_codel.light.rate_mbps}. CAKE counts the flows of a host, and ABC its bits: {cake.light.rate_mbps} and {abc.light.rate_mbps}.",
+        subject: "shares",
         state: { schemes: ["fq_codel", "cake", "abc"], groups: HEAVY_AND_LIGHT },
         claims: [{ figure: "fq_codel.light.share", below: 0.5 }, { figure: "cake.light.share", above: 0.7 }, { figure: "abc.light.share", above: 0.7 }],
       },
       {
-        text: "Who pays for more may get more: the light user's entitlement is now three times the other's. The ticks of the max-min share move, and ABC follows: {abc.light.rate_mbps} for one flow, {abc.heavy.rate_mbps} for ten.",
+        ask: {
+          setup: "The light user now pays for three times the share of the other.",
+          question: "What does it get under ABC?", options: ["A tenth", "Half", "Nearly three quarters"], right: 2,
+        },
+        text: "The ticks of the fair share move, and ABC follows: {abc.light.rate_mbps} for one flow, {abc.heavy.rate_mbps} for ten.",
+        subject: "shares",
         state: { schemes: ["droptail", "abc"], groups: [tcp("heavy", { flows: 10 }), tcp("light", { weight: 3 })] },
         claims: [{ figure: "abc.light.rate_mbps", above: 5 }, { figure: "droptail.light.share", below: 0.5 }],
       },
@@ -81,21 +142,26 @@ export const STORIES: Story[] = [
     title: "UDP flood",
     steps: [
       {
-        text: "A sender that never backs off pours 20 Mbit/s into a link of 10. Under drop-tail it takes {droptail.flood.rate_mbps}; two TCP flows, which do back off, are left with {droptail.download.rate_mbps}, and the call loses packets like everybody.",
+        ask: {
+          setup: "A sender that never slows down pours 20 Mbit/s into a link of 10. Next to it are a download and a call.",
+          question: "Who gets the link?", options: ["All share it", "The flood", "The download"], right: 1,
+        },
+        text: "The flood takes {droptail.flood.rate_mbps}. The download slows down whenever it loses a packet, and is left with {droptail.download.rate_mbps}. Every other packet of the call is lost.",
         state: { schemes: ["droptail"], groups: FLOOD },
-        claims: [{ figure: "droptail.flood.share", above: 1.5 }, { figure: "droptail.download.share", below: 0.3 }],
+        claims: [{ figure: "droptail.flood.share", above: 1.5 }, { figure: "droptail.download.share", below: 0.3 }, { figure: "droptail.call.mos", below: 2 }],
       },
       {
-        text: "An AQM that treats all packets alike cannot tell who is to blame: PIE drops as much as it takes to keep the queue short, and the flood keeps {pie.flood.rate_mbps}.",
+        text: "An AQM that treats all packets alike cannot tell who is to blame. PIE drops as much as it takes to keep the queue short, and the flood keeps {pie.flood.rate_mbps}.",
         state: { schemes: ["droptail", "pie"], groups: FLOOD },
         claims: [{ figure: "pie.flood.share", above: 1.5 }, { figure: "pie.download.share", below: 0.3 }],
       },
       {
-        text: "Here the labels, or queues of its own, single the flood out. It gets {abc.flood.rate_mbps} from ABC, {csfq.flood.rate_mbps} from CSFQ and {drr.flood.rate_mbps} from DRR; the call passes, and the download has {abc.download.rate_mbps}, {csfq.download.rate_mbps} and {drr.download.rate_mbps}. Only DRR keeps a queue for each. ABC is the strictest: its labels count what a user sends, not what of it arrives.",
+        text: "Labels, or a queue for each, single the flood out: {abc.flood.rate_mbps} under ABC, {csfq.flood.rate_mbps} under CSFQ, {drr.flood.rate_mbps} under DRR. Only DRR keeps a queue for each. ABC is the strictest: it counts what a user sends, not what arrives.",
+        subject: "shares",
         state: { schemes: ["abc", "csfq", "drr"], groups: FLOOD },
         claims: [
           { figure: "abc.flood.share", below: 1.3 }, { figure: "csfq.flood.share", below: 1.5 }, { figure: "drr.flood.share", below: 1.5 },
-          { figure: "abc.download.share", above: 0.5 }, { figure: "abc.call.share", above: 0.9 },
+          { figure: "abc.download.share", above: 0.5 }, { figure: "abc.call.share", above: 0.9 }, { figure: "abc.call.mos", above: 3 },
         ],
       },
     ],
@@ -105,45 +171,62 @@ export const STORIES: Story[] = [
     title: "BBR against CUBIC",
     steps: [
       {
-        text: "CUBIC fills the buffer until it loses packets; BBR measures rate and round trip, and cares little about loss. With 25 packets of buffer, three quarters of what is on the way, CUBIC loses its race with the first BBR: {droptail.cubic.rate_mbps} against {droptail.bbr.rate_mbps}.",
-        state: { schemes: ["droptail"], groups: race("bbr1"), bufferPackets: 25, measureS: 30 },
+        ask: {
+          setup: "CUBIC slows down when packets are lost. The first BBR measures rate and round trip, and cares little about loss. The buffer holds 25 packets.",
+          question: "Who is faster?", options: ["CUBIC", "BBR", "Both alike"], right: 1,
+        },
+        text: "So short a buffer loses packets often, and only CUBIC minds: {droptail.cubic.rate_mbps} against {droptail.bbr.rate_mbps}.",
+        subject: "shares",
+        state: { schemes: ["droptail"], groups: race("bbr1"), bufferPackets: 25, measureS: 30, main: "buffer" },
         claims: [{ figure: "droptail.bbr.share", above: 1.2 }],
       },
       {
-        text: "The third BBR does heed loss, and is a better neighbour: {droptail.cubic.rate_mbps} against {droptail.bbr.rate_mbps}, over the same buffer.",
-        state: { schemes: ["droptail"], groups: race("bbr3"), bufferPackets: 25, measureS: 30 },
+        text: "The third BBR does heed loss, and is a better neighbour over the same buffer: {droptail.cubic.rate_mbps} against {droptail.bbr.rate_mbps}.",
+        subject: "throughput",
+        state: { schemes: ["droptail"], groups: race("bbr3"), bufferPackets: 25, measureS: 30, main: "buffer" },
         claims: [{ figure: "droptail.cubic.share", above: 0.7 }],
       },
       {
-        text: "With 400 packets, and the first BBR again, it is the other way round: CUBIC fills what BBR does not dare to. {droptail.cubic.rate_mbps} against {droptail.bbr.rate_mbps}. Who wins is decided by the size of a buffer that neither can see.",
-        state: { schemes: ["droptail"], groups: race("bbr1"), bufferPackets: 400, measureS: 30 },
+        ask: {
+          setup: "The first BBR again, but the buffer holds 400 packets. BBR tries to keep it empty.",
+          question: "Who is faster now?", options: ["CUBIC", "BBR", "Both alike"], right: 0,
+        },
+        text: "CUBIC fills the buffer, and BBR takes the full queue for a long road: {droptail.cubic.rate_mbps} against {droptail.bbr.rate_mbps}. A buffer that neither can see decides who wins.",
+        subject: "shares",
+        state: { schemes: ["droptail"], groups: race("bbr1"), bufferPackets: 400, measureS: 30, main: "buffer" },
         claims: [{ figure: "droptail.cubic.share", above: 1.2 }],
       },
       {
-        text: "A link that shares by users ends the race, whatever they run: under DRR CUBIC has {drr.cubic.rate_mbps} and BBR {drr.bbr.rate_mbps}, under ABC {abc.cubic.rate_mbps} and {abc.bbr.rate_mbps}.",
-        state: { schemes: ["droptail", "drr", "abc"], groups: race("bbr1"), bufferPackets: 100, measureS: 30 },
+        text: "A link that shares by users ends the race, whatever they run: CUBIC and BBR get {drr.cubic.rate_mbps} and {drr.bbr.rate_mbps} under DRR, {abc.cubic.rate_mbps} and {abc.bbr.rate_mbps} under ABC.",
+        subject: "shares",
+        state: { schemes: ["droptail", "drr", "abc"], groups: race("bbr1"), bufferPackets: 100, measureS: 30, main: "buffer" },
         claims: [{ figure: "drr.bbr.share", above: 0.75, below: 1.25 }, { figure: "drr.cubic.share", above: 0.75, below: 1.25 }],
       },
     ],
   },
   {
     id: "three-links",
-    title: "Labels across three bottlenecks",
+    title: "Three links in a row",
     steps: [
       {
-        text: "A user crosses three congested links in a row, on each of which it meets another. It loses packets on all three, and has only {droptail.long.rate_mbps} of its max-min share of 5 Mbit/s.",
+        ask: {
+          setup: "One user crosses three full links, and meets another user on each. Its fair share is 5 Mbit/s.",
+          question: "What does it get?", options: ["5 Mbit/s", "About 4", "Less than half of it"], right: 2,
+        },
+        text: "It loses packets on all three links, and gets {droptail.long.rate_mbps}.",
         state: { schemes: ["droptail"], groups: PARKING_LOT, links: 3 },
         claims: [{ figure: "droptail.long.share", below: 0.5 }],
       },
       {
-        text: "The label is written once, at the edge, and read by every link: no link asks who the packet belongs to, or where it has been. ABC gives the long way {abc.long.rate_mbps}. Choose another link under “Pictures show” and look at its queue: the same packets with the same labels.",
+        text: "ABC writes the label once, at the edge, and every link reads it. No link asks whose packet it is or where it has been. The long way gets {abc.long.rate_mbps}.",
         state: { schemes: ["droptail", "abc"], groups: PARKING_LOT, links: 3 },
         claims: [{ figure: "abc.long.share", above: 0.6 }],
       },
       {
-        text: "CSFQ lowers the label where a link takes less than it says, so that the next link sees what is left: {csfq.long.rate_mbps}, beside {abc.long.rate_mbps} under ABC and {drr.long.rate_mbps} under DRR, which keeps a queue for every user at every link.",
-        state: { schemes: ["abc", "csfq", "drr"], groups: PARKING_LOT, links: 3, link: 2 },
-        claims: [{ figure: "abc.long.share", above: 0.6 }, { figure: "drr.long.share", above: 0.6 }],
+        text: "CSFQ lowers the label where a link takes less than it says, so the next link sees what is left: {csfq.long.rate_mbps}. DRR keeps a queue for every user at every link: {drr.long.rate_mbps}.",
+        subject: "shares",
+        state: { schemes: ["csfq", "drr"], groups: PARKING_LOT, links: 3, link: 2 },
+        claims: [{ figure: "drr.long.share", above: 0.6 }],
       },
     ],
   },
