@@ -57,7 +57,7 @@ audit: ## Look up all locked packages, Python and Rust, in the advisories of OSV
 training: setup ## Profile the engine for an optimised build: see docs/benchmarks.md (needs rustup's llvm-tools)
 	$(BIN)/python tools/training.py
 
-wheels: setup $(RELEASE)/.packages ## Build and check release artifacts in dist/: optimised wheel for old and new glibc, sdist, SBOMs, checksums
+wheels: setup playground $(RELEASE)/.packages ## Build and check release artifacts in dist/: optimised wheel for old and new glibc, sdist, SBOMs, checksums
 	$(BIN)/python tools/training.py --out target/training-wheel --target "$$(rustc --print host-tuple)"
 	$(RELEASE)/bin/python tools/wheels.py --counts target/training-wheel/engine.profdata
 

@@ -1,8 +1,7 @@
 """Release artifacts in dist/: wheel, sdist, SBOMs, checksums. Run by `make wheels`.
 
 The wheel is linked by zig against an old glibc, so that no container of an old distribution is needed; auditwheel
-checks its requirements. It is optimised with the profiles of `training.py`. It contains the playground, if that is
-built.
+checks its requirements. It is optimised with the profiles of `training.py`. Wheel and sdist contain the playground.
 """
 
 from __future__ import annotations
@@ -28,8 +27,14 @@ PACKED_PAGE = ROOT / "python" / "fairlane" / "playground.html"
 PLATFORM = "manylinux2014"
 """glibc 2.17, the oldest version supported by Rust's standard library."""
 MOST_BYTES = 15_000_000
-IN_WHEEL = (r"fairlane/_fairlane\.abi3\.so", r"fairlane/py\.typed", r"fairlane/suites/.+\.toml", r".*/LICENSE-MIT")
-IN_SDIST = ("pyproject.toml", "README.md", "LICENSE-MIT")
+IN_WHEEL = (
+    r"fairlane/playground\.html",
+    r"fairlane/_fairlane\.abi3\.so",
+    r"fairlane/py\.typed",
+    r"fairlane/suites/.+\.toml",
+    r".*/LICENSE-MIT",
+)
+IN_SDIST = ("pyproject.toml", "README.md", "LICENSE-MIT", "python/fairlane/playground.html")
 
 
 def main() -> int:
@@ -44,7 +49,7 @@ def main() -> int:
     settings = trained(options.counts.resolve(strict=True))
     with page_in_package():
         run("maturin", "build", "--release", "--zig", "--locked", "--compatibility", PLATFORM, "--out", out, **settings)
-    run("maturin", "sdist", "--out", out)
+        run("maturin", "sdist", "--out", out)
     (wheel,), (sdist,) = out.glob("*.whl"), out.glob("*.tar.gz")
     problems = [*problems_of_wheel(wheel), *problems_of_sdist(sdist)]
     write_sboms(wheel, out)
@@ -77,10 +82,6 @@ def trained(counts: Path) -> dict[str, str]:
 @contextmanager
 def page_in_package() -> Iterator[None]:
     """The playground in the package, where `fairlane play` looks for it."""
-    if not PAGE.is_file():
-        print("the playground is not built: the wheel is without it (make playground)")
-        yield
-        return
     shutil.copyfile(PAGE, PACKED_PAGE)
     try:
         yield
@@ -134,7 +135,11 @@ def installed(wheel: Path, folder: Path) -> Path:
     python, started = folder / "bin" / "python", time.monotonic()
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel], check=True)
     print(f"pip install: {time.monotonic() - started:.1f} s")
-    for words in (["--version"], ["run", ROOT / "examples" / "two-users.toml", "--replications", "1"]):
+    for words in (
+        ["--version"],
+        ["play", "--path"],
+        ["run", ROOT / "examples" / "two-users.toml", "--replications", "1"],
+    ):
         subprocess.run([folder / "bin" / "fairlane", *words], cwd=folder, stdout=subprocess.DEVNULL, check=True)
     return python
 

@@ -5,16 +5,22 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import subprocess
+import webbrowser
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import fairlane
 from conftest import EXAMPLES, ROOT, Cli
 from fairlane import _fairlane
+from fairlane.base.errors import UserError
+from fairlane.cli import play
 from playground import built
 
 SEEDS = range(1, 6)
@@ -135,4 +141,58 @@ def test_play_tells_where_the_page_is(cli: Cli) -> None:
         assert done.stdout == f"{page}\n"
     else:
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-        assert "make playground" in done.stderr
+        assert f"make -C {ROOT} playground" in done.stderr
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout that pip has installed from, as `fairlane play` finds it, without a page."""
+    folder = tmp_path / "a checkout"
+    (folder / "site/playground").mkdir(parents=True)
+    (folder / "site/playground/build.sh").touch()
+    (folder / "Makefile").write_text(f"playground:\n\tmkdir -p {play.BUILT.parent}; echo page > {play.BUILT}\n")
+
+    class Installed:
+        def read_text(self, name: str) -> str:
+            assert name == "direct_url.json"
+            return json.dumps({"url": folder.as_uri(), "dir_info": {}})
+
+    monkeypatch.setattr(metadata, "distribution", lambda name: Installed())
+    monkeypatch.setattr(play, "__file__", str(tmp_path / "lib/python3/site-packages/fairlane/cli/play.py"))
+    monkeypatch.setattr(play, "PACKED", tmp_path / "lib/python3/site-packages/fairlane/playground.html")
+    npm = tmp_path / "bin/npm"
+    npm.parent.mkdir()
+    npm.write_text("#!/bin/sh\n")
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", str(npm.parent), prepend=os.pathsep)
+    monkeypatch.setattr(webbrowser, "open", lambda url: True)
+    return folder
+
+
+def played(*arguments: str) -> tuple[int, str, str]:
+    done = CliRunner().invoke(play.play, arguments)
+    problem = str(done.exception) if isinstance(done.exception, UserError) else ""
+    return done.exit_code, done.stdout, problem
+
+
+def test_an_installation_from_source_builds_the_page_once(source: Path) -> None:
+    page = source / play.BUILT
+    assert played("--path")[2] == f"the playground is not built; with Node.js and npm: make -C {source} playground"
+    assert played()[:2] == (0, f"{page}\n")
+    (source / "Makefile").unlink()
+    assert played()[:2] == played("--path")[:2] == (0, f"{page}\n")
+
+
+def test_what_a_build_lacks_is_said_in_one_line(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (source / "Makefile").write_text("playground:\n\t@echo 'error: no target for browsers' >&2; exit 1\n")
+    assert played()[2] == f"make -C {source} playground: no target for browsers"
+    monkeypatch.setattr(shutil, "which", lambda program: None)
+    assert "with Node.js and npm: make -C" in played()[2]
+    shutil.rmtree(source)
+    assert played()[2] == "this installation has no playground; in a checkout of Fairlane: make playground"
+
+
+def test_the_page_of_the_package_comes_first(source: Path) -> None:
+    play.PACKED.parent.mkdir(parents=True)
+    play.PACKED.touch()
+    assert played("--path")[:2] == (0, f"{play.PACKED}\n")
