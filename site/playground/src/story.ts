@@ -61,7 +61,7 @@ export class StoryPanel {
         waiting
           ? h("div", { class: "ask", role: "group", "aria-label": ask.question }, h("p", {}, h("b", {}, ask.question)),
             ...ask.options.map((option, index) => h("button", { type: "button", class: "option", click: () => this.answered(address, index) }, option)))
-          : h("p", { class: "answer" }, ask && h("strong", {}, answer === ask.right ? "You guessed right. " : `You said “${ask.options[answer!]}”, but no. `), ...figures)),
+          : h("p", { class: "answer" }, ask && h("strong", { class: answer === ask.right ? "right" : "wrong" }, answer === ask.right ? "You guessed right. " : `You said “${ask.options[answer!]}”, but no. `), ...figures)),
       h("div", { class: "steps" },
         h("button", { type: "button", disabled: step === 0, click: () => this.events.go(step - 1) }, "Back"),
         h("button", { type: "button", class: "next", disabled: last || waiting, click: () => this.events.go(step + 1) }, "Next"),

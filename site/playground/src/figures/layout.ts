@@ -16,7 +16,8 @@ export interface Band { group: number; hop: number; from: Point; to: Point; bend
 
 export interface Layout { width: number; height: number; lanes: Lane[]; laneY: number; laneHeight: number; place: number; bands: Band[] }
 
-export function layoutOf(state: State, run: Run, queuePackets: number, width: number, height: number): Layout {
+/** The layout of a run; without one, bands are alike, for what they carry is not known yet. */
+export function layoutOf(state: State, run: Run | undefined, queuePackets: number, width: number, height: number): Layout {
   const { groups, links } = state;
   const several = links > 1;
   const side = Math.max(26, Math.min(130, (several ? 0.1 : 0.16) * width));
@@ -31,10 +32,11 @@ export function layoutOf(state: State, run: Run, queuePackets: number, width: nu
   // Several links stand in the row of those who cross all of them, so that the others join and leave as at a junction.
   const laneY = several ? rowY(Math.max(0, groups.findIndex((group) => group.link === 0))) + 4 : height / 2;
   const pixels = (bps: number) => (0.8 * laneHeight * bps) / (state.rateMbps * 1e6);
-  const [sent, taken] = [0, 1].map((arrived) => run.record.groups.map(({ throughput_bps, users, path }) => {
+  const alike = groups.map(() => (0.6 * laneHeight) / groups.length);
+  const [sent, taken] = [0, 1].map((arrived) => run?.record.groups.map(({ throughput_bps, users, path }) => {
     const dropped = path.delivered_packets ? path.dropped_packets / path.delivered_packets : 0;
     return Math.min(0.9 * height, pixels(throughput_bps * users) * (arrived ? 1 : 1 + dropped));
-  })) as [number[], number[]];
+  }) ?? alike) as [number[], number[]];
   /** Of packets that cross all links, some are dropped at each. */
   const thick = (group: number, passed: number, hop: number): number => {
     const done = groups[group]!.link ? Number(passed > hop) : passed / links;
@@ -62,11 +64,14 @@ export function layoutOf(state: State, run: Run, queuePackets: number, width: nu
   return { width, height, lanes, laneY, laneHeight, place: Math.min(WIDEST, (lanes[0]!.head - lanes[0]!.entry) / queuePackets), bands };
 }
 
-/** Height of a band at a place: level, with a bend beside the link. */
+/** Where a band bends: just before the link, or just after it. */
+export function bendOf({ from, to, bend, into }: Band): [number, number] {
+  return into ? [Math.max(from.x, to.x - bend), to.x] : [from.x, Math.min(to.x, from.x + bend)];
+}
+
+/** Height of a band at a place. */
 export function heightAt(band: Band, x: number): number {
-  const { from, to, bend, into } = band;
-  const start = into ? Math.max(from.x, to.x - bend) : from.x;
-  const end = into ? to.x : Math.min(to.x, from.x + bend);
+  const [start, end] = bendOf(band);
   const part = Math.max(0, Math.min(1, (x - start) / (end - start || 1)));
-  return from.y + (to.y - from.y) * part * part * (3 - 2 * part);
+  return band.from.y + (band.to.y - band.from.y) * part * part * (3 - 2 * part);
 }

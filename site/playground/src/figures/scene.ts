@@ -14,7 +14,7 @@ import { Replay, type Packet } from "../replay";
 import { normalised, readingsAt, type Run } from "../run";
 import { LINK_DELAY_MS } from "../scenario";
 import type { State } from "../state";
-import { heightAt, layoutOf, type Band, type Lane, type Layout } from "./layout";
+import { bendOf, heightAt, layoutOf, type Band, type Lane, type Layout } from "./layout";
 import { crowd, quality } from "./quality";
 
 const PACKET_BITS = 1514 * 8;
@@ -86,10 +86,10 @@ export class Scene {
     const theme = (name: string) => style.getPropertyValue(`--${name}`).trim();
     const colours = this.state.groups.map((_, index) => theme(`user-${index % 6}`));
     const own = (packet: Packet) => colours[replay.run.watched.group_of_user[packet.user] ?? 0]!;
-    const layout = layoutOf(this.state, replay.run, this.scale.queuePackets, width, height);
-    const brush: Brush = { context, layout, replay, time, speed, playing, theme, own };
     const veiled = document.documentElement.hasAttribute("data-veiled");
-    for (const band of layout.bands) drawBand(context, band, colours[band.group]!, veiled);
+    const layout = layoutOf(this.state, veiled ? undefined : replay.run, this.scale.queuePackets, width, height);
+    const brush: Brush = { context, layout, replay, time, speed, playing, theme, own };
+    for (const band of layout.bands) drawBand(context, band, colours[band.group]!);
     layout.lanes.forEach((lane, hop) => drawLane(brush, lane, this.title(hop, width)));
     if (veiled) return canvas.setAttribute("aria-label", "What happens is shown once you have guessed.");
     replay.to(time, Math.max(FALLS_S, (2 * width) / pixelsPerS(width)) * speed + PACKET_BITS / this.bps);
@@ -203,15 +203,16 @@ function because(run: Run, row: number, thresholdInPackets: boolean): string {
   return `${who}${labelled}. The scheme decided so, with ${queue} waiting.`;
 }
 
-function drawBand(context: CanvasRenderingContext2D, band: Band, colour: string, veiled: boolean): void {
-  const half = veiled ? 1 : Math.max(1, band.thick / 2);
-  const steps = Array.from({ length: 41 }, (_, step) => band.from.x + ((band.to.x - band.from.x) * step) / 40);
-  context.globalAlpha = 0.2;
-  context.fillStyle = colour;
+function drawBand(context: CanvasRenderingContext2D, band: Band, colour: string): void {
+  const [start, end] = bendOf(band);
+  const bend = Array.from({ length: 25 }, (_, step) => start + ((end - start) * step) / 24);
+  context.globalAlpha = 0.22;
+  context.strokeStyle = colour;
+  context.lineWidth = Math.max(2, Math.min(band.thick, 0.8 * band.bend)); // a thicker one has no bend that short
+  context.lineJoin = "round";
   context.beginPath();
-  for (const x of steps) context.lineTo(x, heightAt(band, x) - half);
-  for (const x of steps.reverse()) context.lineTo(x, heightAt(band, x) + half);
-  context.fill();
+  for (const x of [band.from.x, ...bend, band.to.x]) context.lineTo(x, heightAt(band, x));
+  context.stroke();
   context.globalAlpha = 1;
 }
 
