@@ -3,7 +3,7 @@
 import { GROUP, START, type Group, type State } from "./state";
 
 /** A measured number: a scheme, and `wait95_ms`, `busy` or a group of users with what is asked of it. */
-type Figure = `${string}.wait95_ms` | `${string}.busy` | `${string}.${string}.${"rate_mbps" | "share" | "mos" | "bitrate_mbps"}`;
+type Figure = `${string}.wait95_ms` | `${string}.busy` | `${string}.${string}.${"rate_mbps" | "share" | "lost" | "mos" | "bitrate_mbps"}`;
 
 /** What a step says beyond its numbers; the tests of the page hold it to that. */
 export interface Claim { figure: Figure; above?: number; below?: number }
@@ -115,9 +115,12 @@ export const STORIES: Story[] = [
           setup: "With ABC the edge writes into each packet how active its user is. The port drops a packet if the queue is longer than its threshold: the more active, the shorter.",
           question: "Who loses packets now?", options: ["Both alike", "Mostly the heavy user", "Mostly the light user"], right: 1,
         },
-        text: "They get {abc.heavy.rate_mbps} and {abc.light.rate_mbps}, and the port knows neither of them. The dashed line is the threshold of the packet that came last.",
+        text: "The heavy user loses {abc.heavy.lost}, the light one {abc.light.lost}. They get {abc.heavy.rate_mbps} and {abc.light.rate_mbps}, and the port knows neither. The dashed line is the threshold of the packet that came last.",
         state: { schemes: ["droptail", "abc"], groups: HEAVY_AND_LIGHT },
-        claims: [{ figure: "abc.heavy.share", above: 0.7, below: 1.3 }, { figure: "abc.light.share", above: 0.7, below: 1.3 }],
+        claims: [
+          { figure: "abc.heavy.share", above: 0.7, below: 1.3 }, { figure: "abc.light.share", above: 0.7, below: 1.3 },
+          { figure: "abc.heavy.lost", above: 0.08 }, { figure: "abc.light.lost", below: 0.02 },
+        ],
       },
       {
         text: "Fair queueing of flows does not help, as ten flows are ten queues: FQ-CoDel gives the light user {fq_codel.light.rate_mbps}. CAKE counts the flows of a host, and ABC its bits: {cake.light.rate_mbps} and {abc.light.rate_mbps}.",
@@ -146,9 +149,9 @@ export const STORIES: Story[] = [
           setup: "A sender that never slows down pours 20 Mbit/s into a link of 10. Next to it are a download and a call.",
           question: "Who gets the link?", options: ["All share it", "The flood", "The download"], right: 1,
         },
-        text: "The flood takes {droptail.flood.rate_mbps}. The download slows down whenever it loses a packet, and is left with {droptail.download.rate_mbps}. Every other packet of the call is lost.",
+        text: "The flood takes {droptail.flood.rate_mbps}. The download slows down whenever it loses a packet, and is left with {droptail.download.rate_mbps}. Of the call {droptail.call.lost} is lost.",
         state: { schemes: ["droptail"], groups: FLOOD },
-        claims: [{ figure: "droptail.flood.share", above: 1.5 }, { figure: "droptail.download.share", below: 0.3 }, { figure: "droptail.call.mos", below: 2 }],
+        claims: [{ figure: "droptail.flood.share", above: 1.5 }, { figure: "droptail.download.share", below: 0.3 }, { figure: "droptail.call.mos", below: 2 }, { figure: "droptail.call.lost", above: 0.3 }],
       },
       {
         text: "An AQM that treats all packets alike cannot tell who is to blame. PIE drops as much as it takes to keep the queue short, and the flood keeps {pie.flood.rate_mbps}.",

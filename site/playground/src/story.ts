@@ -103,7 +103,8 @@ function figure(name: string, runs: Run[]): number {
   if (who === "busy") return run.record.links[run.link]!.utilisation;
   const group = run.record.groups.findIndex((one) => one.name === who);
   if (group < 0) return NaN;
-  const { throughput_bps, voip, video } = run.record.groups[group]!;
+  const { throughput_bps, path, voip, video } = run.record.groups[group]!;
+  if (what === "lost") return path.lost_share ?? NaN;
   if (what === "mos") return voip?.mos ?? NaN;
   if (what === "bitrate_mbps") return (video?.bitrate_bps ?? NaN) / 1e6;
   return what === "share" ? normalised(run, group) : throughput_bps / 1e6;

@@ -22,8 +22,11 @@ const PACKET_BITS = 1514 * 8;
 const FALLS_S = 1.1;
 /** Most packets that are drawn on the way to the links: more cannot be told apart. */
 const MOST_COMING = 1500;
-/** Narrower pictures have fewer words. */
+/** At higher speeds labels pass too quickly to be read. */
+const LEGIBLE = 0.01;
+/** Narrower pictures have fewer words, and only wider ones show labels. */
 const NARROW = 300;
+const ROOMY = 600;
 /** Part of its way in the queue that a packet goes in a frame at a speed; more at higher ones, so that none lags behind. */
 const pace = (speed: number) => Math.min(1, 0.14 * Math.max(1, speed / 0.01));
 
@@ -48,6 +51,8 @@ export class Scene {
   private readonly road = h("div", { class: "road" }, this.canvas);
   private readonly reason = h("p", { class: "reason" });
   private readonly readings = h("p", { class: "readings" });
+  /** Label of the packet of each group that came last. */
+  private readonly labels = new Map<number, number>();
   private replay: Replay | undefined;
   private scale: SceneScale = { user: 1, queuePackets: 12 };
 
@@ -57,6 +62,7 @@ export class Scene {
 
   show(run: Run, scale: SceneScale): void {
     this.replay = new Replay(run);
+    this.labels.clear();
     this.scale = scale;
     const own = (index: number) => `--own: var(--user-${index % 6})`;
     this.element.style.setProperty("--rows", String(run.record.groups.length));
@@ -111,7 +117,7 @@ export class Scene {
   }
 
   /** Packets on their way to the first queue that they meet. */
-  private drawComing({ context, layout, replay, time, speed, own }: Brush): void {
+  private drawComing({ context, layout, replay, time, speed, theme, own }: Brush): void {
     const bands = layout.bands.filter(({ into }) => into);
     const pace = pixelsPerS(layout.width) / speed;
     const coming = replay.coming(time + layout.width / pace);
@@ -120,7 +126,16 @@ export class Scene {
       const band = bands.find((one) => one.group === group && one.hop === packet.link);
       if (!band) continue; // it comes from the link before
       const x = band.to.x - (packet.time - time) * pace;
-      if (x > 0) drawDot(context, x, heightAt(band, x) + spread(packet, band), layout, own(packet));
+      if (x <= 0) continue;
+      drawDot(context, x, heightAt(band, x) + spread(packet, band), layout, own(packet));
+      if (packet.label) this.labels.set(band.group, packet.label);
+    }
+    if (layout.width < ROOMY || speed > LEGIBLE) return;
+    context.fillStyle = theme("ink-soft");
+    context.textAlign = "left";
+    for (const { group, from, thick } of bands) {
+      const label = this.labels.get(group);
+      if (label) context.fillText(`label ${numbers.label(label)}`, 2, Math.max(11, from.y - thick / 2 - 6));
     }
   }
 
