@@ -198,6 +198,9 @@ def test_a_story_holds_what_it_says_with_its_subject_on_screen(open_page: Open, 
         page.wait_for_timeout(50)
         (text,) = boxes(page, "#story")
         assert on_screen(page, "#story")
+        (button,) = boxes(page, f"[data-story={story}]")
+        assert button["left"] >= 0
+        assert button["right"] <= page.evaluate("innerWidth")
         assert on_screen(page, ".subject", top=text["bottom"]), (step, text, boxes(page, ".subject"))
         if next_button.is_disabled():
             break

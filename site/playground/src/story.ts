@@ -37,7 +37,9 @@ export class StoryPanel {
     const current = told(address);
     place.hidden = !current;
     for (const button of document.querySelectorAll<HTMLElement>("#stories button")) {
-      button.toggleAttribute("aria-current", button.dataset.story === current?.story.id);
+      const isCurrent = button.dataset.story === current?.story.id;
+      button.toggleAttribute("aria-current", isCurrent);
+      if (isCurrent) button.parentElement!.scrollLeft = button.offsetLeft - button.parentElement!.clientWidth / 4;
     }
     this.veil(address);
     for (const old of document.querySelectorAll(".subject")) old.classList.remove("subject");
