@@ -119,7 +119,7 @@ class Cell(OneLink):
             "name": self.name,
             "run": {"warmup": f"{warmup_s} s", "measure": f"{measure_s} s"},
             "topology": {**self.topology(), "access_rate": "10 Gbit/s"},
-            "tcp": {"profile": "linux", "tso_defer": True},
+            "tcp": {"profile": "linux"},
             "queue": self.queue(),
             "groups": [
                 {

@@ -506,7 +506,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             cwr: packet.cwr,
             ecn: packet.ecn,
             timestamp: packet.timestamp,
-            widens: packet.kind == PacketKind::WideningData,
+            prompt: packet.kind == PacketKind::PromptData,
         };
         let ack = flow.receiver.on_segment(params, segment, now);
         if flow.span != Span::Endless {
@@ -648,10 +648,10 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                 payload: segment.payload as u16,
                 class: flow.class,
                 ecn: segment.ecn,
-                kind: match (segment.syn, segment.widens) {
+                kind: match (segment.syn, segment.prompt) {
                     (true, _) => PacketKind::Syn,
                     (false, false) => PacketKind::Data,
-                    (false, true) => PacketKind::WideningData,
+                    (false, true) => PacketKind::PromptData,
                 },
                 cwr: segment.cwr,
             };

@@ -11,8 +11,8 @@ pub enum PacketKind {
     Udp,
     /// A TCP data segment.
     Data,
-    /// A TCP data segment that widens the receive window.
-    WideningData,
+    /// A TCP data segment that is acknowledged at once.
+    PromptData,
     /// The SYN of a TCP connection.
     Syn,
 }

@@ -394,8 +394,8 @@ pub struct Segment {
     pub ecn: Ecn,
     /// Send time (TSval, RFC 7323).
     pub timestamp: Time,
-    /// It widens the receive window, by `autotuning`.
-    pub widens: bool,
+    /// It is acknowledged at once: it widens the receive window, by `autotuning`, or ends a burst, by `tso_defer`.
+    pub prompt: bool,
 }
 
 /// Output of a receiver.

@@ -249,8 +249,8 @@ impl TcpParams {
             quickack: 16,                                 // TCP_MAX_QUICKACKS
             autotuning: true,                             // tcp_moderate_rcvbuf
             after_idle: AfterIdle::Decay,                 // tcp_slow_start_after_idle
-            // cubictcp_cwnd_event
-            congestion: CongestionParams::with_cubic_clock(CubicClock::Sending),
+            tso_defer: true,                              // tcp_tso_should_defer
+            congestion: CongestionParams::linux(),
             ..Self::default()
         }
     }

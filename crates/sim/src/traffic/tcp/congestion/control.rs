@@ -300,6 +300,8 @@ pub trait Control: Debug {
     const ORDERED: &'static [(&'static str, &'static str)] = &[];
     /// The feedback that it needs on congestion marks.
     const ECN: EcnUse = EcnUse::Classic;
+    /// True if a loss reduces also a window that a mark is reducing.
+    const LOSS_AFTER_MARK: bool = false;
     /// True if it has no constant of time or rate, not even as a parameter: its behaviour is invariant if all times are
     /// multiplied and all rates divided by a factor.
     const SCALE_FREE: bool = false;

@@ -8,7 +8,7 @@
 //! | 3.3, 6 | `alpha = alpha (1 - g) + g M` | `Control::on_sample` |
 //! | 3.3, 9 | upon a mark, once a window: `cwnd = cwnd (1 - alpha / 2)` | `Control::reduce` |
 //! | 3.4 | the window grows as Reno's; with `byte_counting` by whole segments, as in Linux | `Control::avoid` |
-//! | 3.5 | losses and timeouts are those of Reno | [`Reno`] |
+//! | 3.5 | losses and timeouts are those of Reno, also while a mark reduces the window | [`Reno`] |
 //!
 //! The queue that it is made for marks every packet while it is longer than a threshold (section 3.1):
 //! [RED](../schemes/red.md) with `weight = 1`, `max_p = 1`, `max_th` a packet above `min_th`, `ecn = true`, and
@@ -67,6 +67,8 @@ impl Control for Dctcp {
     type Params = DctcpParams;
     const READS: &'static [&'static str] = &["byte_counting", "flight_size"];
     const NEEDS_SAMPLES: bool = true;
+    // dctcp_state.
+    const LOSS_AFTER_MARK: bool = true;
     const SCALE_FREE: bool = true;
     //= RFC 8257 3.2-2, deviation: An ACK echoes the mark of what it acknowledges.
     const ECN: EcnUse = EcnUse::AccurateEct0;

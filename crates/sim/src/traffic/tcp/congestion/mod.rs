@@ -140,6 +140,14 @@ macro_rules! congestion_controls {
                 }
             }
 
+            /// Returns true if a loss reduces also a window that a mark is reducing.
+            pub(super) fn answers_loss_after_mark(self) -> bool {
+                match self {
+                    $( Self::$Variant => <$module::$Type as Control>::LOSS_AFTER_MARK, )+
+                    Self::External(_) => false,
+                }
+            }
+
             /// Returns true if its behaviour is invariant when all times are multiplied and all rates divided by a
             /// factor.
             #[must_use]
@@ -260,6 +268,16 @@ impl CongestionParams {
     #[must_use]
     pub(super) fn with_cubic_clock(cubic_clock: CubicClock) -> Self {
         Self { cubic: cubic::CubicParams { cubic_clock, ..Default::default() }, ..Default::default() }
+    }
+
+    /// Those of Linux.
+    #[must_use]
+    pub(super) fn linux() -> Self {
+        Self {
+            dctcp: dctcp::DctcpParams { dctcp_alpha_steps: 1024, ..Default::default() }, // DCTCP_MAX_ALPHA
+            vegas: vegas::VegasParams { vegas_grows_unused: true, ..Default::default() }, // tcp_vegas_cong_avoid
+            ..Self::with_cubic_clock(CubicClock::Sending)                                // cubictcp_cwnd_event
+        }
     }
 }
 

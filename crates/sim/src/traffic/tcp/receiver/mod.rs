@@ -19,6 +19,8 @@ const MOST_WAITING: u8 = 44;
 const KEPT_RUNS: usize = 2;
 /// The share of the RTT for which it may wait: 5 %.
 const RTT_SHARE: u64 = 20;
+/// By how much its timer may fire later: with the next segment, or else at the end (tcp_comp_sack_slack_ns).
+const SACK_SLACK: Time = Time::from_micros(100);
 /// Says that `Receiver::handshake` is an RTT.
 const TIMED: u32 = 1 << 31;
 /// Bytes that GRO merges at most.
@@ -112,8 +114,8 @@ impl Receiver {
             return None;
         }
         let before = if params.ecn { self.note_congestion(params, &segment) } else { None };
-        // tcp_grow_window: while the window grows nothing waits.
-        self.quick |= u8::from(segment.widens);
+        // tcp_grow_window: while the window grows nothing waits; ICSK_ACK_PUSHED: nor does what ends a burst.
+        self.quick |= u8::from(segment.prompt);
         // ns-3.26 ProcessOptionTimestamp: only the segment that the last ACK asked for is echoed. With SACK, by which
         // every echo gives a sample, RFC 7323 4.3 (2): also one that is sent again because its ACK was lost.
         //= RFC 7323 4.3-1: An ACK echoes the stamp of the earliest segment that it answers.
@@ -309,9 +311,12 @@ impl Receiver {
         if others_wait && !is_known && self.sacks.len() > KEPT_RUNS {
             return Some(self.ack());
         }
+        if now.saturating_add(SACK_SLACK) > self.timer {
+            return Some(self.ack());
+        }
         if self.timer == Time::NEVER {
             let rtt = Time::from_micros(u64::from(self.handshake & !TIMED));
-            self.timer = now.saturating_add(params.sack_delay.min(Time(rtt.0 / RTT_SHARE)));
+            self.timer = now.saturating_add(params.sack_delay.min(Time(rtt.0 / RTT_SHARE)) + SACK_SLACK);
         }
         None
     }

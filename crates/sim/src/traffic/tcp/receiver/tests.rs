@@ -279,15 +279,15 @@ fn echoes_congestion_until_the_sender_says_that_its_window_is_reduced() {
 }
 
 #[test]
-fn a_segment_that_widens_the_window_is_acknowledged_at_once() {
+fn a_segment_that_asks_for_it_is_acknowledged_at_once() {
     let mut receiver = Receiver::new(&params());
-    let mut answered = |seq, widens| {
-        let segment = Segment { seq, payload: MSS, widens, ..Segment::default() };
+    let mut answered = |seq, prompt| {
+        let segment = Segment { seq, payload: MSS, prompt, ..Segment::default() };
         receiver.on_segment(&params(), segment, ms(1)).is_some()
     };
     // The first one is, in any case; then each second one except those that widen the window.
     let answers = [(0, false), (1, false), (2, false), (3, true), (4, true), (5, false), (6, false)];
-    assert_eq!(answers.map(|(seq, widens)| answered(seq, widens)), [true, false, true, true, true, false, true]);
+    assert_eq!(answers.map(|(seq, prompt)| answered(seq, prompt)), [true, false, true, true, true, false, true]);
 }
 
 #[test]
@@ -355,15 +355,17 @@ fn acks_of_segments_beyond_a_gap_wait_from_the_fourth_on() {
     for seq in 1..=3 {
         assert_eq!(at(seq, 20_000), (Some(vec![(1, seq + 1)]), Time::NEVER));
     }
-    // Two wait until 0.5 ms after the first of them.
-    assert_eq!(at(4, 20_000), (None, Time::from_micros(20_500)));
-    assert_eq!(at(5, 20_400), (None, Time::from_micros(20_500)));
+    // Two wait until 0.5 ms after the first of them, and 0.1 ms longer.
+    assert_eq!(at(4, 20_000), (None, Time::from_micros(20_600)));
+    assert_eq!(at(5, 20_400), (None, Time::from_micros(20_600)));
     // A second run may wait as well, a third may not.
-    assert_eq!(at(7, 20_450), (None, Time::from_micros(20_500)));
+    assert_eq!(at(7, 20_450), (None, Time::from_micros(20_600)));
     assert_eq!(at(9, 20_460), (Some(vec![(9, 10), (7, 8), (1, 6)]), Time::NEVER));
     // RCV.NXT moves: three more are acknowledged at once.
     assert!(at(0, 20_470).0.is_some());
     assert!((10..13).all(|seq| at(seq, 20_480).0.is_some()) && at(13, 20_490).0.is_none());
+    // What arrives once the 0.5 ms are over ends the wait.
+    assert!(at(14, 20_980).0.is_none() && at(15, 20_991).0.is_some());
 }
 
 #[test]

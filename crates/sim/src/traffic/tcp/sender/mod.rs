@@ -603,7 +603,7 @@ impl Sender {
         //= RFC 3168 6.1.2-8: CWR stands in the first new segment only.
         let cwr = new && std::mem::take(&mut self.cwr_due);
         //= RFC 7323 3.2-1: Every segment carries a time stamp, once both ends agreed.
-        Segment { seq, payload: self.bytes(params, seq, seq + 1), syn: false, cwr, ecn, timestamp: now, widens: false }
+        Segment { seq, payload: self.bytes(params, seq, seq + 1), syn: false, cwr, ecn, timestamp: now, prompt: false }
     }
 
     /// Payload of segments `from` to `to - 1` in bytes.

@@ -1,5 +1,5 @@
-//! The receive window as a Linux receiver moves it (`tcp_input.c` tcp_rcv_space_adjust, tcp_rcvbuf_grow,
-//! tcp_grow_window): from 64 KiB up, with what arrives in a round trip, by two segments for each that arrives.
+//! The receive window as a receiver of Linux 6.12 moves it (`tcp_input.c` tcp_rcv_space_adjust, tcp_grow_window): from
+//! 64 KiB up, with what arrives in a round trip, by two segments for each that arrives.
 //!
 //! It is kept at the sender, by sent data: those of one round trip arrive in the next, half of it later.
 
@@ -11,6 +11,8 @@ const FIRST: u64 = 65_536;
 const EXPECTED: u64 = 10;
 /// By how many segments the window grows for each that arrives.
 const STEP: u64 = 2;
+/// Segments of a window beyond what arrives in two round trips.
+const CUSHION: u64 = 16;
 
 /// The window; sizes are in bytes.
 #[derive(Clone, Debug)]
@@ -25,18 +27,25 @@ pub(super) struct ReceiveWindow {
     /// Start of this round trip, and data sent in it so far.
     round_start: Time,
     sent: u64,
+    /// The receiver's estimate of the round trip (rcv_rtt_est), and when it was last updated.
+    rtt: Time,
+    updated: Time,
 }
 
 impl ReceiveWindow {
     pub(super) fn new(mss: u32) -> Self {
-        let first = FIRST.max(2 * u64::from(mss));
+        let mss = u64::from(mss);
+        // A segment less than the buffer holds: the one that arrives is in it (tcp_space).
+        let most = FIRST.max(3 * mss) - mss;
         Self {
-            most: first,
-            window: first,
-            offered: first,
-            space: EXPECTED * u64::from(mss),
+            most,
+            window: most,
+            offered: most,
+            space: EXPECTED * mss,
             round_start: Time::ZERO,
             sent: 0,
+            rtt: Time::ZERO,
+            updated: Time::ZERO,
         }
     }
 
@@ -46,29 +55,50 @@ impl ReceiveWindow {
         self.offered
     }
 
-    /// A segment is sent, of `new` segments of new data: whether it widens the window when it arrives.
+    /// A segment is sent, of `new` segments of new data: whether it widens the window when it arrives. The window is
+    /// `buffer` at most.
     #[inline]
-    pub(super) fn on_send(&mut self, now: Time, rtt: Time, new: u64, mss: u32) -> bool {
+    pub(super) fn on_send(&mut self, now: Time, rtt: Time, new: u64, mss: u32, buffer: u64) -> bool {
         let mss = u64::from(mss);
-        self.sent += new * mss;
-        if now.saturating_sub(self.round_start) >= rtt {
-            self.end_round(now);
-        }
         let room = self.most - self.window;
         self.window += room.min(STEP * mss);
+        self.sent += new * mss;
+        self.update_rtt(now, rtt);
+        // Once the application has read the segment.
+        if now.saturating_sub(self.round_start) >= self.rtt {
+            self.end_round(now, mss, buffer);
+        }
         room > 0
     }
 
-    /// tcp_rcv_space_adjust, tcp_rcvbuf_grow.
-    fn end_round(&mut self, now: Time) {
+    /// Time stamps count milliseconds: there is a sample for each, which lowers the estimate at once.
+    /// tcp_rcv_rtt_measure_ts, tcp_rcv_rtt_update.
+    fn update_rtt(&mut self, now: Time, rtt: Time) {
+        let millisecond = Time::from_millis(1).0;
+        let sample = Time((rtt.0 / millisecond).max(1) * millisecond);
+        if self.rtt == Time::ZERO {
+            (self.rtt, self.round_start) = (sample, now);
+        } else if sample < self.rtt {
+            self.rtt = sample;
+        } else if now.0 / millisecond != self.updated.0 / millisecond {
+            self.rtt = Time(self.rtt.0 - self.rtt.0 / 8 + sample.0 / 8);
+        } else {
+            return;
+        }
+        self.updated = now;
+    }
+
+    /// tcp_rcv_space_adjust.
+    fn end_round(&mut self, now: Time, mss: u64, buffer: u64) {
         self.offered = self.window;
         let arrived = std::mem::take(&mut self.sent);
         self.round_start = now;
         if arrived > self.space {
             // Room for twice as much, and for a sender that doubles its window meanwhile.
-            let wanted = 2 * arrived;
+            let wanted = 2 * arrived + CUSHION * mss;
             let growth = u128::from(wanted) * u128::from(arrived - self.space) / u128::from(self.space);
-            self.most = self.most.max(u64::try_from(u128::from(wanted) + 2 * growth).unwrap_or(u64::MAX));
+            let wanted = u64::try_from(u128::from(wanted) + 2 * growth).unwrap_or(u64::MAX);
+            self.most = self.most.max((wanted - mss).min(buffer));
             self.space = arrived;
         }
     }
@@ -83,7 +113,7 @@ mod tests {
 
     /// A round trip with `segments` segments, and how many of them widen the window.
     fn round(window: &mut ReceiveWindow, start: Time, segments: u64) -> usize {
-        (0..segments).filter(|_| window.on_send(start, RTT, 1, MSS)).count()
+        (0..segments).filter(|_| window.on_send(start, RTT, 1, MSS, u64::MAX)).count()
     }
 
     #[test]
@@ -93,23 +123,34 @@ mod tests {
         assert_eq!(round(&mut window, Time::ZERO, 9), 0);
         // The first segment of a round trip ends the one before: ten were expected, nothing changes.
         assert_eq!(round(&mut window, at(1), 20), 0);
-        assert_eq!((window.offered(), window.most), (65_536, 65_536));
-        // 20 for 10: 2 x 20, and twice 40 x 10 / 10: 120 segments. (120 000 - 65 536) / 2000 are 27.2: all 20 widen it.
-        assert_eq!(round(&mut window, at(2), 20), 20);
-        assert_eq!((window.most, window.offered()), (120_000, 65_536));
-        // Seven and a part of one more; the sender learns of what the last round trip has widened.
-        assert_eq!(round(&mut window, at(3), 20), 8);
-        assert_eq!((window.most, window.offered()), (120_000, 65_536 + 20 * 2 * 1000));
-        assert_eq!(round(&mut window, at(4), 20), 0);
-        assert_eq!(window.offered(), 120_000);
+        assert_eq!((window.offered(), window.most), (64_536, 64_536));
+        // 20 for 10: 2 x 20 + 16, and twice 56 x 10 / 10: 168 segments, one less. The next segment finds them: by two
+        // each, 51 widen it and a part of one more.
+        assert_eq!(round(&mut window, at(2), 20), 19);
+        assert_eq!((window.most, window.offered()), (167_000, 64_536));
+        // The sender learns of what the last round trip has widened.
+        assert_eq!(round(&mut window, at(3), 20), 20);
+        assert_eq!((window.most, window.offered()), (167_000, 64_536 + 20 * 2 * 1000));
+        assert_eq!(round(&mut window, at(4), 20), 13);
+        assert_eq!(round(&mut window, at(5), 20), 0);
+        assert_eq!(window.offered(), 167_000);
+    }
+
+    #[test]
+    fn the_window_ends_at_the_buffer() {
+        let mut window = ReceiveWindow::new(MSS);
+        for trip in 0..9 {
+            (0..20 << trip).for_each(|_| _ = window.on_send(Time(trip * RTT.0), RTT, 1, MSS, 200_000));
+        }
+        assert_eq!((window.most, window.offered()), (200_000, 200_000));
     }
 
     #[test]
     fn what_is_sent_again_widens_the_window_but_does_not_count_as_arriving() {
         let mut window = ReceiveWindow::new(MSS);
         round(&mut window, Time::ZERO, 19);
-        assert!(window.on_send(RTT, RTT, 1, MSS));
-        assert!(window.on_send(RTT, RTT, 0, MSS));
+        assert!(!window.on_send(RTT, RTT, 1, MSS, u64::MAX));
+        assert!(window.on_send(RTT, RTT, 0, MSS, u64::MAX));
         assert_eq!(window.sent, 0);
     }
 }

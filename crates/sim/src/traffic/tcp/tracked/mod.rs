@@ -138,6 +138,8 @@ pub struct TrackedSender {
     deferred: bool,
     /// Segments of the burst in hand that have not left yet.
     burst_left: u32,
+    /// The segment to send is the last of a burst of several.
+    ends_burst: bool,
     /// True if anything was sent since the last ACK or timer.
     has_sent: bool,
     /// When the last segment was sent.
@@ -224,6 +226,7 @@ impl TrackedSender {
             retries: 0,
             deferred: false,
             burst_left: 0,
+            ends_burst: false,
             has_sent: false,
             last_sent: Time::ZERO,
             stats: SenderStats::default(),

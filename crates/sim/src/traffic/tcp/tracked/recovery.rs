@@ -133,6 +133,9 @@ impl TrackedSender {
         self.probe.settle();
         self.watches_timeout = false;
         self.undo.begin(self.records.una(), self.records.resent(), prior);
+        if reduced && params.congestion_control.answers_loss_after_mark() {
+            self.reduce(params, Cause::Loss);
+        }
         if !reduced {
             self.reduce(params, Cause::Loss);
             self.begin_reduction(params, 0);

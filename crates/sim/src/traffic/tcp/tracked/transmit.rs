@@ -94,6 +94,7 @@ impl TrackedSender {
     fn defers(&mut self, params: &TcpParams, now: Time) -> bool {
         if self.burst_left > 0 {
             self.burst_left -= 1;
+            self.ends_burst = self.burst_left == 0;
             return false;
         }
         let mss = params.segment_payload;
@@ -286,9 +287,12 @@ impl TrackedSender {
         //= RFC 3168 6.1.2-7: A segment that is sent again carries no CWR.
         //= RFC 3168 6.1.2-8: CWR stands in the first new segment only.
         let cwr = new && std::mem::take(&mut self.cwr_due);
-        let widens = params.autotuning
-            && self.receive_window.on_send(now, self.rtt.srtt(), u64::from(new), params.segment_payload);
-        Segment { seq, payload, syn: false, cwr, ecn, timestamp: now, widens }
+        let (mss, buffer) = (params.segment_payload, params.socket_buffer.0);
+        let widens =
+            params.autotuning && self.receive_window.on_send(now, self.rtt.latest(), u64::from(new), mss, buffer);
+        // Of several segments in one buffer the last carries PSH (__tcp_transmit_skb).
+        let pushed = std::mem::take(&mut self.ends_burst);
+        Segment { seq, payload, syn: false, cwr, ecn, timestamp: now, prompt: widens || pushed }
     }
 }
 

@@ -12,10 +12,11 @@ use crate::traffic::tcp::{Ack, Receiver, Segment, TcpParams, TcpProfile};
 pub(super) const MSS: u32 = 1000;
 pub(super) const MS: fn(u64) -> Time = Time::from_millis;
 
-/// Linux with round segment sizes and, so that times can be computed by hand, an exact clock and SACKs without delay.
+/// Linux with round segment sizes and, so that times can be computed by hand, an exact clock, SACKs without delay and a
+/// window that is filled at once.
 pub(super) fn linux() -> TcpParams {
     let profile = TcpParams::profile(TcpProfile::Linux);
-    TcpParams { segment_payload: MSS, clock_tick: Time::ZERO, sack_delay: Time::ZERO, ..profile }
+    TcpParams { segment_payload: MSS, clock_tick: Time::ZERO, sack_delay: Time::ZERO, tso_defer: false, ..profile }
 }
 
 /// The same with Reno, an ACK for each segment and without HyStart, so that windows can be counted by hand.
@@ -49,6 +50,8 @@ pub(super) struct Path<F> {
     pub(super) now: Time,
     /// Transmissions of data: when, which, the how manieth.
     pub(super) sent: Vec<(Time, u32, u32)>,
+    /// Segments that ask for an ACK at once.
+    pub(super) prompt: Vec<u32>,
     /// Codepoints of all sent packets, including the handshake.
     pub(super) codepoints: Vec<Ecn>,
     pub(super) acks: u64,
@@ -69,6 +72,7 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
             sender,
             now: Time::ZERO,
             sent: Vec::new(),
+            prompt: Vec::new(),
             codepoints: Vec::new(),
             acks: 0,
             lot,
@@ -150,6 +154,7 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
             let mut segment = segment;
             let mut lot = Lot::Arrives;
             self.codepoints.push(segment.ecn);
+            self.prompt.extend(segment.prompt.then_some(segment.seq));
             if segment.payload > 0 {
                 let index = segment.seq as usize;
                 self.times.resize(self.times.len().max(index + 1), 0);

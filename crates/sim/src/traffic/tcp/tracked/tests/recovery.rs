@@ -408,6 +408,26 @@ fn marks_reduce_the_window_once_a_round_trip_without_a_loss() {
 }
 
 #[test]
+fn a_loss_while_a_mark_reduces_the_window_halves_that_of_dctcp() {
+    let window_after = |congestion_control| {
+        let mut params = TcpParams { ecn: true, accurate_ecn: true, congestion_control, ..plain() };
+        // A mark takes nothing.
+        params.congestion.dctcp.dctcp_initial_alpha = 0.0;
+        let lot = |seq, time| match (seq, time) {
+            (25, 0) => Lot::Marked,
+            (28, 0) => Lot::Lost,
+            _ => Lot::Arrives,
+        };
+        let mut path = Path::new(params, Some(100), lot);
+        path.run_to_completion();
+        let stats = path.sender.stats();
+        assert_eq!((stats.ecn_reductions, stats.fast_recoveries), (1, 1), "{congestion_control:?}");
+        path.sender.output.ssthresh / MSS
+    };
+    assert_eq!([CongestionControl::Reno, CongestionControl::Dctcp].map(window_after), [17, 17]);
+}
+
+#[test]
 fn controls_that_need_ecn_send_all_as_ecn_capable_and_others_send_nothing_again_that_is() {
     use CongestionControl::{Dctcp, Prague, Reno};
     for (congestion_control, new, again) in
@@ -473,7 +493,8 @@ fn dctcp_loses_whole_segments_rounded_down_as_in_linux() {
     for (share, seconds) in [(0.02, 600), (0.05, 300), (0.1, 300)] {
         let mut random = Rng::stream(2, 0, "marks", 0);
         let lot = move |_, _| if random.open01() < share { Lot::Marked } else { Lot::Arrives };
-        let params = TcpParams { ecn: true, congestion_control: CongestionControl::Dctcp, ..plain() };
+        let mut params = TcpParams { ecn: true, congestion_control: CongestionControl::Dctcp, ..plain() };
+        params.congestion.dctcp.dctcp_alpha_steps = 0;
         let mut path = Path::new(params, None, lot);
         path.run_until(Time::from_secs(seconds));
         // A window leaves in each round trip of 100 ms.

@@ -2,7 +2,7 @@
 
 use super::path::{Lot, MS, MSS, Path, linux, plain};
 use crate::traffic::tcp::{AfterIdle, CongestionControl, Pacing, TcpParams, TcpProfile};
-use fairlane_schemes::base::units::{BitRate, Time};
+use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 
 #[test]
 fn an_application_writes_once_its_connection_is_open() {
@@ -110,4 +110,17 @@ fn a_paced_quic_sender_with_data_at_hand_uses_its_window_while_it_waits() {
     // Ten at 100 ms; the window of 20 leaves at 1.25 times itself in a round trip, thus within 80 ms of 200 ms.
     path.run_until(MS(390));
     assert_eq!(path.sender.cwnd() / u64::from(MSS), 40);
+}
+
+#[test]
+fn the_last_of_a_burst_of_several_segments_asks_for_an_ack() {
+    for (tso_defer, tso, prompt) in
+        [(true, 65_536, vec![1, 3, 5, 7, 9, 11, 13, 15, 17, 19]), (true, 0, vec![]), (false, 65_536, vec![])]
+    {
+        let params = TcpParams { tso_defer, tso: Bytes(tso), autotuning: false, ..plain() };
+        let mut path = Path::new(params, Some(20), |_, _| Lot::Arrives);
+        path.run_to_completion();
+        // Two of the first ten at once, the least burst, and two for each ACK of one.
+        assert_eq!(path.prompt, prompt, "{tso_defer} {tso}");
+    }
 }
