@@ -16,7 +16,7 @@ import fairlane
 from conftest import SHORT_SCENARIO
 from fairlane.report import comparison
 from fairlane.report.comparison import ComparisonView
-from fairlane.results.figures import delay_cdf, result_figures, shares, throughput
+from fairlane.results.figures import delay_quantiles, result_figures, shares, throughput
 from fairlane.results.names import display_name
 from fairlane.results.plots import COLOURS, COLUMN_IN, as_bytes
 from fairlane.results.result import Comparison
@@ -52,7 +52,7 @@ def view(compared: Comparison) -> ComparisonView:
 def figures(compared: Comparison, view: ComparisonView) -> dict[str, Figure]:
     narrow = comparison.draw(view, columns=2)
     results = list(compared.results.values())
-    more = {"shares": shares, "delay": delay_cdf}
+    more = {"shares": shares, "delay": delay_quantiles}
     drawn = result_figures(results) | {name: draw(results) for name, draw in more.items()}
     columns = result_figures(results, column=True) | {name: draw(results, column=True) for name, draw in more.items()}
     drawn |= {f"{name} in a column": one for name, one in columns.items()}

@@ -52,6 +52,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def scenario() -> Scenario:
     named = SHORT_SCENARIO.replace("name", NASTY).replace("groups[1].name", NASTY)
+    named = named.replace("probes.delay_distribution", True)
     return named.replace("probes.series_interval", "0.25 s").replace("run.replications", 2)
 
 
@@ -105,7 +106,7 @@ def test_a_wrong_scenario_shows_its_mistake() -> None:
     assert 'scheme = "abc"' in texts
 
 
-@pytest.mark.parametrize("name", ["throughput", "queue", "delay_cdf", "shares"])
+@pytest.mark.parametrize("name", ["throughput", "queue", "delay_cdf", "delay_quantiles", "shares"])
 def test_results_and_comparisons_have_pictures(name: str, compared: Comparison, many: Comparison) -> None:
     for of in (compared, compared.results["abc"], many):
         drawn = getattr(of.plot, name)()
@@ -134,14 +135,14 @@ def test_the_picture_of_shares_shows_them_beside_one(compared: Comparison) -> No
 
 
 def test_the_picture_of_delays_has_the_quantiles_of_each_group(compared: Comparison, many: Comparison) -> None:
-    heavy, light = compared.plot.delay_cdf().axes
+    heavy, light = compared.plot.delay_quantiles().axes
     for index, axes in enumerate((heavy, light)):
         for line, result in zip(axes.lines, compared.results.values(), strict=True):
             times = result.summary["groups"][index]["path"]["one_way_delay"]
             assert times
             delays_ms = [1e3 * times[name]["mean"] for name in ("p50_s", "p95_s", "p99_s", "max_s")]  # type: ignore[literal-required]
             assert list(line.get_xdata()) == delays_ms
-    titles = [axes.get_title("left") for axes in figures.delay_cdf(list(many.results.values())).axes]
+    titles = [axes.get_title("left") for axes in figures.delay_quantiles(list(many.results.values())).axes]
     assert titles == list(map(display_name, SCHEMES))
 
 

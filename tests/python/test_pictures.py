@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -33,6 +34,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def comparison(store: Path) -> Comparison:
     """Of groups and a link whose names have underscores."""
     scenario = SHORT_SCENARIO.replace("groups[0].name", "heavy_users").replace("probes.series_interval", "0.25 s")
+    scenario = scenario.replace("probes.delay_distribution", True)
     return fairlane.compare(scenario, QUEUES, replications=2, store=store)
 
 
@@ -52,6 +54,7 @@ def pictures(comparison: Comparison, swept: SweepResult, reproduced: Path) -> It
             yield f"{name} queue", plot.queue(column=column)
             yield f"{name} queue over time", plot.queue(over_time=True, column=column)
             yield f"{name} delay", plot.delay_cdf(column=column)
+            yield f"{name} delay quantiles", plot.delay_quantiles(column=column)
             yield f"{name} shares", plot.shares(column=column)
             yield f"{name} users", plot.users(column=column)
             yield f"{name} metrics", plot.metrics("throughput_bps", "queue_mean_bytes", column=column)
@@ -140,3 +143,29 @@ def test_the_distribution_of_the_queue_ends_at_one(comparison: Comparison) -> No
         shares = list(line.get_ydata())
         assert shares == sorted(shares)
         assert shares[-1] == pytest.approx(100)
+
+
+def test_the_distribution_of_delays_holds_the_quantiles_of_the_record(comparison: Comparison) -> None:
+    for panel, group in zip(comparison.plot.delay_cdf().axes, range(2), strict=True):
+        for line, result in zip(panel.get_lines(), comparison.values(), strict=True):
+            delays_ms, shares = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
+            assert list(shares) == sorted(shares)
+            assert (shares[0], shares[-1]) == (0, pytest.approx(100))
+            times = [run["groups"][group]["path"]["one_way_delay"] for run in result.runs]
+            assert all(times)
+            assert delays_ms[-1] == pytest.approx(1e3 * max(one["max_s"] for one in times if one))
+            for level, name in ((50, "p50_s"), (95, "p95_s"), (99, "p99_s")):
+                reached = delays_ms[shares >= level][0]
+                found = [1e3 * float(one[name]) for one in times if one]
+                # A quantile is within half a step of 6.3 %, and the mean of two runs between theirs.
+                assert min(found) / 1.07 <= reached <= max(found) * 1.07
+
+
+def test_the_distribution_of_delays_is_recorded_on_request_and_changes_nothing_else() -> None:
+    without = fairlane.run(SHORT_SCENARIO, replications=1)
+    (with_it,) = fairlane.run(SHORT_SCENARIO.replace("probes.delay_distribution", True), replications=1).runs
+    for group in with_it["groups"]:
+        assert group.pop("delay_distribution")
+    assert with_it == without.runs[0]
+    with pytest.raises(fairlane.UserError, match=r"^delay_cdf: .* probes\.delay_distribution = true"):
+        without.plot.delay_cdf()

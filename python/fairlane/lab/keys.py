@@ -72,6 +72,7 @@ KEYS: dict[str, Rule] = {
     "probes.series_link": NO_SERIES,
     "probes.series_memory": NO_SERIES,
     "probes.detail": Refused("the lab tells of users and flows whatever this is"),
+    "probes.delay_distribution": Refused("the lab keeps quantiles of delays", same=(False,)),
     "probes.user_rows": Refused("the lab has a row for each user whatever this is"),
     "probes.transfer_times": ENDLESS,
     "probes.transfer_sizes": ENDLESS,

@@ -71,6 +71,7 @@ RULES: dict[str, Rule] = {
     "probes.series_link": _NO_SERIES,
     "probes.series_memory": _NO_SERIES,
     "probes.detail": Refused("the plane linux has users and flows whatever this is", same=("user", "flow")),
+    "probes.delay_distribution": Refused("the plane linux keeps quantiles of delays", same=(False,)),
     "probes.user_rows": Refused("the plane linux has a row for each user whatever this is", same=(True,)),
     "probes.transfer_times": Honoured("classes of transfers in the record"),
     "probes.transfer_sizes": Honoured("classes of transfers in the record"),

@@ -19,7 +19,7 @@ MEANS = "Means ± half width of the 95% interval."
 OF_THE_LINK = f"{MEANS} Delays are those of the first traffic class at the bottleneck."
 _MAKERS: dict[str, drawings.Maker] = {
     "shares": drawings.shares,
-    "delay": drawings.delay_cdf,
+    "delay": drawings.delay_quantiles,
     "throughput": drawings.throughput,
     "queue": drawings.queue,
     "rate-over-time": drawings.rate_over_time,
@@ -148,15 +148,18 @@ def _grouped(view: ComparisonView) -> dict[str, list[int]]:
 def _pictures(results: Mapping[str, Json]) -> tuple[list[Picture], list[Picture]]:
     """The two that matter most, shares and delays, and the others."""
     replications = [_replications(name, document) for name, document in results.items()]
-    makers = dict(_MAKERS)
+    makers, captions = dict(_MAKERS), dict(_CAPTIONS)
+    if drawings.have_distributions(replications):
+        makers["delay"] = drawings.delay_cdf
+        captions["delay"] = "Distribution of the one-way delay of packets by group."
     if not drawings.have_series(replications):
         makers = {name: make for name, make in makers.items() if not name.endswith("over-time")}
 
     pictures = [
         Picture(
             stem=f"-{name}",
-            title=_CAPTIONS[name].partition(".")[0],
-            caption=_CAPTIONS[name],
+            title=captions[name].partition(".")[0],
+            caption=captions[name],
             words=figures.describe(make(replications)),
             wide=partial(make, replications),
             narrow=partial(make, replications, column=True),

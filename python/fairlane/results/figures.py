@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -37,10 +38,10 @@ MOST_OF_TWO_COLUMNS = 16
 PANEL_IN, GROUP_IN = 1.25, 2.4
 """Height of a scheme's panel, and of a group's."""
 DELAY = "one-way delay (ms)"
-OF_PACKETS = "share of the packets"
+REACHED = "packets with at most that delay (%)"
 GUIDE = "means over the runs; lines only guide the eye"
-QUANTILES = {"p50_s": "50 %", "p95_s": "95 %", "p99_s": "99 %", "max_s": "all"}
-"""Percentiles in records of times, with the share of packets that each covers."""
+QUANTILES = {"p50_s": "median", "p95_s": "95 %", "p99_s": "99 %", "max_s": "maximum"}
+"""Percentiles in records of times, in words."""
 WAITING = "queue at the bottleneck"
 LENGTH = "queue length (packets)"
 RATE = "metered rate (Mbit/s)"
@@ -66,8 +67,10 @@ def _for_page_and_column(make: _Panels) -> Maker:
 
 
 def result_figures(results: Sequence[Replications], *, column: bool = False) -> dict[str, Figure]:
-    """Throughput of users, queue length, and, where there are series, rate and queue over time; by file name."""
+    """By file name: throughput of users, queue length, and where they are recorded delay, rate and queue over time."""
     makers = {"throughput": throughput, "queue": queue}
+    if have_distributions(results):
+        makers |= {"delay": delay_cdf}
     if have_series(results):
         makers |= {"rate-over-time": rate_over_time, "queue-over-time": queue_over_time}
     return {name: make(results, column=column) for name, make in makers.items()}
@@ -131,16 +134,35 @@ def queue_over_time(results: Sequence[Replications], columns: int) -> Figure:
 
 @_for_page_and_column
 def delay_cdf(results: Sequence[Replications], columns: int) -> Figure:
-    """Quantiles of the one-way delay, which is what records keep of its distribution."""
+    """Distribution of the one-way delay over the packets of each group; each run has the same weight.
+
+    Raises:
+        UserError: The runs keep quantiles only.
+    """
+    if not have_distributions(results):
+        raise UserError("delay_cdf: no distribution of delays, the scenario needs probes.delay_distribution = true")
+
+    def draw(axes: Axes, result: Replications, group: int, **style: Any) -> None:
+        found = [run["groups"][group].get("delay_distribution") for run in result.runs]
+        delays, shares = _mean_cdf([one for one in found if one])  # a run in which no packet arrived has none
+        axes.plot([1e3 * delay for delay in delays], [100 * share for share in shares], **(style | {"marker": None}))
+        axes.set_ylim(0, 102)
+
+    return _small_multiples(results, "one-way delay of packets", REACHED, DELAY, draw, columns)
+
+
+@_for_page_and_column
+def delay_quantiles(results: Sequence[Replications], columns: int) -> Figure:
+    """Quantiles of the one-way delay, which all records keep."""
 
     def draw(axes: Axes, result: Replications, group: int, **style: Any) -> None:
         times: Any = result.summary["groups"][group]["path"]["one_way_delay"]
         # A group without packets has none.
         delays = [1e3 * times[name]["mean"] if times else math.nan for name in QUANTILES]
-        axes.plot(delays, range(len(delays)), **style)
+        axes.plot(delays, range(len(delays)), **(style | {"linestyle": ":", "linewidth": 1}))
         axes.set_yticks(range(len(QUANTILES)), list(QUANTILES.values()))
 
-    return _small_multiples(results, "one-way delay of packets", OF_PACKETS, DELAY, draw, columns, how=GUIDE)
+    return _small_multiples(results, "quantiles of the one-way delay", "quantile", DELAY, draw, columns, how=GUIDE)
 
 
 @_for_page_and_column
@@ -190,6 +212,22 @@ def _are_many(results: Sequence[Replications]) -> bool:
 def have_series(results: Sequence[Replications]) -> bool:
     """True if there is anything to draw over time."""
     return any(run["series"] for result in results for run in result.runs)
+
+
+def have_distributions(results: Sequence[Replications]) -> bool:
+    """True if the runs keep the distribution of delays."""
+    return any("delay_distribution" in group for result in results for run in result.runs for group in run["groups"])
+
+
+def _mean_cdf(distributions: Sequence[Mapping[str, Any]]) -> tuple[list[float], list[float]]:
+    """Ends of steps, and the part of the samples up to each: the mean over distributions."""
+    edges = [[one["min_s"], *one["end_s"]] for one in distributions]
+    places = sorted(set(itertools.chain.from_iterable(edges)))
+    parts = [
+        np.interp(places, own, [0, *itertools.accumulate(one["share"])], left=0, right=1)
+        for own, one in zip(edges, distributions, strict=True)
+    ]
+    return places, [float(part) for part in np.mean(parts, axis=0)] if parts else []
 
 
 def _check_series(results: Sequence[Replications]) -> None:

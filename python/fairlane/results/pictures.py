@@ -41,10 +41,20 @@ class Pictures:
         return (figures.queue_over_time if over_time else figures.queue)(self._results, column=column)
 
     def delay_cdf(self, *, column: bool = False) -> Figure:
-        """Quantiles of the one-way delay of each group: median, 95th and 99th percentile, and maximum."""
+        """Distribution of the one-way delay over the packets of each group, in ms.
+
+        Raises:
+            UserError: The runs keep quantiles only, since the scenario lacks `probes.delay_distribution = true`.
+        """
         from fairlane.results import figures
 
         return figures.delay_cdf(self._results, column=column)
+
+    def delay_quantiles(self, *, column: bool = False) -> Figure:
+        """Quantiles of the one-way delay of each group, in ms: median, 95th and 99th percentile, and maximum."""
+        from fairlane.results import figures
+
+        return figures.delay_quantiles(self._results, column=column)
 
     def shares(self, *, column: bool = False) -> Figure:
         """Throughput of a user by group over its weighted max-min share, 1 where it has just that."""

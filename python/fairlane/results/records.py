@@ -55,6 +55,17 @@ class Performance(TypedDict):
     """Events handled."""
 
 
+class DistributionRecord(TypedDict):
+    """Distribution of times, in adjacent steps of at most 6.3 % of their times."""
+
+    min_s: float
+    """Minimum, where the first step begins."""
+    end_s: list[float]
+    """End of each step, which belongs to the next one; the last is the maximum."""
+    share: list[float]
+    """Fraction of the samples in each step."""
+
+
 class TransferRecord(TypedDict):
     """A finite transfer."""
 
@@ -667,8 +678,10 @@ class GroupRecord(TypedDict):
     """Mean throughput per user relative to that share; null if the share is zero."""
     path: PathRecord
     """Delays, drops and marks of the group's packets along their path."""
+    delay_distribution: NotRequired[DistributionRecord | None]
+    """Distribution of the one-way delay; absent unless `probes.delay_distribution` is on, or if no packet arrived."""
     user_paths: list[PathRecord]
-    """The same for each user; empty unless `probes.detail` is `user` or `flow`."""
+    """The same as `path` for each user; empty unless `probes.detail` is `user` or `flow`."""
     tcp: NotRequired[TcpRecord | None]
     """The group's TCP flows; null without any."""
     udp: UdpRecord | None

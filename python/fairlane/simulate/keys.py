@@ -595,6 +595,8 @@ class ProbesKeys(TypedDict, total=False):
     user_rows: bool
     """Records a row for each user and flow, instead of percentiles and the worst users. The default is true, except on
     an access network."""
+    delay_distribution: bool
+    """Records the distribution of the one-way delay of each group, besides its quantiles."""
     transfer_times: list[str]
     """Lower bounds of the classes of transfers by time, in ascending order; the first class starts at zero."""
     transfer_sizes: list[str]

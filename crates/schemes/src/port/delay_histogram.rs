@@ -105,6 +105,23 @@ impl DelayHistogram {
         if count == 0 { 0.0 } else { sum_ps as f64 / count as f64 / Time::PER_SECOND as f64 }
     }
 
+    /// The shortest span; zero if nothing was counted.
+    #[must_use]
+    pub fn min(&self) -> Time {
+        if self.min == Time::NEVER { Time::ZERO } else { self.min }
+    }
+
+    /// End in seconds and count of each step from that of the shortest span to that of the longest; the last step ends
+    /// with the longest span.
+    pub fn steps(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
+        let used = self.counts.iter().position(|&count| count > 0);
+        let last = self.counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
+        (used.unwrap_or(last)..last).map(move |at| {
+            let end_ps = if at + 1 == last { self.max().0 as f64 } else { begin_ps(self.first + at + 1) };
+            (end_ps / Time::PER_SECOND as f64, self.counts[at])
+        })
+    }
+
     /// The longest span; zero if nothing was counted.
     #[must_use]
     pub fn max(&self) -> Time {
@@ -135,12 +152,17 @@ fn bin(value: u64) -> usize {
     ((octave as usize) << STEPS_LOG2) + (value >> octave) as usize
 }
 
-fn middle_ps(bin: usize) -> f64 {
+/// Least value of a bin.
+fn begin_ps(bin: usize) -> f64 {
     if bin < STEPS {
         return bin as f64;
     }
     let (octave, step) = (bin / STEPS - 1, bin % STEPS);
-    ((STEPS + step) as f64 + 0.5) * 2f64.powi(octave as i32)
+    (STEPS + step) as f64 * 2f64.powi(octave as i32)
+}
+
+fn middle_ps(bin: usize) -> f64 {
+    if bin < STEPS { bin as f64 } else { f64::midpoint(begin_ps(bin), begin_ps(bin + 1)) }
 }
 
 #[cfg(test)]
@@ -167,6 +189,19 @@ mod tests {
             let (min, max) = (spans.clone().min().unwrap(), spans.max().unwrap());
             assert!(found.iter().all(|span| (min.as_secs_f64()..=max.as_secs_f64()).contains(span)), "{found:?}");
         }
+    }
+
+    #[test]
+    fn steps_hold_every_span_once_and_end_with_the_longest() {
+        let spans = [40u64, 41, 47, 100, 1000];
+        let mut histogram = DelayHistogram::default();
+        spans.iter().for_each(|&span| histogram.record(Time(span)));
+        let steps: Vec<_> = histogram.steps().map(|(end, count)| ((end * 1e12).round(), count)).collect();
+        let upto = |end: f64| steps.iter().filter(|step| step.0 <= end).map(|step| step.1).sum::<u64>();
+        // From 32 on a step is 2 ps, from 64 on 4 ps: 40 and 41 share the first one.
+        assert_eq!(steps[..4], [(42.0, 2), (44.0, 0), (46.0, 0), (48.0, 1)]);
+        assert_eq!((upto(100.0), upto(104.0), steps.last()), (3, 4, Some(&(1000.0, 1))));
+        assert_eq!(DelayHistogram::default().steps().count(), 0);
     }
 
     #[test]

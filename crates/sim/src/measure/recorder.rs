@@ -14,7 +14,7 @@ use crate::measure::run_record::{
     VoipRecord,
 };
 use crate::measure::slowdown::Slowdowns;
-use crate::measure::times_record::TimesRecord;
+use crate::measure::times_record::{DistributionRecord, TimesRecord};
 use crate::measure::transfer_probe::{TransferClass, TransferProbe};
 use crate::measure::users_record::UsersRecord;
 use crate::network::Network;
@@ -74,6 +74,12 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
             max_min_share_bps: share,
             normalised_throughput: (share > 0.0).then(|| mean_throughput / share),
             path: path_record(network.paths.group(index)),
+            delay_distribution: scenario
+                .probes
+                .delay_distribution
+                .unwrap_or(false)
+                .then(|| distribution_record(&network.paths.group(index).one_way_delay))
+                .flatten(),
             user_paths: path_records(users.iter().filter_map(|&user| network.paths.users().get(user as usize))),
             tcp: tcp_record(network, index, seconds),
             udp: udp_record(network, index, seconds),
@@ -435,6 +441,13 @@ fn times_record(times: &DelayHistogram) -> Option<TimesRecord> {
         p99_s: times.quantile_s(0.99),
         max_s: times.max().as_secs_f64(),
     })
+}
+
+fn distribution_record(times: &DelayHistogram) -> Option<DistributionRecord> {
+    let (end_s, counts): (_, Vec<_>) = times.steps().unzip();
+    let all = times.count() as f64;
+    let share = counts.iter().map(|&count| count as f64 / all).collect();
+    (all > 0.0).then(|| DistributionRecord { min_s: times.min().as_secs_f64(), end_s, share })
 }
 
 fn tcp_record(network: &Network, group: usize, seconds: f64) -> Option<TcpRecord> {

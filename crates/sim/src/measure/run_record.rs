@@ -1,7 +1,7 @@
 //! Results of a run: the records that are stored, printed and drawn.
 
 use crate::measure::access_record::AccessRecord;
-use crate::measure::times_record::TimesRecord;
+use crate::measure::times_record::{DistributionRecord, TimesRecord};
 use crate::measure::users_record::UsersRecord;
 use crate::metrics;
 use schemars::JsonSchema;
@@ -117,7 +117,10 @@ metrics! {
         /// Delays, drops and marks of the group's packets along their path.
         #[serde(default)]
         path: PathRecord, part "";
-        /// The same for each user; empty unless `probes.detail` is `user` or `flow`.
+        /// Distribution of the one-way delay; absent unless `probes.delay_distribution` is on, or if no packet arrived.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delay_distribution: Option<DistributionRecord>, part "delay_distribution_";
+        /// The same as `path` for each user; empty unless `probes.detail` is `user` or `flow`.
         #[serde(default)]
         user_paths: Vec<PathRecord>, part "user_" of "user";
         /// The group's TCP flows; null without any.

@@ -22,3 +22,16 @@ metrics! {
         max_s: f64, unit "s" as "ms", better "low", heading "longest", shown "columns summary";
     }
 }
+
+metrics! {
+    /// Distribution of times, in adjacent steps of at most 6.3 % of their times.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    pub struct DistributionRecord {
+        /// Minimum, where the first step begins.
+        min_s: f64, unit "s" as "ms", better "low", heading "shortest";
+        /// End of each step, which belongs to the next one; the last is the maximum.
+        end_s: Vec<f64>, unit "s" as "ms", heading "end of the step", of "step";
+        /// Fraction of the samples in each step.
+        share: Vec<f64>, unit "1", heading "part of the samples", of "step";
+    }
+}

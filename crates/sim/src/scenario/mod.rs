@@ -81,6 +81,8 @@ params! {
         /// Records a row for each user and flow, instead of percentiles and the worst users. The default is true,
         /// except on an access network.
         user_rows: Option<bool> = null, source "our choice";
+        /// Records the distribution of the one-way delay of each group, besides its quantiles.
+        delay_distribution: Option<bool> = null, source "our choice";
         /// Lower bounds of the classes of transfers by time, in ascending order; the first class starts at zero.
         transfer_times: Vec<Time> = ["0.05 s", "0.5 s", "1 s", "2 s", "5 s"], source "afpft Table III";
         /// Lower bounds of the classes of transfers by payload, in ascending order; the first class starts at zero.
