@@ -16,7 +16,7 @@ import fairlane
 from conftest import EXAMPLES, SHORT_SCENARIO, Cli, contents, ended, files
 from fairlane import Scenario, SweepResult, _fairlane
 from fairlane.base.progress import LINE_EVERY_S
-from fairlane.results.plots import colours_of
+from fairlane.results.plots import as_bytes, colours_of
 from fairlane.store import Store, key
 from fairlane.sweeps.estimate import Estimate
 from fairlane.sweeps.executors import Done, Job
@@ -93,10 +93,15 @@ def test_another_scheme_is_that_of_compare(grid: Path, workdir: Path) -> None:
 
 
 def test_tables_have_a_row_per_run_and_per_point_and_metric(cli: Cli, grid: Path, workdir: Path) -> None:
-    assert "12 points, 24 runs" in cli.output("sweep", "grid.toml")
+    assert "12 points, 24 runs" in cli.output("sweep", "grid.toml", "--pdf")
     out = workdir / "results" / "grid"
     tables = ("costs", "points", "runs")
-    assert files(out) == [*(f"{name}.{kind}" for name in tables for kind in ("csv", "parquet")), "sweep.json"]
+    pictures = [f"sweep.{kind}" for kind in ("pdf", "png", "svg")]
+    assert files(out) == [
+        *(f"{name}.{kind}" for name in tables for kind in ("csv", "parquet")),
+        "sweep.json",
+        *pictures,
+    ]
     runs = pl.read_parquet(out / "runs.parquet")
     assert runs.height == 24
     assert runs["point"].to_list() == [index for index in range(12) for _ in range(2)]
@@ -529,6 +534,21 @@ def test_the_picture_has_a_line_for_each_combination_of_the_other_keys(swept: Sw
     assert [line.get_color() for line in lines] == [colours["droptail"]] * 2 + [colours["abc"]] * 2
     assert [line.get_linestyle() for line in lines] == ["-", "--"] * 2
     assert drawn._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
+
+
+def test_the_picture_without_a_metric_is_that_of_share_delay_and_use(swept: SweepResult, tmp_path: Path) -> None:
+    drawn = swept.plot()
+    titles = [axes.get_title("left").replace("\n", " ") for axes in drawn.axes]
+    quantities = ("throughput over max-min share, {}", "one-way delay p99, {} (ms)")
+    wanted = [quantity.format(group) for quantity in quantities for group in ("heavy", "light")]
+    assert titles == [*wanted, "utilisation, bottleneck (%)"]
+    # Panels of a metric have the same scale, from zero.
+    limits = [axes.get_ylim() for axes in drawn.axes]
+    assert (limits[0], limits[2]) == (limits[1], limits[3])
+    assert {low for low, _ in limits} == {0.0}
+    swept.write(tmp_path / "out", pdf=True)
+    assert as_bytes(drawn, ".png") == (tmp_path / "out" / "sweep.png").read_bytes()
+    assert as_bytes(swept.plot(column=True), ".pdf") == (tmp_path / "out" / "sweep.pdf").read_bytes()
 
 
 def test_many_lines_have_a_panel_each(swept: SweepResult) -> None:

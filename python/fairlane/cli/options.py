@@ -55,6 +55,8 @@ table_option = path_option(
     help="Write means with intervals as .csv, or a table for a paper as .tex (LaTeX).",
 )
 
+pdf_option = click.option("--pdf", is_flag=True, help="Also write figures as PDF, one paper column wide.")
+
 
 def write_table(result: Summarised, path: Path | None) -> None:
     """Writes the file of `--table`, if there is one."""

@@ -18,6 +18,7 @@ from fairlane.cli.options import (
     given_options,
     parse_settings,
     path_option,
+    pdf_option,
     run_options,
     store_options,
 )
@@ -100,7 +101,7 @@ def reproduce(
 @click.argument("names", nargs=-1, metavar="[FILE|PAPER[.FIGURE]]...")
 @click.option("--quick", is_flag=True, help="Show the quick runs of `reproduce --quick`.")
 @click.option("--run", is_flag=True, help="Simulate runs missing from the store.")
-@click.option("--pdf", is_flag=True, help="Also write figures as PDF, one paper column wide.")
+@pdf_option
 @path_option("--compare", metavar="FILE", help="Add a result.json of `fairlane compare`.")
 @path_option("--pairs", metavar="FILE", help="Add a pairs.json of `fairlane pairs`, as heat maps.")
 @path_option("--out", default=DEFAULT_FOLDER, help="Write pages and figures [default: results/report].")

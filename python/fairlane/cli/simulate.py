@@ -23,6 +23,7 @@ from fairlane.cli.options import (
     options,
     parse_settings,
     path_option,
+    pdf_option,
     run_options,
     scheme_names,
     split_names,
@@ -82,7 +83,7 @@ _scenario_options = options(
     click.argument("file", metavar="SCENARIO.toml", type=click.Path(path_type=Path)),
     path_option("--out", help="Write Parquet, figures and result.json."),
     table_option,
-    click.option("--pdf", is_flag=True, help="Also write figures as PDF, one paper column wide."),
+    pdf_option,
     simulation_options,
 )
 

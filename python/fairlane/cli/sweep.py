@@ -15,6 +15,7 @@ from fairlane.cli.options import (
     given_options,
     parse_settings,
     path_option,
+    pdf_option,
     ray_option,
     run_options,
     table_option,
@@ -31,8 +32,9 @@ from fairlane.sweeps.preview import preview
 @click.argument("file", metavar="SWEEP.toml", type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="List the points with their stored and missing runs.")
 @ray_option
-@path_option("--out", help="Write runs and points (Parquet, CSV) and sweep.json [default: results/NAME].")
+@path_option("--out", help="Write runs and points (Parquet, CSV), a figure and sweep.json [default: results/NAME].")
 @table_option
+@pdf_option
 @own_code_options
 @run_options
 def sweep(
@@ -41,6 +43,7 @@ def sweep(
     ray: str | None,
     out: Path | None,
     table: Path | None,
+    pdf: bool,
     replications: int | None,
     threads: int | None,
     store: Path | None,
@@ -57,7 +60,7 @@ def sweep(
     plan = Plan.read(file, replications=replications, settings=parse_settings(settings))
     if dry_run:
         given = given_options()
-        for name in given.keys() & {"threads", "ray", "out", "table"}:
+        for name in given.keys() & {"threads", "ray", "out", "table", "pdf"}:
             raise UserError(f"{given[name]}: has no effect with --dry-run")
         with from_origin(file):
             planned = preview(plan, store)
@@ -73,7 +76,7 @@ def sweep(
     with from_origin(file):
         result = fairlane.sweep(plan, threads=threads, ray=ray, store=store, progress=True)
     with written_below(out, "--out"):
-        result.write(out)
+        result.write(out, pdf=pdf)
     write_table(result, table)
     if as_json:
         print_json(result.json())

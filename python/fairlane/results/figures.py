@@ -337,7 +337,8 @@ def _panels(
     sharex: bool = True,
 ) -> Figure:
     """A panel for each name, with the same heights."""
-    columns = min(columns, len(names))
+    letters = plots.NARROW_CHARACTERS if columns == plots.NARROW_COLUMNS else plots.LABEL_CHARACTERS
+    columns = plots.even_columns(len(names), columns)
     rows = math.ceil(len(names) / columns)
     size_in = max(plots.SIZE_IN[0], 1.9 * columns), 1.5 + height_in * rows
     with plots.panels(len(names), "\n".join(titles), columns, size_in, sharex=sharex, sharey=True) as (drawn, grid):
@@ -345,7 +346,7 @@ def _panels(
             draw(axes, number)
         for axes in grid:
             axes.set(**{"ylim" if across.startswith("time") else "xlim": (0, None)})
-        plots.label_panels(grid, columns, names, across)
+        plots.label_panels(grid, columns, names, across, letters)
         drawn.supylabel(up, fontsize=10)
         plots.legend(drawn, grid[0])
     return drawn

@@ -51,6 +51,8 @@ LABEL_CHARACTERS = 20
 """In a line below a panel."""
 NARROW_COLUMNS, NARROW_CHARACTERS = 3, 13
 """The same where three panels share a column of a paper."""
+HEADROOM = 1.05
+"""End of an axis that begins at zero, over the greatest value."""
 ROW_IN = 0.24
 """Size of a figure with a row for each scheme."""
 
@@ -157,11 +159,12 @@ def set_subtitle(axes: Axes, text: str) -> None:
     axes.set_title(text, loc="left", color="0.35", fontsize=9)
 
 
-def label_panels(grid: Sequence[Axes], columns: int, names: Sequence[str], across: str) -> None:
-    """Titles of panels, and what their lowest ones have below them, in as many lines as they need."""
-    letters = LABEL_CHARACTERS if columns != NARROW_COLUMNS else NARROW_CHARACTERS
+def label_panels(
+    grid: Sequence[Axes], columns: int, names: Sequence[str], across: str, letters: int = LABEL_CHARACTERS
+) -> None:
+    """Titles of panels, and what their lowest ones have below them, in lines of at most `letters`."""
     for axes, name in zip(grid, names, strict=True):
-        axes.set_title(textwrap.fill(name, letters + 4), loc="left", fontsize=9)
+        axes.set_title(textwrap.fill(name, letters, break_on_hyphens=False), loc="left", fontsize=9)
     for lowest in grid[-columns:]:
         lowest.tick_params(labelbottom=True)
         lowest.set_xlabel(textwrap.fill(across, letters))
@@ -171,6 +174,26 @@ def error_bars(axes: Axes, places: Sequence[float], means: Sequence[Interval], *
     """Draws means with their intervals."""
     heights, slacks = [mean.mean for mean in means], [mean.slack for mean in means]
     axes.errorbar(places, heights, yerr=slacks, capsize=2, **style)
+
+
+def from_zero(axes: Sequence[Axes], name: Literal["x", "y"]) -> None:
+    """Begins an axis of all panels at zero and ends it beyond the greatest value of any, so that no mark is cut."""
+    ends = [
+        end
+        for one in axes
+        for end in (
+            (one.get_xlim()[1], HEADROOM * one.dataLim.xmax)
+            if name == "x"
+            else (one.get_ylim()[1], HEADROOM * one.dataLim.ymax)
+        )
+    ]
+    for one in axes:
+        (one.set_xlim if name == "x" else one.set_ylim)(0, max(filter(math.isfinite, ends)))
+
+
+def even_columns(count: int, most: int) -> int:
+    """Number of columns of as few rows as possible, which leaves as few places empty as possible."""
+    return math.ceil(count / math.ceil(count / most))
 
 
 def logarithmic(axes: Axes, name: Literal["x", "y"], ticks: Sequence[float], base: int = 10) -> None:
@@ -264,7 +287,7 @@ def rows_of_schemes(
             axes.scatter(means, places, s=MARK_AREA, c=colours, zorder=2)
             axes.set(xlabel=textwrap.fill(measure, LABEL_CHARACTERS))
             axes.margins(y=0.6 / len(schemes))
-            axes.set_xlim(0, None)
+            from_zero([axes], "x")
             axes.xaxis.set_major_locator(MaxNLocator(3))
         grid[0].set_yticks(places, [for_figure(display_name(scheme)) for scheme in schemes])
         grid[0].invert_yaxis()

@@ -15,6 +15,7 @@ from fairlane.base.errors import UserError
 from fairlane.base.quantities import UNITS, parsed
 from fairlane.base.text import for_figure, near, quoted
 from fairlane.results import plots
+from fairlane.results.answers import MEASURES
 from fairlane.results.frames import columns_like
 from fairlane.results.intervals import Interval, scaled
 from fairlane.results.metrics import label_of, metric_of
@@ -24,10 +25,13 @@ if TYPE_CHECKING:
     from fairlane.documents import SweepDocument, SweepPoint
 
 SCHEME = "queue.scheme"
-_GROUP = re.compile(r"groups\[(\d+)\]")
+_GROUP = re.compile(r"groups\[(\d+)\](?P<source>\.sources\[\d+\])?")
 MOST_IN_ONE = len(plots.COLOURS)
 """Lines that share axes; more have a panel each."""
 PANEL_COLUMNS = 4
+MOST_PANELS = 16
+"""Of a picture that nobody chose."""
+HOW = "mean over the runs, bars: 95% intervals"
 LOGARITHMIC_FROM = 10.0
 """Greatest value of the key over its least, from where the axis is logarithmic."""
 EVEN = 1.1
@@ -39,47 +43,57 @@ LEAST_GAP_IN = 0.5
 
 
 def draw(
-    document: SweepDocument, metric: str | Sequence[str], over: str | None = None, *, column: bool = False
+    document: SweepDocument, metric: str | Sequence[str] | None = None, over: str | None = None, *, column: bool = False
 ) -> Figure:
     """Means of metrics with their intervals, a panel for each metric and group.
 
     Args:
         document: Of the sweep.
-        metric: A column of `runs_frame` or several; without its group or link, all of them.
+        metric: A column of `runs_frame` or several; without its group or link, all of them. If None, the measures that
+            a comparison is about, of all groups and of the first link, in 16 panels at most.
         over: The key on the horizontal axis; the last with several values if None.
         column: True if the figure is for a column of a paper.
 
     Raises:
-        UserError: There is no such metric or key.
+        UserError: There is no such metric or key, or nothing varies.
     """
     points = document["points"]
     known = list(dict.fromkeys(itertools.chain.from_iterable(point["metrics"] for point in points)))
-    names = columns_like([metric] if isinstance(metric, str) else metric, known)
+    names = _main(known) if metric is None else columns_like([metric] if isinstance(metric, str) else metric, known)
     keys = list(points[0]["at"])
+    if not keys:
+        raise UserError("plot: nothing varies in this sweep")
     if over is not None and over not in keys:
         raise UserError(f"over: {quoted(over)} is no key that varies; {near(over, keys)}")
-    over = over or _last_that_varies(points, keys)
+    if over is None:
+        over = _last_that_varies(points, keys) if metric is not None else _with_few_lines(points, keys)
     words = _Words([name.partition(".")[2] for name in known if name.startswith("throughput_bps.")])
     lines = _lines(points, keys, over, words)
     styles = _styles(points, lines)
     parts = [lines] if len(lines) <= MOST_IN_ONE else [{name: of_line} for name, of_line in lines.items()]
     panels = [(name, part) for name in names for part in parts]
-    columns = min(len(panels), 2 if column else PANEL_COLUMNS)
+    left_out = len(panels) - MOST_PANELS if metric is None else 0
+    panels = panels[: MOST_PANELS if left_out > 0 else None]
+    columns = plots.even_columns(len(panels), 2 if column else PANEL_COLUMNS)
     rows = math.ceil(len(panels) / columns)
     size_in = plots.SIZE_IN if columns == 1 else (max(plots.SIZE_IN[0], 1.9 * columns), 1.4 + 2.0 * rows)
     axis = _Axis([point["at"][over] for point in points], (plots.COLUMN_IN if column else size_in[0]) / columns)
-    metrics = {metric_of(name).name for name in names}
-    title = f"{for_figure(document['name'])}: {', '.join(dict.fromkeys(metric_of(name).title for name in names))}"
+    metrics = {metric_of(name).name for name, _ in panels}
+    title = f"{for_figure(document['name'])}: {', '.join(dict.fromkeys(metric_of(name).title for name, _ in panels))}"
+    title += f", without {left_out} more panels" if left_out > 0 else ""
+    title += f"\n{HOW}" if len(panels) > 1 else ""
     with plots.panels(len(panels), title, columns, size_in, sharey=len(metrics) == 1) as (drawn, grid):
         for axes, (name, part) in zip(grid, panels, strict=True):
             for line, of_line in part.items():
                 _draw_line(axes, of_line, name, over, axis, {"label": line, **styles[line]})
             axis.label(axes)
-        for axes in grid:
-            axes.set(ylim=(0, None))
+        for own in metrics:
+            plots.from_zero(
+                [axes for axes, (name, _) in zip(grid, panels, strict=True) if metric_of(name).name == own], "y"
+            )
         across = words.of(over) + axis.unit
         if len(panels) == 1:
-            plots.set_subtitle(grid[0], "mean over the runs, bars: 95% intervals")
+            plots.set_subtitle(grid[0], HOW)
             grid[0].set(xlabel=across, ylabel=for_figure(label_of(names[0])))
         else:
             plots.label_panels(
@@ -91,6 +105,22 @@ def draw(
     if column:
         plots.for_column(drawn)
     return drawn
+
+
+def _with_few_lines(points: Sequence[SweepPoint], keys: Sequence[str]) -> str:
+    """The last key with several values, or another over which the lines share axes."""
+    last = _last_that_varies(points, keys)
+    few = (key for key in (last, *reversed(keys)) if len(_lines(points, keys, key, _Words([]))) <= MOST_IN_ONE)
+    return next(few, last)
+
+
+def _main(known: Sequence[str]) -> list[str]:
+    """Columns of the measures; without any, the first column."""
+    found: list[str] = []
+    for measure in MEASURES:
+        names = [name for name in known if name.partition(".")[0] == measure]
+        found += names[:1] if metric_of(measure).scope == "link" else names
+    return found or list(known[:1])
 
 
 def _last_that_varies(points: Sequence[SweepPoint], keys: Sequence[str]) -> str:
@@ -145,7 +175,7 @@ class _Words:
         table, _, name = key.rpartition(".")
         found = _GROUP.fullmatch(table)
         if found and int(found[1]) < len(self._groups):
-            table = self._groups[int(found[1])]
+            table = self._groups[int(found[1])] + ("" if found["source"] in {None, ".sources[0]"} else found["source"])
         return for_figure(f"{name} of {table}" if "[" in key else name)
 
     def short(self, key: str, among: Sequence[str]) -> str:

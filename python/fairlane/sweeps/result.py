@@ -126,25 +126,39 @@ class SweepResult(Summarised):
         """The document as JSON text."""
         return json.dumps(self.document(), allow_nan=False, ensure_ascii=False)
 
-    def plot(self, metric: str | Sequence[str], over: str | None = None, *, column: bool = False) -> Figure:
+    def plot(
+        self, metric: str | Sequence[str] | None = None, over: str | None = None, *, column: bool = False
+    ) -> Figure:
         """Metrics over a key that varies, with a line for each combination of the others.
 
         Args:
             metric: A column of `runs_frame`, such as `"throughput_ratio"` or `"utilisation.bottleneck"`. Several, or
-                one without its group or link, have a panel each.
+                one without its group or link, have a panel each. If None, share, delay and use of the link, of all
+                groups, in 16 panels at most: the picture that `write` writes.
             over: The key on the horizontal axis; the last with several values if None.
             column: True if the figure is as wide as a column of a paper, 3.5 in, and without a title.
 
         Raises:
-            UserError: There is no such metric or key.
+            UserError: There is no such metric or key, or nothing varies.
         """
         from fairlane.sweeps.figure import draw  # which loads matplotlib
 
         return draw(self.document(), metric, over, column=column)
 
-    def write(self, folder: str | Path) -> None:
-        """Writes runs, points and costs as Parquet and CSV, and sweep.json."""
+    def write(self, folder: str | Path, *, pdf: bool = False) -> None:
+        """Writes runs, points and costs as Parquet and CSV, sweep.json, and a figure as PNG and SVG if anything varies.
+
+        Args:
+            folder: Where to.
+            pdf: Also write the figure for a column of a paper.
+        """
+        from fairlane.results import plots  # which loads matplotlib
+
         with staged(Path(folder)) as stage:
+            if self.plan.axes:
+                plots.save(self.plot(), stage / "sweep")
+            if self.plan.axes and pdf:
+                plots.save(self.plot(column=True), stage / "sweep", [".pdf"])
             tables = {"runs": self.runs_frame(), "points": self.points_frame(), "costs": self.costs_frame()}
             for name, frame in tables.items():
                 frames.write(frame, stage / f"{name}.parquet")
