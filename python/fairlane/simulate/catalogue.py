@@ -65,6 +65,7 @@ class CongestionControl(TypedDict):
     summary: str
     decides: str
     marks: str
+    every_mark: bool
     loss_detection: str
     params: list[Parameter]
 
@@ -116,7 +117,7 @@ def congestion_controls(name: str | None = None) -> list[CongestionControl]:
 def answers_every_mark(name: str) -> bool:
     """True if a congestion control of the catalogue responds to every mark, not once a round trip."""
     (control,) = congestion_controls(name)
-    return control["marks"].startswith("every")
+    return control["every_mark"]
 
 
 def _index(names: list[str], name: str, kind: str) -> int:

@@ -18,6 +18,8 @@ pub struct ControlInfo {
     pub decides: &'static str,
     /// The feedback on congestion marks that it uses, if its connection has `ecn`.
     pub marks: &'static str,
+    /// True if it responds to every mark, which takes `ecn`; otherwise to one a round trip.
+    pub every_mark: bool,
     /// Values of `loss_detection` that support it.
     pub loss_detection: &'static str,
     /// Its keys of the `[tcp]` table.
@@ -45,6 +47,7 @@ fn describe(control: CongestionControl) -> ControlInfo {
             EcnUse::AccurateEct0 => "every mark, ECT(0)",
             EcnUse::AccurateEct1 => "every mark, ECT(1)",
         },
+        every_mark: control.ecn_use() != EcnUse::Classic,
         loss_detection: if control.needs_samples() { "rack, scoreboard, packet_threshold" } else { "any" },
         params: control.params(),
     }
