@@ -217,15 +217,15 @@ def test_planes_are_in_one_figure_and_one_table(tmp_path: Path) -> None:
     once = lab(
         "p4abc.fig5", planes=["simulator"], quick=True, replications=2, settings=settings, store=tmp_path / "store"
     )
-    found = dict.fromkeys(("simulator", "forwarder", "kernel", "p4"), once["simulator"])
+    found = dict.fromkeys(("simulator", "forwarder", "kernel", "p4", "linux"), once["simulator"])
     (figure,) = write(found, [], tmp_path / "out")
     assert figure.stat().st_size > 10_000
     text = (tmp_path / "out" / "lab.md").read_text()
-    assert "simulator, forwarder, kernel and P4 switch" in text
+    assert "simulator, forwarder, kernel, P4 switch and Linux" in text
     cell = once["simulator"].tables["p4abc.fig5"].cells(["abc"], ["G0"], {"f0": 16})[0].interval
     line = next(line for line in text.splitlines() if line.startswith("| 16 | abc |"))
-    assert line.count(format_interval(cell.mean, cell.half_width)) == 4
-    assert "| claim | paper | simulator | forwarder | kernel | P4 switch |" in text
+    assert line.count(format_interval(cell.mean, cell.half_width)) == 5
+    assert "| claim | paper | simulator | forwarder | kernel | P4 switch | Linux |" in text
 
 
 def test_a_plane_can_have_a_window_of_its_own(tmp_path: Path) -> None:

@@ -13,9 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import fairlane
-from conftest import SHORT_SCENARIO
-from fairlane import Comparison, SweepResult
+from conftest import EXAMPLES, SETTINGS, SHORT_SCENARIO
+from fairlane import Comparison, Result, SweepResult
+from fairlane.base.planes import PLANES
 from fairlane.evaluate import figures as pareto
+from fairlane.lab import experiments
 from fairlane.report import pairs_figure, result_page, sweep_page
 from fairlane.results.intervals import Interval
 from fairlane.results.names import display_name
@@ -44,7 +46,17 @@ def swept(store: Path) -> SweepResult:
     return fairlane.sweep(SHORT_SCENARIO, grid=axes, replications=2, store=store)
 
 
-def pictures(comparison: Comparison, swept: SweepResult, reproduced: Path) -> Iterator[tuple[str, Figure]]:
+@pytest.fixture(scope="module")
+def access(store: Path) -> Result:
+    """Of an access network, whose nodes have underscores."""
+    scenario = fairlane.Scenario.from_toml(EXAMPLES / "access-network.toml")
+    scenario = scenario.replace("run.warmup", "0.5 s").replace("run.measure", "0.5 s")
+    return fairlane.run(scenario, replications=2, store=store)
+
+
+def pictures(
+    comparison: Comparison, swept: SweepResult, access: Result, reproduced: Path
+) -> Iterator[tuple[str, Figure]]:
     """All there are, with their names."""
     for name, result in {"comparison": comparison, "result": comparison["fq_codel"]}.items():
         plot = result.plot
@@ -59,6 +71,7 @@ def pictures(comparison: Comparison, swept: SweepResult, reproduced: Path) -> It
             yield f"{name} users", plot.users(column=column)
             yield f"{name} metrics", plot.metrics("throughput_bps", "queue_mean_bytes", column=column)
     for column in (False, True):
+        yield "sweep without a metric", swept.plot(column=column)
         yield "sweep", swept.plot(["throughput_ratio", "delay_p99_s", "queue_mean_bytes"], column=column)
         yield "sweep by group", swept.plot("throughput_bps", column=column)
         yield "sweep over schemes", swept.plot("jain_index", over="queue.scheme", column=column)
@@ -66,6 +79,7 @@ def pictures(comparison: Comparison, swept: SweepResult, reproduced: Path) -> It
         result_page.of_comparison(comparison.document()),
         result_page.of_result(comparison["abc"].document()),
         sweep_page.of_sweep(swept.document()),
+        result_page.of_result(access.document()),
     ]
     for page in pages:
         for picture in page.pictures:
@@ -88,10 +102,15 @@ def pictures(comparison: Comparison, swept: SweepResult, reproduced: Path) -> It
 
 
 def test_every_picture_can_be_printed(
-    comparison: Comparison, swept: SweepResult, reproduced: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    comparison: Comparison,
+    swept: SweepResult,
+    access: Result,
+    reproduced: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     monkeypatch.chdir(tmp_path)  # where the pairs have their store
-    for name, drawn in pictures(comparison, swept, reproduced):
+    for name, drawn in pictures(comparison, swept, access, reproduced):
         FigureCanvasAgg(drawn).draw()
         texts = [text.get_text() for text in drawn.findobj(Text) if text.get_visible()]
         assert not [text for text in texts if "_" in MATH.sub("", text)], name
@@ -103,6 +122,36 @@ def test_every_picture_can_be_printed(
         assert b"/FontFile2" in pdf, name
         svg = as_bytes(drawn, ".svg").decode()
         assert "<text" in svg, name  # and no outlines of letters
+
+
+def test_every_file_of_a_picture_can_be_printed(
+    comparison: Comparison, swept: SweepResult, access: Result, reproduced: Path, tmp_path: Path
+) -> None:
+    comparison.write(tmp_path / "compare", pdf=True)
+    access.write(tmp_path / "run", pdf=True)
+    swept.write(tmp_path / "sweep", pdf=True)
+    run = {"run.warmup": "0 s", "run.measure": "1200 ms"}
+    pairs = fairlane.pairs(["reno", "bbr1"], ["fq_codel"], settings=run, replications=2, store=tmp_path / "store")
+    pairs.write(tmp_path / "pairs")
+    short = {"run.warmup": "1 s", "run.measure": "1 s"}
+    lab = {"settings": short, "quick": True, "replications": 2, "store": tmp_path / "store"}
+    planes = dict.fromkeys(PLANES, fairlane.reproduce("p4abc.fig5", **lab))
+    experiments.write(planes, [], tmp_path / "lab")
+    planes["linux"].write(tmp_path / "reproduce")
+    folders = [tmp_path / name for name in ("compare", "run", "sweep")]
+    paper = {"settings": SETTINGS, "replications": 2, "store": reproduced}
+    pages = tmp_path / "report"
+    fairlane.report(*folders, "abc2018.fig4a", pairs=tmp_path / "pairs" / "pairs.json", out=pages, pdf=True, **paper)
+    written = {suffix: sorted(tmp_path.rglob(f"*{suffix}")) for suffix in (".svg", ".pdf")}
+    commands = {suffix: {file.relative_to(tmp_path).parts[0] for file in files} for suffix, files in written.items()}
+    assert commands[".pdf"] == {"compare", "run", "sweep", "report"}
+    assert commands[".svg"] == {*commands[".pdf"], "pairs", "lab", "reproduce"}
+    for file in written[".pdf"]:
+        assert b"/Type3" not in file.read_bytes(), file
+    for file in written[".svg"]:
+        texts = re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", file.read_text())
+        assert texts, file
+        assert not [text for text in texts if "_" in text or re.search(r"\d[eE][-+]?\d", text)], file
 
 
 def test_a_scheme_has_its_name_and_colour_in_every_picture(comparison: Comparison) -> None:

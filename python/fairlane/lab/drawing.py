@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fairlane.base.planes import FORWARDER, KERNEL, P4, SIMULATOR
+from fairlane.base.planes import FORWARDER, KERNEL, LINUX, P4, SIMULATOR
 from fairlane.judge.drawing import Canvas
 from fairlane.lab.page import TITLES, conditions
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from fairlane.judge.reproduce import Reproduction
 
-STYLES = {SIMULATOR: ("-", None), FORWARDER: ("--", "o"), KERNEL: ("--", "s"), P4: ("--", "^")}
+STYLES = {SIMULATOR: ("-", None), FORWARDER: ("--", "o"), KERNEL: ("--", "s"), P4: ("--", "^"), LINUX: ("--", "D")}
 """Line and marker: the simulator is the reference."""
 PANEL_IN = (4.2, 3.1)
 

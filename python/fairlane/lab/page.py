@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from fairlane.base import toml
-from fairlane.base.planes import FORWARDER, KERNEL, P4, SIMULATOR
+from fairlane.base.planes import FORWARDER, KERNEL, LINUX, P4, SIMULATOR
 from fairlane.judge.claim import paper_text
 from fairlane.results.intervals import format_interval
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fairlane.judge.verdicts import ClaimVerdict
     from fairlane.lab.table import Row
 
-TITLES = {SIMULATOR: "simulator", FORWARDER: "forwarder", KERNEL: "kernel", P4: "P4 switch"}
+TITLES = {SIMULATOR: "simulator", FORWARDER: "forwarder", KERNEL: "kernel", P4: "P4 switch", LINUX: "Linux"}
 """Planes in words."""
 
 Found = Mapping[str, "Reproduction"]
