@@ -54,6 +54,7 @@ WHERE = {
     "congestion-controls": "catalogue:congestion_controls",
     "topologies": "catalogue:topologies",
     "schema": "catalogue:schema",
+    "plot": "plot:plot",
     "play": "play:play",
     "new": "new:new",
     "store": "store:store_commands",

@@ -84,13 +84,16 @@ ray_option = click.option(
     flag_value="auto",
     help="Run on a Ray cluster: auto (also without ADDRESS), local, HOST:PORT or ray://HOST:PORT.",
 )
+settings_option = click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key of the scenario."
+)
 store_options = options(
     click.option("--replications", type=click.IntRange(min=1), metavar="N", help="Replications of every point."),
     click.option(
         "--threads", type=click.IntRange(1, MOST_THREADS), metavar="N", help="Simulator threads [default: all cores]."
     ),
     path_option("--store", help="Folder of finished runs [default: results/store]."),
-    click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key of the scenario."),
+    settings_option,
 )
 run_options = options(store_options, json_option)
 

@@ -37,6 +37,8 @@ from fairlane.simulate.size_files import with_sizes
 from fairlane.simulate.traces import check_given_gaps, with_traces
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from fairlane.simulate.keys import ProbesKeys, RunKeys, TcpKeys, WebKeys
 
 __all__ = ["Scenario", "cbr", "expect", "group", "on_off", "poisson", "rpm", "tcp", "transfers", "video", "voip", "web"]
@@ -456,6 +458,20 @@ class Scenario:
         for with_files in (with_traces, with_sizes, with_access_files):
             table = with_files(table, self._folder)
         return _fairlane.canonical(json.dumps(table))
+
+    def plot(self, *, column: bool = False) -> Figure:
+        """Draws the network: users with their sources, links with rate, delay and scheme, levels of an access network.
+
+        Args:
+            column: True if the figure is as wide as a column of a paper, 3.5 in, and without a title.
+
+        Raises:
+            ScenarioError: A key, value or unit is wrong, or a file cannot be read.
+        """
+        from fairlane.simulate.network_figure import draw  # which loads matplotlib
+
+        canonical = self.canonical()
+        return draw(json.loads(canonical), json.loads(_fairlane.layout(canonical, 0)), column=column)
 
     @property
     def expectations(self) -> list[Expectation]:

@@ -1,0 +1,356 @@
+"""The picture of a scenario's network: users, links with their queues, receivers; of an access network its tree."""
+
+from __future__ import annotations
+
+import itertools
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyBboxPatch, Rectangle
+from matplotlib.text import Text
+
+from fairlane.base.text import for_figure
+from fairlane.results import plots
+from fairlane.results.access import LEVELS
+from fairlane.results.names import display_name
+
+Json = Mapping[str, Any]
+MOST_GROUPS = 12
+"""Groups with a row each; the others are counted."""
+COLUMN_IN, ROW_IN, MARGIN_IN = 1.6, 0.95, 0.55
+"""Size of the picture: between hosts and links, between groups, around all."""
+BOX = (1.06, 0.62)
+"""Width and height of a box of hosts, in columns and rows."""
+QUEUE = (0.62, 0.24)
+"""Size of the symbol of a queue."""
+LETTERS = 23
+"""In a line of a box."""
+LEAST_FONT = 5
+"""Size in points in a column of a paper."""
+LEVEL_IN, NAME_IN, LETTER_IN = 0.62, 2.6, 0.075
+"""Of a tree: height of a level, width of what is written beside it, width of a letter."""
+KINDS = {
+    "tcp": "TCP flow",
+    "cbr": "CBR source",
+    "poisson": "Poisson source",
+    "on_off": "on-off source",
+    "web": "web surfer",
+    "transfers": "source of transfers",
+    "video": "video player",
+    "voip": "call",
+    "rpm": "test of responsiveness",
+}
+"""Sources in words."""
+
+
+@dataclass(frozen=True)
+class _Route:
+    """Where a group enters and leaves, and its row.
+
+    Attributes:
+        group: Number of the group.
+        links: Numbers of its links, in order.
+        rate_bps: Rate of its access links.
+        delay_s: Delay of its access links.
+    """
+
+    group: int
+    links: tuple[int, ...]
+    rate_bps: float
+    delay_s: float
+
+
+def draw(scenario: Json, layout: Json, *, column: bool = False) -> Figure:
+    """The network of a scenario.
+
+    Args:
+        scenario: Its canonical form.
+        layout: Its links and users, from the simulator.
+        column: True if the figure is for a column of a paper.
+    """
+    drawn = (_tree if scenario["topology"]["kind"] == "access" else _chain)(scenario, layout)
+    if column:
+        _shrink(drawn)
+    return drawn
+
+
+def _shrink(drawn: Figure) -> None:
+    """Makes the picture as wide as a paper column: letters shrink with their boxes, down to a bound."""
+    width_in, height_in = drawn.get_size_inches()
+    factor = plots.COLUMN_IN / width_in
+    drawn.suptitle("")
+    drawn.set_size_inches(plots.COLUMN_IN, max(0.7, factor) * height_in)
+    for text in drawn.findobj(Text):
+        text.set_fontsize(max(LEAST_FONT, factor * float(text.get_fontsize())))
+    for line in drawn.findobj(Line2D):
+        line.set_markersize(factor * line.get_markersize())
+
+
+def _chain(scenario: Json, layout: Json) -> Figure:
+    """Groups on the left of their first link, receivers on the right of their last one."""
+    links, groups = layout["links"], scenario["groups"]
+    routes = _routes(layout)[:MOST_GROUPS]
+    depth = _depths([route.links for route in routes])
+    last = max(depth.values())
+    rows = _rows(routes, depth, last)
+    height = {link: _height(link, routes, depth, rows, last) for link in depth}
+    columns = 2 * last + 3
+    low, high = min([*rows, *height.values()]), max([*rows, *height.values()])
+    size_in = COLUMN_IN * (columns - 0.2), 2 * MARGIN_IN + ROW_IN * (high - low) + 0.45
+    title = for_figure(scenario["name"])
+    left_out = len({user["group"] for user in layout["users"]}) - len({route.group for route in routes})
+    if left_out > 0:
+        title += f", without {left_out} more groups"
+    with plots.panels(1, title, size_in=size_in) as (drawn, (axes,)):
+        _empty(axes, (-0.55, columns - 0.4), (high + 0.7, low - 0.6))
+        for number, (route, row) in enumerate(zip(routes, rows, strict=True)):
+            colour = plots.GROUP_COLOURS[number % len(plots.GROUP_COLOURS)]
+            _draw_route(axes, number, route, row, routes, depth, height, colour)
+            begin, end = 2 * depth[route.links[0]], 2 * depth[route.links[-1]] + 2
+            _box(axes, (begin, row), _words_of(groups[route.group], layout, route), colour)
+            access = f"access link\n{_rate(route.rate_bps)}, {_time(route.delay_s)}"
+            axes.text(begin, row + 0.47, access, ha="center", va="center", fontsize=7, color="0.4")
+            axes.plot([end], [row], "o", color=colour, markersize=8)
+            axes.text(end + 0.1, row, "receivers", ha="left", va="center", fontsize=7, color="0.4")
+        for link, at in depth.items():
+            _queue(axes, (2 * at + 1, height[link]), links[link], varies=_varies(scenario["topology"], links[link]))
+    return drawn
+
+
+def _routes(layout: Json) -> list[_Route]:
+    """Each group's route, with the access links of its first user; the longest first."""
+    found: dict[tuple[int, tuple[int, ...]], _Route] = {}
+    for user in layout["users"]:
+        key = user["group"], tuple(user["route"])
+        access = user["access"] or {"rate_bps": 0, "delay_ps": 0}
+        found.setdefault(key, _Route(*key, access["rate_bps"], access["delay_ps"] / 1e12))
+    return sorted(found.values(), key=lambda route: -len(route.links))
+
+
+def _depths(routes: Iterable[tuple[int, ...]]) -> dict[int, int]:
+    """Column of each link: behind all that come before it on a route, unless routes form a circle."""
+    found: dict[int, int] = {}
+    every = list(routes)
+    for _ in range(len(set(itertools.chain(*every)))):
+        for route in every:
+            for place, link in enumerate(route):
+                before = found[route[place - 1]] + 1 if place else 0
+                found[link] = max(found.get(link, 0), before)
+    return found
+
+
+def _rows(routes: Sequence[_Route], depth: Mapping[int, int], last: int) -> list[float]:
+    """Rows of groups: those that cross everything around the middle, the others below."""
+    through = [depth[route.links[0]] == 0 and depth[route.links[-1]] == last for route in routes]
+    count = sum(through)
+    stacked = max(Counter(depth.values()).values())
+    middle = iter(range(count))
+    below = itertools.count(1)
+    rows = []
+    for crosses in through:
+        if crosses:
+            rows.append(next(middle) - (count - 1) / 2)
+        else:
+            rows.append(max((count - 1) / 2, (stacked - 1) / 2, 0) + next(below))
+    return rows
+
+
+def _height(link: int, routes: Sequence[_Route], depth: Mapping[int, int], rows: Sequence[float], last: int) -> float:
+    """Row of a link: the middle if it has its column for itself, else beside the others of its column."""
+    beside = [other for other, at in depth.items() if at == depth[link]]
+    if len(beside) == 1:
+        return 0.0
+
+    def own(one: int) -> float:
+        crossing = [row for route, row in zip(routes, rows, strict=True) if one in route.links]
+        return sum(crossing) / len(crossing)
+
+    order = sorted(beside, key=lambda one: (own(one), one))
+    spread = max(1.0, (max(map(own, order)) - min(map(own, order))) / (len(order) - 1))
+    return (order.index(link) - (len(order) - 1) / 2) * spread
+
+
+def _draw_route(
+    axes: Axes,
+    number: int,
+    route: _Route,
+    row: float,
+    routes: Sequence[_Route],
+    depth: Mapping[int, int],
+    height: Mapping[int, float],
+    colour: str,
+) -> None:
+    """A line from hosts through links to receivers; lines of several groups lie side by side in a link."""
+    places = [(2.0 * depth[route.links[0]] + BOX[0] / 2, row)]
+    for link in route.links:
+        crossing = [other for other, one in enumerate(routes) if link in one.links]
+        offset = (crossing.index(number) - (len(crossing) - 1) / 2) * min(0.08, 0.2 / len(crossing))
+        middle = 2.0 * depth[link] + 1
+        places += [
+            (middle - QUEUE[0] / 2 - 0.08, height[link] + offset),
+            (middle + QUEUE[0] / 2 + 0.1, height[link] + offset),
+        ]
+    places.append((2.0 * depth[route.links[-1]] + 2, row))
+    axes.plot(*zip(*places, strict=True), color=colour, linewidth=1.4, solid_joinstyle="round", zorder=1)
+
+
+def _varies(topology: Json, link: Json) -> bool:
+    """True if the rate of a link changes over time."""
+    own = next((one for one in topology.get("links", []) if one["name"] == link["name"]), None)
+    if own:
+        return bool(own.get("schedule") or own.get("trace"))
+    return bool(topology.get("bottleneck_schedule") or topology.get("bottleneck_trace"))
+
+
+def _queue(axes: Axes, at: tuple[float, float], link: Json, *, varies: bool) -> None:
+    """A queue with its transmitter, its scheme above, name, rate and delay below."""
+    x, y = at
+    width, tall = QUEUE
+    left = x - width / 2
+    axes.add_patch(Rectangle((left, y - tall / 2), width, tall, facecolor="white", edgecolor=plots.INK, zorder=2))
+    for slot in range(4):
+        corner = left + width * (0.32 + 0.17 * slot), y - tall / 2
+        axes.add_patch(Rectangle(corner, 0.17 * width, tall, facecolor="0.85", edgecolor=plots.INK, zorder=3, lw=0.8))
+    axes.plot([left + width + 0.1], [y], "o", color="white", markeredgecolor=plots.INK, markersize=9, zorder=3)
+    scheme = for_figure(display_name(link["queue"]["scheme"]))
+    axes.text(x, y - tall / 2 - 0.1, scheme, ha="center", va="bottom", fontsize=9, fontweight="bold", zorder=4)
+    below = f"{for_figure(link['name'])}\n{_rate(link['rate_bps'])}, {_time(link['delay_ps'] / 1e12)}"
+    below += "\nthe rate varies" if varies else ""
+    axes.text(x, y + tall / 2 + 0.08, below, ha="center", va="top", fontsize=8, zorder=4, linespacing=1.25)
+
+
+def _box(axes: Axes, at: tuple[float, float], words: str, colour: str) -> None:
+    """A box of hosts."""
+    width, tall = BOX
+    corner = at[0] - width / 2, at[1] - tall / 2
+    style = "round,pad=0,rounding_size=0.06"
+    axes.add_patch(FancyBboxPatch(corner, width, tall, style, facecolor="white", edgecolor=colour, lw=1.4, zorder=2))
+    axes.text(*at, words, ha="center", va="center", fontsize=8, zorder=4, linespacing=1.25)
+
+
+def _words_of(group: Json, layout: Json, route: _Route) -> str:
+    """Name, number of users on the route, and what each sends."""
+    count = sum(user["group"] == route.group and tuple(user["route"]) == route.links for user in layout["users"])
+    kinds = Counter[str]()
+    for source in group["sources"]:
+        kinds[source["kind"]] += source.get("flows", 1)
+    sends = [f"{_count(number, KINDS.get(kind, kind))}" for kind, number in kinds.items()]
+    each = " each" if count > 1 else ""
+    lines = [for_figure(group["name"]), f"{_count(count, 'user')}", ", ".join(sends) + each]
+    return "\n".join(textwrap.shorten(line, LETTERS, placeholder="…") for line in lines)
+
+
+def _tree(scenario: Json, layout: Json) -> Figure:
+    """A row for each level, its nodes as wide as the users below them."""
+    links, users = layout["links"], layout["users"]
+    parents, leaf_of = _parents(users)
+    names = [links[2 * node]["name"].rpartition("/")[0] for node in range(len(links) // 2)]
+    below: Counter[int] = Counter()
+    for leaf in leaf_of:
+        node: int | None = leaf
+        while node is not None:
+            below[node] += 1
+            node = parents.get(node)
+    levels = _levels(parents, below)
+    size_in = NAME_IN + 5.2, 1.1 + LEVEL_IN * (len(levels) + 1)
+    total = len(leaf_of)
+    with plots.panels(1, for_figure(scenario["name"]), size_in=size_in) as (drawn, (axes,)):
+        room = (size_in[0] - NAME_IN) / total
+        begin: dict[int, float] = {}
+        for row, nodes in enumerate(levels):
+            ends: dict[int | None, float] = {}
+            for node in nodes:
+                parent = parents.get(node)
+                begin[node] = ends.get(parent, begin[parent] if parent is not None else 0.0)
+                ends[parent] = begin[node] + below[node]
+                _node(axes, begin[node], row, below[node], for_figure(names[node]), room)
+        _node(axes, 0, len(levels), total, ", ".join(_shares(scenario, users)), room)
+        for row, nodes in enumerate(levels):
+            axes.text(-0.02 * total, row + 0.5, _level_words(nodes, links, row), ha="right", va="center", fontsize=8)
+        axes.text(-0.02 * total, len(levels) + 0.5, f"{total} subscribers", ha="right", va="center", fontsize=8)
+        _empty(axes, (-NAME_IN / room, total), (len(levels) + 1.02, -0.02))
+    return drawn
+
+
+def _parents(users: Sequence[Json]) -> tuple[dict[int, int], list[int]]:
+    """Parent of each node but the first, and each user's node. Node n has the links 2n, down, and 2n + 1, up."""
+    parents: dict[int, int] = {}
+    leaves = []
+    for user in users:
+        down = [link // 2 for link in user["route"] if link % 2 == 0]
+        up = [link // 2 for link in reversed(user["route"]) if link % 2]
+        for path in (down, up):
+            parents |= {child: parent for parent, child in itertools.pairwise(path)}
+        leaves.append((down or up)[-1])
+    return parents, leaves
+
+
+def _levels(parents: Mapping[int, int], nodes: Iterable[int]) -> list[list[int]]:
+    """Nodes by their distance from the gateway, those of a parent together."""
+    children: dict[int | None, list[int]] = {}
+    for node in sorted(nodes):
+        children.setdefault(parents.get(node), []).append(node)
+    level, found = children.get(None, []), []
+    while level:
+        found.append(level)
+        level = [child for node in level for child in children.get(node, [])]
+    return found
+
+
+def _level_words(nodes: Sequence[int], links: Sequence[Json], row: int) -> str:
+    """Number of nodes, their rates down and up, their scheme and delay."""
+    kind = (LEVELS[row] if row < len(LEVELS) else "node").replace("_", " ")
+    down, up = (_span([links[2 * node + way]["rate_bps"] for node in nodes]) for way in (0, 1))
+    rates = f"{down} each way" if down == up else f"{down} down, {up} up"
+    schemes = ", ".join(dict.fromkeys(for_figure(display_name(links[2 * node]["queue"]["scheme"])) for node in nodes))
+    delays = sorted({links[2 * node]["delay_ps"] / 1e12 for node in nodes})
+    delay = _time(delays[0]) if len(delays) == 1 else f"{_time(delays[0])} to {_time(delays[-1])}"
+    return f"{_count(len(nodes), kind)}: {schemes}\n{rates}, {delay}"
+
+
+def _span(rates: Sequence[float]) -> str:
+    low, high = min(rates), max(rates)
+    return _rate(low) if low == high else f"{_rate(low)} to {_rate(high)}"
+
+
+def _shares(scenario: Json, users: Sequence[Json]) -> list[str]:
+    counts = Counter(user["group"] for user in users)
+    return [f"{for_figure(scenario['groups'][group]['name'])}: {count}" for group, count in sorted(counts.items())]
+
+
+def _node(axes: Axes, begin: float, row: int, width: float, name: str, room_in: float) -> None:
+    """A bar, with its name if it has room."""
+    line = min(1.0, 72 * room_in * width / 8)
+    axes.add_patch(Rectangle((begin, row + 0.04), width, 0.92, facecolor="#DCEBF5", edgecolor="white", linewidth=line))
+    letters = int(room_in * width / LETTER_IN)
+    if len(name) > letters:
+        name = "\n".join(textwrap.wrap(name, letters)[:3]) if letters > 8 and " " in name else ""
+    axes.text(begin + width / 2, row + 0.5, name, ha="center", va="center", fontsize=8)
+
+
+def _empty(axes: Axes, across: tuple[float, float], up: tuple[float, float]) -> None:
+    axes.set(xlim=across, ylim=up)
+    axes.set_axis_off()
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'s' if number != 1 else ''}"
+
+
+def _rate(bps: float) -> str:
+    factor, unit = next(
+        ((f, u) for f, u in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")) if bps >= f), (1, "bit/s")
+    )
+    return f"{bps / factor:.4g} {unit}"
+
+
+def _time(seconds: float) -> str:
+    if seconds >= 1:
+        return f"{seconds:.4g} s"
+    return f"{1e3 * seconds:.3g} ms" if seconds >= 1e-3 or seconds == 0 else f"{1e6 * seconds:.3g} us"
