@@ -1,4 +1,4 @@
-"""Writes everything that is generated from declarations, tables of the documentation and typed modules: `make docs`.
+"""Writes everything that is generated: tables and diagrams of the documentation, typed modules: `make docs`.
 
 `--check` changes nothing and exits with 1 if a file is stale.
 """
@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-from generators import modules, pages
+from generators import diagrams, modules, pages
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -22,7 +22,7 @@ def main() -> int:
     check = parser.parse_args().check
     if not check and modules.write_catalogue():
         os.execv(sys.executable, [sys.executable, *sys.argv])  # to load the new one
-    return max(modules.write(check=check), pages.write(DOCS, check=check))
+    return max(modules.write(check=check), pages.write(DOCS, check=check), diagrams.write(check=check))
 
 
 if __name__ == "__main__":
