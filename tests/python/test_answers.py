@@ -51,6 +51,17 @@ def test_sentences_name_whose_intervals_overlap() -> None:
     assert "overlap" not in apart
 
 
+def test_one_uncertain_queue_does_not_hide_what_differs_between_others() -> None:
+    uncertain = means(0.1, 0.2) | {"normalised_throughput.light": Interval(0.1, 0.9, 3)}
+    share, *_ = sentences({"droptail": uncertain, "abc": means(0.9, 0.1), "fq_codel": means(0.4, 0.1)})
+    assert "ABC is best (0.900 ± 0.010, light), 0.5 more than FQ-CoDel" in share
+    assert share.endswith("; the intervals of DropTail overlap it.")
+    uncertain["normalised_throughput.light"] = Interval(0.95, 0.9, 3)
+    share, *_ = sentences({"droptail": uncertain, "abc": means(0.9, 0.1), "fq_codel": means(0.4, 0.1)})
+    assert "ABC is better (0.900 ± 0.010, light), 0.5 more than FQ-CoDel" in share
+    assert share.endswith("; the intervals of DropTail overlap it.")
+
+
 def test_single_runs_are_not_taken_for_certain() -> None:
     share, *_ = sentences({"droptail": means(0.25, 0.2, None), "abc": means(0.5, 0.1, None)})
     assert share.endswith("Single runs have no intervals, so this may be chance.")

@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -362,3 +363,18 @@ def test_the_figure_of_the_readme_is_small_and_made_by_make() -> None:
     assert f'PAPER_FIGURES="{" ".join(shown)}"\n' in script
     for name in shown:
         assert 5_000 < (ROOT / "docs" / "figures" / f"{name}.png").stat().st_size < 100_000
+
+
+def test_pages_of_one_scenario_have_names_of_their_own_and_speak_of_groups(cli: Cli, workdir: Path) -> None:
+    cli.output("run", "short.toml", "--out", "one")
+    name = tomllib.loads((workdir / "short.toml").read_text())["name"]
+    plan = f'name = "{name}"\nscenario = "short.toml"\nreplications = 2\n[grid]\n"groups[1].users" = [1, 2]\n'
+    (workdir / "grid.toml").write_text(plan)
+    cli.output("sweep", "grid.toml", "--out", "swept")
+    cli.output("report", "one", "swept/", "--out", "pages")
+    page = (workdir / "pages" / f"sweep-{name}.html").read_text()
+    assert f">{name}, run</a>" in page
+    assert f">{name}, sweep</a>" in page
+    answers = page.partition('<ul class="answers">')[2].partition("</ul>")[0]
+    assert "users 1" in answers
+    assert "groups[1]" not in answers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +41,13 @@ def pages(files: Sequence[Path]) -> list[OwnPage]:
         taken = {other.stem for other in found}
         number = next(number for number in range(1, len(files) + 1) if _numbered(page.stem, "-", number) not in taken)
         found.append(replace(page, stem=_numbered(page.stem, "-", number), tab=_numbered(page.tab, " ", number)))
-    return found
+    tabs = Counter(page.tab for page in found)
+    return [page if tabs[page.tab] == 1 else replace(page, tab=f"{page.tab}, {_kind(page)}") for page in found]
+
+
+def _kind(page: OwnPage) -> str:
+    """What a page is about; its stem begins with it."""
+    return page.stem.partition("-")[0]
 
 
 def _numbered(name: str, between: str, number: int) -> str:

@@ -13,7 +13,7 @@ from fairlane.results.intervals import Interval
 from fairlane.results.metrics import label_of, metric_of
 from fairlane.results.names import display_name
 from fairlane.results.table import cell
-from fairlane.sweeps.figure import SCHEME, draw, sizes
+from fairlane.sweeps.figure import SCHEME, Words, draw, sizes
 
 if TYPE_CHECKING:
     from fairlane.documents import SweepDocument, SweepPoint
@@ -33,13 +33,14 @@ def of_sweep(document: SweepDocument) -> OwnPage:
     main = [metric for quantity in MAIN for metric in known if metric.partition(".")[0] == quantity]
     drawn = [metric for metric in main if metric.partition(".")[0] in DRAWN]
     first = [metric for metric in FIRST if any(one.startswith(f"{metric}.") for one in known)]
+    words = Words(known)
     runs = sorted({point["replications"] for point in points})
     return OwnPage(
         stem=stem_of("sweep", document["name"]),
         tab=document["name"],
         title=document["name"],
         lead=f"A sweep of {len(points)} points over {', '.join(points[0]['at'])}.",
-        answers=sentences({_name(point["at"]): _intervals(point) for point in points}),
+        answers=sentences({_name(point["at"], words): _intervals(point) for point in points}),
         notes=document["notes"],
         pictures=[_picture(document, metric) for metric in (*first, *drawn)],
         tables=[
@@ -84,9 +85,10 @@ def _table(document: SweepDocument, stem: str, title: str, metrics: Sequence[str
     return Table(stem, title, MEANS, keys, [Head(label_of(metric)) for metric in metrics], rows, folded)
 
 
-def _name(at: Mapping[str, Any]) -> str:
+def _name(at: Mapping[str, Any], words: Words) -> str:
     """A point in words, for sentences."""
-    others = " and ".join(f"{key} {_text(value)}" for key, value in at.items() if key != SCHEME)
+    keys = [key for key in at if key != SCHEME]
+    others = " and ".join(f"{words.short(key, keys)} {_text(at[key])}" for key in keys)
     scheme = display_name(at[SCHEME]) if SCHEME in at else ""
     return " with ".join(filter(None, [scheme, others]))
 

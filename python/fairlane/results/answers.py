@@ -105,27 +105,38 @@ def _worst(queue: str, columns: Mapping[str, Interval], metric: Metric) -> _Foun
 
 
 def _sentence(words: str, metric: Metric, ranked: Sequence[_Found]) -> str:
-    best, last = ranked[0], ranked[-1]
     begin = words[0].upper() + words[1:]
     is_single = any(one.interval.half_width is None for one in ranked)
     doubt = " Single runs have no intervals, so this may be chance." if is_single and len(ranked) > 1 else ""
     if len(ranked) == 1:
-        return f"{begin}: {best.text(metric)}."
+        return f"{begin}: {ranked[0].text(metric)}."
+    best, last = _apart(metric, ranked) or (ranked[0], ranked[-1])
     if best.overlaps(last):
         return (
             f"{begin}: no difference beyond the intervals, {best.text(metric)} under {display_name(best.queue)} and "
             f"{last.text(metric)} under {display_name(last.queue)}.{doubt}"
         )
+    is_best = best is ranked[0]
     gap = format_number(metric.factor * abs(best.interval.mean - last.interval.mean), 2)
     more = "more" if metric.better == "high" else "less"
     points = "points" if metric.suffix == "%" else metric.suffix
-    close = [one.queue for one in ranked[1:-1] if one.overlaps(best)]
+    close = [one.queue for one in ranked if one is not best and one.overlaps(best)]
     overlap = f"; the intervals of {_listed(close)} overlap it" if close else ""
     by = " ".join(filter(None, [gap, points, more]))
     return (
-        f"{begin}: {display_name(best.queue)} is best ({best.text(metric)}), {by}"
+        f"{begin}: {display_name(best.queue)} is {'best' if is_best else 'better'} ({best.text(metric)}), {by}"
         f" than {display_name(last.queue)} ({last.text(metric)}){overlap}.{doubt}"
     )
+
+
+def _apart(metric: Metric, ranked: Sequence[_Found]) -> tuple[_Found, _Found] | None:
+    """The best and the last that differs from it; if none does, two others that differ; None without any."""
+    for one in reversed(ranked):
+        if not one.overlaps(ranked[0]):
+            return ranked[0], one
+    better = min(ranked, key=lambda one: metric.sign * one.interval.mean + one.interval.slack)
+    worse = max(ranked, key=lambda one: metric.sign * one.interval.mean - one.interval.slack)
+    return None if better.overlaps(worse) else (better, worse)
 
 
 def _listed(queues: Sequence[str]) -> str:

@@ -67,7 +67,7 @@ def draw(
         raise UserError(f"over: {quoted(over)} is no key that varies; {near(over, keys)}")
     if over is None:
         over = _last_that_varies(points, keys) if metric is not None else _with_few_lines(points, keys)
-    words = _Words([name.partition(".")[2] for name in known if name.startswith("throughput_bps.")])
+    words = Words(known)
     lines = _lines(points, keys, over, words)
     styles = _styles(points, lines)
     parts = [lines] if len(lines) <= MOST_IN_ONE else [{name: of_line} for name, of_line in lines.items()]
@@ -110,7 +110,7 @@ def draw(
 def _with_few_lines(points: Sequence[SweepPoint], keys: Sequence[str]) -> str:
     """The last key with several values, or another over which the lines share axes."""
     last = _last_that_varies(points, keys)
-    few = (key for key in (last, *reversed(keys)) if len(_lines(points, keys, key, _Words([]))) <= MOST_IN_ONE)
+    few = (key for key in (last, *reversed(keys)) if len(_lines(points, keys, key, Words([]))) <= MOST_IN_ONE)
     return next(few, last)
 
 
@@ -136,7 +136,7 @@ def _panel_name(
     return ", ".join([*([for_figure(own)] if len(names) > 1 else []), *(part if len(parts) > 1 else [])])
 
 
-def _lines(points: Sequence[SweepPoint], keys: Sequence[str], over: str, words: _Words) -> dict[str, list[SweepPoint]]:
+def _lines(points: Sequence[SweepPoint], keys: Sequence[str], over: str, words: Words) -> dict[str, list[SweepPoint]]:
     """The points of each line by its name: the values of all keys but those that `over` decides."""
     others = [key for key in keys if key != over and not _is_decided(points, key, over)]
     lines: dict[str, list[SweepPoint]] = {}
@@ -164,11 +164,11 @@ def _styles(points: Sequence[SweepPoint], lines: Mapping[str, Sequence[SweepPoin
     return found
 
 
-class _Words:
+class Words:
     """Keys of a scenario for people, who know groups by their names."""
 
-    def __init__(self, groups: Sequence[str]) -> None:
-        self._groups = groups
+    def __init__(self, columns: Sequence[str]) -> None:
+        self._groups = [name.partition(".")[2] for name in columns if name.startswith("throughput_bps.")]
 
     def of(self, key: str) -> str:
         """The last part, and of which group or link it is: `users of light` for `groups[1].users`."""
