@@ -271,7 +271,7 @@ def _queue_rows(results: Sequence[Replications]) -> Figure:
         low, lower, median, upper, high = zip(*quantiles, strict=True)
         axes.hlines(places, low, high, color=plots.INK, linewidth=1)
         axes.hlines(places, lower, upper, color=plots.INK, linewidth=4)
-        axes.plot(median, places, "o", color=plots.INK)
+        axes.plot(median, places, "o", color=plots.INK, markerfacecolor="white")
         axes.set_yticks(places, [_queue_name(result) for result in results])
         axes.set(xlabel=LENGTH, xlim=(0, None))
         axes.margins(y=0.6 / len(results))
