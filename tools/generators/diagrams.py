@@ -1,7 +1,8 @@
 r"""Turns drawings in characters into SVG: tools/diagrams/NAME.txt into docs/figures/diagrams/NAME.svg.
 
-Lines are `-`, `|`, `/` and `\` with `+` where they meet, arrows end in `<`, `>`, `v` or `^`, boxes are `[ text ]` or
-drawn with lines, `| a | b |` is a row of cells, `*` a point of a curve, `....` its level part. All else is text.
+Lines are `-`, `=` (thick), `|`, `/` and `\` with `+` where they meet, arrows end in `<`, `>`, `v` or `^`. Boxes are
+`[ text ]` or drawn with lines, `| a | b |` is a row of cells. `*` is a point of a curve, `....` its level part, `#` a
+block. All else is text.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ LEAST_CELLS, MOST_CELL = 3, 8
 STYLE = (
     "svg{color:#14212d;stroke:currentColor;fill:none;stroke-width:1.4;stroke-linecap:round}"
     "text{stroke:none;fill:currentColor;font:13.3px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace}"
-    ".head,.point{fill:currentColor}.block{fill:currentColor;fill-opacity:.3;stroke:none}.box{stroke-width:1.1}"
+    ".head,.point{fill:currentColor}.thick{stroke-width:4;stroke-linecap:butt}.block{fill:currentColor;fill-opacity:.3;stroke:none}.box{stroke-width:1.1}"
     "@media screen and (prefers-color-scheme:dark){svg{color:#dbe4ee}}"
 )
 _ARROWS = re.compile(r"<?[-=+]*[-=][-=+]*>?")
@@ -171,7 +172,8 @@ class _Grid:
         across, down = _x(x), _y(y)
         half, tall = WIDE / 2, TALL / 2
         if letter in LEVEL:
-            yield f'<path d="M{across - half:g} {down}h{WIDE}"/>'
+            kind = ' class="thick"' if letter == "=" else ""
+            yield f'<path{kind} d="M{across - half:g} {down}h{WIDE}"/>'
         elif letter == "_":
             yield f'<path d="M{across - half:g} {down + tall:g}h{WIDE}"/>'
         elif letter == "|":
