@@ -33,34 +33,28 @@ RTTS_MS = (5, 40, 160)
 BUFFERS_BDP = (0.5, 1.0, 4.0)
 AS_IN_LINUX: dict[str, Table] = {
     "droptail": {},
-    "red": {"gentle": False, "wait": False, "mean_packet": "1500 B", "max_p": 0.1},
-    "choke": {"gentle": False, "wait": False},
+    "red": {"profile": "linux", "mean_packet": "1500 B", "max_p": 0.1},
+    "choke": {"profile": "linux"},
     "sfb": {
-        "levels": 8,
-        "bins": 16,
-        "freeze": "0 s",
-        "freeze_most": "0 s",
+        "profile": "linux",
         "increment": 0.0005,
         "decrement": 0.00005,
-        "decrement_at": "arrival",
-        "unresponsive_at": 1.0,
         "rehash": "600 s",
         "rehash_most": "600 s",
         "warm_up": "60 s",
         "penalty_rate": "120 kbit/s",
         "penalty_burst": "30000 B",
-        "ecn": True,
     },
     "codel": {},
     "fq_codel": {"short_queue": "port"},
-    "pie": {},
-    "fq_pie": {},
-    "cake": {"isolation": "flow", "quantum": "1514 B"},
+    "pie": {"profile": "linux"},
+    "fq_pie": {"profile": "linux"},
+    "cake": {"isolation": "flow", "quantum": "1514 B", "starts_at_once": True},
     "sfq": {},
     "htb": {"leaf": "droptail"},
 }
 """Settings of each scheme that Linux has, where the kernel's are not the default."""
-OPTIONAL_ECN = ("red", "codel", "fq_codel", "pie", "fq_pie")
+ALWAYS_ECN, OPTIONAL_ECN = ("sfb", "cake"), ("red", "codel", "fq_codel", "pie", "fq_pie")
 LEAST_PACKETS, MOST_PACKETS = {"choke": 24}, {"sfq": 127 * 128}
 """Maximum backlog of a queue."""
 WINDOWS = {10: (5, 15), 20: (5, 15), 100: (5, 15), 1000: (2, 6)}
@@ -159,7 +153,7 @@ def rotated() -> list[Cell]:
         rate = RATES_MBPS[(row + column) % 3]
         rtt = RTTS_MS[(row + column // 3) % 3]
         buffer = BUFFERS_BDP[(row // 3 + column // 2 + column) % 3]
-        marks = AS_IN_LINUX[scheme].get("ecn", scheme == "cake")
+        marks = scheme in ALWAYS_ECN
         ecn = marks or (scheme in OPTIONAL_ECN and (row + column + column // 2) % 2 == 0)
         found.append(Cell(mix, flows, rate, rtt, buffer, scheme, ecn))
     return found

@@ -146,9 +146,11 @@ _PORT: dict[str, Rule] = {
 }
 PER_FLOW = Fixed(("flow",), "its hash is that of addresses and ports (skb_get_hash)")
 BURST_OF_PIE = Fixed(("150 ms",), "pie_params_init, pie_vars_init: 150 ms")
+_OF_NS = Unused('of `profile = "ns"`')
 _RED: dict[str, Rule] = {
-    "gentle": Fixed((False,), "red_action: above `max` every packet is dropped (set false)"),
-    "wait": Fixed((False,), "red_mark_probability draws the gap between drops from 1 to 1/p (set false)"),
+    "profile": Fixed(("linux",), "red_action, red_calc_qavg_from_idle_time"),
+    "gentle": _OF_NS,
+    "wait": _OF_NS,
 }
 
 
@@ -233,6 +235,7 @@ _PIE: dict[str, Rule] = {
     "update_interval": _time("tupdate"),
     "alpha": _sixteenths("alpha"),
     "beta": _sixteenths("beta"),
+    "profile": Fixed(("linux",), "pie_drop_early, pie_calculate_probability"),
     "max_burst": BURST_OF_PIE,
     "derandomize": Fixed((True,), "pie_drop_early: accu_prob"),
     "cap_step": Fixed((True,), "pie_calculate_probability: at most 2 % once the probability is 10 %"),
@@ -246,19 +249,13 @@ def _refuse(link: Link, name: str, value: Any, why: str) -> list[str]:
     raise UserError(f"{link.key}.{name}: {shown(value)}, {why}")
 
 
-def _rehash(value: str, link: Link) -> list[str]:
-    if link.queue["rehash_most"] != value:
-        raise UserError(f"{link.key}.rehash_most: {shown(link.queue['rehash_most'])}, the kernel's is always rehash")
-    return ["rehash", str(round(1e3 * _number(value, "s")))]
-
-
 def _penalty_rate(value: str, _link: Link) -> list[str]:
     return ["penalty_rate", str(round(_number(value, "bit/s") / (8 * FULL_PACKET_BYTES)))]
 
 
 def _bin_size(value: str | None, link: Link) -> list[str]:
     limit = _in_packets(link.queue["limit"], link, "limit")
-    return ["target", str(max(2, 3 * limit // 32) if value is None else value)]
+    return ["target", str(max(2, (3 * limit + 16) // 32) if value is None else value)]
 
 
 def _bin_limit(value: str | None, link: Link) -> list[str]:
@@ -285,6 +282,7 @@ _COBALT: dict[str, Rule] = {
     "target": Unused("a twentieth of `interval`, or it is refused"),
     "interval": Option("`rtt TIME`, which is the interval", _rtt),
     "ecn": Fixed((True,), "cobalt_should_drop always marks"),
+    "starts_at_once": Fixed((True,), "cobalt_vars_init: rec_inv_sqrt is 0"),
     "increment": Fixed((1 / 256,), "cake_reconfigure: p_inc 1/256"),
     "decrement": Fixed((1 / 4096,), "cake_reconfigure: p_dec 1/4096"),
 }
@@ -348,12 +346,12 @@ DISCIPLINES: dict[str, Discipline] = {
             "max_th": _red_threshold("max"),
             "max_p": _plain("probability"),
             "weight": Option("`burst`, from which `tc` computes the power of two", _red_weight),
-            "weight_rule": Fixed(("given",), "there is one weight"),
-            "size_scaling": Fixed(("none",), "red_mark_probability does not look at the length"),
+            "weight_rule": _OF_NS,
+            "size_scaling": _OF_NS,
             "mean_packet": _size("avpkt"),
             "target_delay": Unused("of automatic thresholds"),
             "link_delay": Unused("of `weight_rule`"),
-            "forced_restarts": Fixed((True,), "red_action: qcount = -1"),
+            "forced_restarts": _OF_NS,
             "ecn": _flag("ecn"),
             "hard_drop": Option(
                 "`harddrop`, with `ecn`", lambda value, link: ["harddrop"] if value and link.queue["ecn"] else []
@@ -381,12 +379,13 @@ DISCIPLINES: dict[str, Discipline] = {
     "sfb": _of(
         "sfb",
         limit=_limit(),
-        levels=Fixed((8,), "SFB_LEVELS"),
-        bins=Fixed((16,), "SFB_NUMBUCKETS"),
+        profile=Fixed(("linux",), "sfb_enqueue"),
+        **dict.fromkeys(
+            ("levels", "bins", "freeze", "freeze_most", "decrement_at", "unresponsive_at", "rehash_most", "penalty"),
+            _OF_NS,
+        ),
         increment=_plain("increment"),
         decrement=_plain("decrement"),
-        freeze=Fixed(("0 s",), "sfb_enqueue changes the probability at each packet"),
-        freeze_most=Fixed(("0 s",), "sfb_enqueue changes the probability at each packet"),
         bin_size=Option("`target PACKETS`; absent: 1.5*limit/16, at least 2", _bin_size),
         bin_limit=Option(
             "`max PACKETS`; absent: the limit",
@@ -395,18 +394,14 @@ DISCIPLINES: dict[str, Discipline] = {
                 str(_in_packets(link.queue["limit"], link, "limit") if value is None else value),
             ],
         ),
-        decrement_at=Fixed(("arrival",), "sfb_enqueue: decrement_prob"),
-        unresponsive_at=Fixed((1.0,), "sfb_enqueue: SFB_MAX_PROB"),
-        rehash=Option("`rehash`, in ms; `rehash_most` has to be the same", _rehash),
-        rehash_most=Unused("the same as `rehash`, or it is refused"),
+        rehash=Option("`rehash`, in ms", lambda value, _: ["rehash", str(round(1e3 * _number(value, "s")))]),
         warm_up=Option("`db`, in ms", lambda value, _: ["db", str(round(1e3 * _number(value, "s")))]),
         penalty_rate=Option("`penalty_rate`, in full packets a second", _penalty_rate),
         penalty_burst=Option(
             "`penalty_burst`, in full packets", lambda value, _: ["penalty_burst", _full_packets(value)]
         ),
-        penalty=Fixed(("shared",), "sfb_rate_limit: one bucket"),
-        share_per=PER_FLOW,
-        ecn=Fixed((True,), "sfb_enqueue: INET_ECN_set_ce"),
+        share_per=_OF_NS,
+        ecn=_OF_NS,
     ),
     "codel": _of(
         "codel", limit=_limit(), target=_time("target"), interval=_time("interval"), ecn=_flag("ecn", "noecn")
@@ -530,24 +525,33 @@ def commands(link: Link) -> list[list[str]]:
         why = f", {WITHOUT[scheme]}; it" if scheme in WITHOUT else ", the plane linux"
         raise UserError(f'{link.key}.scheme: "{scheme}"{why} has {", ".join(DISCIPLINES)}')
     words: list[str] = []
-    for name, value in link.queue.items():
+    refused: list[str] = []
+    # A parameter that is absent may still need an option.
+    for name in dict.fromkeys([*link.queue, *discipline.rules]):
         if name == "scheme":
             continue
-        match discipline.rules.get(name):
-            case None:
-                raise UserError(f"{link.key}.{name}: {shown(value)}, the plane linux does not know this key")
-            case Option(make=make):
-                words += make(value, link)
-            case Fixed(values=values, why=why):
-                if value not in values:
-                    raise UserError(f"{link.key}.{name}: {shown(value)}, Linux has {shown(values[0])}: {why}")
-    # A parameter that is absent may still need an option.
-    for name, rule in discipline.rules.items():
-        if name not in link.queue and isinstance(rule, Option):
-            words += rule.make(None, link)
+        try:
+            words += _words(name, discipline.rules.get(name), link)
+        except UserError as error:
+            refused.append(str(error))
+    if refused:
+        raise UserError("; ".join(refused))
     if scheme == "htb":
         return _classes(link)
     return [["qdisc", "add", "dev", link.device, "root", *discipline.qdisc(link).split(), *words]]
+
+
+def _words(name: str, rule: Rule | None, link: Link) -> Sequence[str]:
+    """Arguments for one parameter, which may be absent."""
+    value = link.queue.get(name)
+    match rule:
+        case None:
+            _refuse(link, name, value, "the plane linux does not know this key")
+        case Option(make=make):
+            return make(value, link)
+        case Fixed(values=values, why=why) if name in link.queue and value not in values:
+            _refuse(link, name, value, f"Linux has {shown(values[0])}: {why}")
+    return []
 
 
 def _classes(link: Link) -> list[list[str]]:

@@ -25,7 +25,7 @@
 //!
 //! Not implemented: nonlinear RED.
 
-use super::red_core::{RedCore, RedParams, SizeScaling, WeightRule, check_thresholds};
+use super::red_core::{RedCore, RedParams, RedProfile, SizeScaling, WeightRule, check_thresholds};
 use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 
@@ -92,6 +92,7 @@ params! {
 impl AredParams {
     fn settings(&self) -> RedParams {
         RedParams {
+            profile: RedProfile::Ns,
             min_th: self.min_th,
             max_th: self.max_th,
             max_p: self.max_p,

@@ -107,7 +107,7 @@ impl SchemeSpec for BlackScheme {
     fn build<P: Packet>(params: &Self::Params, port: &Port<'_>) -> Self::Discipline<P> {
         let sampler =
             Black { share_per: params.share_per, occupancy: Box::new(Occupancy::new(params)), probability: 0.0 };
-        SampledQueue::new(sampler, &params.red, port.buffer.limit, port.rate)
+        SampledQueue::new(sampler, params.red.settings(port.buffer.limit), port.buffer.limit, port.rate)
     }
 }
 

@@ -22,7 +22,7 @@
 //! 1. Every drawn packet that matches is dropped, not the first alone. A packet that was dropped is not drawn again;
 //!    the others may be.
 //! 2. All waiting packets can be drawn, the head included; one is enough (Linux wants two).
-//! 3. A drop of the arrival restarts RED's count, whatever the reason.
+//! 3. A drop of the arrival restarts RED's count, whatever the reason; with `profile = "linux"` only one by RED.
 //! 4. Above `max_th` the gentle line of RED decides unless `gentle` is false; the paper drops all.
 //! 5. Self-adjusting: afc divides the interval between the thresholds and is silent on what lies above, where five
 //!    heavy sources hold the average. One draw (`draws_beyond`), as basic CHOKe (and Linux) makes there, is the reading
@@ -30,7 +30,7 @@
 //!
 //! Not implemented: ECN; classes: the queue is one FIFO for all.
 
-use super::red_core::{RedCore, RedDecision};
+use super::red_core::{RedCore, RedDecision, RedParams, RedProfile};
 use super::sampled_queue::{SampledQueue, Sampler};
 use super::with_red::RedPartParams;
 use crate::contract::prelude::*;
@@ -49,6 +49,8 @@ params! {
         draws_beyond: u32 = 1, in 0..=1000, source "CHOKe: one draw; afc names none, its Table 1 agrees";
         /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "CHOKe";
+        /// Implementation of RED whose rules apply.
+        profile: RedProfile = "ns", source "ns-2; Linux red.h";
         with red: RedPartParams;
     }
 }
@@ -84,7 +86,8 @@ impl SchemeSpec for ChokeScheme {
             share_per: params.share_per,
             matches: 0,
         };
-        SampledQueue::new(sampler, &params.red, port.buffer.limit, port.rate)
+        let red = RedParams { profile: params.profile, ..params.red.settings(port.buffer.limit) };
+        SampledQueue::new(sampler, red, port.buffer.limit, port.rate)
     }
 }
 

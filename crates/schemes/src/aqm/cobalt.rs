@@ -38,6 +38,8 @@ params! {
         target: Time = "5 ms", in "1 us"..="10 s", symbol "target", source "sch_cake: internet; ns-3";
         /// Time for which the delay may exceed the target.
         interval: Time = "100 ms", in "10 us"..="100 s", symbol "interval", source "sch_cake: internet; ns-3";
+        /// Signals the first delay that is too long at once, and not after an interval.
+        starts_at_once: bool = false, source "sch_cake: true, rec_inv_sqrt is 0 at first";
         /// Mark ECN-capable packets instead of dropping them by CoDel.
         ecn: bool = true, source "sch_cake: always; off in ns-3";
         /// Increment of BLUE's probability at an overflow.
@@ -95,10 +97,18 @@ impl CobaltAqm {
     /// A port that has seen nothing, whose rate is still to be set.
     #[must_use]
     pub fn new(params: &CobaltParams, mtu: Bytes) -> Self {
-        let CobaltParams { target, interval, increment, decrement, .. } = *params;
+        let CobaltParams { target, interval, increment, decrement, starts_at_once, .. } = *params;
         Self {
             cobalt: Cobalt::default(),
-            aim: CobaltTarget { target, interval, spared: Time::ZERO, increment, decrement, whole_spells: false },
+            aim: CobaltTarget {
+                target,
+                interval,
+                spared: Time::ZERO,
+                increment,
+                decrement,
+                whole_spells: false,
+                starts_at_once,
+            },
             blue_threshold: params.blue_threshold,
             spared_bytes: mtu.0 * u64::from(params.spared_packets),
             ecn: params.ecn,
@@ -302,7 +312,8 @@ mod tests {
         fn survives_anything(
             (target_us, interval_ms) in (1u64..100_000, 101u64..10_000),
             (increment, decrement) in (0.0..=1.0, 0.0..=1.0),
-            (ecn, keep_last, spared_packets) in (any::<bool>(), any::<bool>(), 0u32..=1000),
+            (ecn, keep_last, starts_at_once) in any::<(bool, bool, bool)>(),
+            spared_packets in 0u32..=1000,
             threshold_ms in prop::option::of(1u64..1000),
             limit in crate::fairqueue::testing::limits(),
             noise in crate::fairqueue::testing::noise(),
@@ -311,7 +322,7 @@ mod tests {
                 target: Time::from_micros(target_us),
                 interval: Time::from_millis(interval_ms),
                 blue_threshold: threshold_ms.map(Time::from_millis),
-                ecn, keep_last, spared_packets, increment, decrement,
+                ecn, keep_last, starts_at_once, spared_packets, increment, decrement,
             };
             crate::fairqueue::testing::survives(SchemeParams::Cobalt(params), limit, &noise);
         }

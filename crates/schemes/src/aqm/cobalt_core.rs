@@ -15,6 +15,10 @@
 //! | (C7) | visited while empty: `p -= decrement` with the same pause; a `next` that has passed lowers `count` by 1 | [`Cobalt::emptied`] |
 //! | (C8) | drop with probability p, ECN or not | [`Cobalt::judge`] |
 //! | (C9) | with `whole_spells`: a packet that begins a spell is no signal; one that ends it, or an empty queue, makes `next = now + interval / sqrt(max(1, count))`, and an empty queue lowers `count` by (C4) | [`Cobalt::judge`], [`Cobalt::emptied`] |
+//! | (C10) | with `starts_at_once`: steps are 0 until `count` has changed by a signal or by (C4) | `Cobalt::step` |
+//!
+//! (C10) is `cobalt_vars_init` of Linux: `rec_inv_sqrt` is 0 until `cobalt_invsqrt` sets it. The second packet of the
+//! first spell is a signal, and not the first after an interval.
 //!
 //! Cost: some comparisons a packet, a square root per signal, a draw while p > 0; 32 bytes a queue.
 //!
@@ -39,6 +43,8 @@ pub struct CobaltTarget {
     pub decrement: f64,
     /// True if a period above target must last until its first signal, as in CodelAF: (C9).
     pub whole_spells: bool,
+    /// True if the steps of a queue whose count has not changed yet are zero, as in Linux: (C10).
+    pub starts_at_once: bool,
 }
 
 impl CobaltTarget {
@@ -69,6 +75,8 @@ pub struct Cobalt {
     probability: f64,
     count: u32,
     dropping: bool,
+    /// The count has changed by a signal or a decay.
+    has_counted: bool,
 }
 
 impl Cobalt {
@@ -93,6 +101,7 @@ impl Cobalt {
         if due && too_long {
             signal = Signal { drop: !markable, mark: markable }; // (C3)
             self.count = self.count.saturating_add(1);
+            self.has_counted = true;
             self.step(aim);
             passed = now > self.next;
         } else if due {
@@ -175,6 +184,7 @@ impl Cobalt {
 
     fn decay(&mut self, aim: &CobaltTarget) {
         self.count -= 1;
+        self.has_counted = true;
         self.step(aim);
     }
 
@@ -185,6 +195,9 @@ impl Cobalt {
     }
 
     fn step(&mut self, aim: &CobaltTarget) {
+        if aim.starts_at_once && !self.has_counted {
+            return;
+        }
         let gap = aim.interval.as_secs_f64() / f64::from(self.count.max(1)).sqrt();
         self.next = self.next.saturating_add(Time::from_secs_f64(gap));
     }
@@ -201,6 +214,7 @@ mod tests {
         increment: 1.0 / 256.0,
         decrement: 1.0 / 4096.0,
         whole_spells: false,
+        starts_at_once: false,
     };
     const LONG: Time = Time::from_millis(50);
     const SHORT: Time = Time::from_millis(5);
@@ -214,6 +228,21 @@ mod tests {
         let mut rng = rng();
         span.filter(|&ms| cobalt.judge(&AIM, AIM.is_exceeded(sojourn), false, Time::from_millis(ms), &mut rng).drop)
             .collect()
+    }
+
+    #[test]
+    fn the_first_spell_of_linux_is_signalled_at_once() {
+        let aim = CobaltTarget { starts_at_once: true, ..AIM };
+        let (mut cobalt, mut rng) = (Cobalt::default(), rng());
+        let mut drops = |span: std::ops::Range<u64>, too_long| -> Vec<u64> {
+            span.filter(|&ms| cobalt.judge(&aim, too_long, false, Time::from_millis(ms), &mut rng).drop).collect()
+        };
+        // The second packet that waits too long; then steps of 100 ms / sqrt(2), / sqrt(3).
+        assert!(drops(0..10, false).is_empty());
+        assert_eq!(drops(10..150, true), [11, 81, 139]);
+        assert!(drops(150..2000, false).is_empty());
+        // The count has run down to 0: another spell waits for an interval.
+        assert_eq!(drops(2000..2150, true), [2100]);
     }
 
     #[test]

@@ -71,8 +71,13 @@ impl Aqm for Pie {
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
         self.core.catch_up(now);
         if !self.core.decide(queue.backlog, packet.wire_bytes(), rng) {
-            Verdict::Accept
-        } else if self.core.probability() <= self.ecn_limit {
+            return Verdict::Accept;
+        }
+        let marks = self.core.probability() <= self.ecn_limit;
+        if !marks || !packet.ecn().is_capable() {
+            self.core.overflowed();
+        }
+        if marks {
             //= RFC 8033 5.1-1: Packets of transports that understand it are marked, not dropped.
             //= RFC 8033 5.1-2: Once p is above a limit, packets are dropped whatever they understand.
             Verdict::Mark

@@ -21,6 +21,18 @@
 //! | `departures` | backlog over the departure rate, measured over 16 384 bytes while at least as many wait (5.2) |
 //! | `link_rate` | backlog over the rate of the link |
 //!
+//! `profile = "linux"` follows `sch_pie.c` of Linux 6.12, where it differs:
+//!
+//! | number | rule | code |
+//! |---|---|---|
+//! | (L1) | updates at ticks of 4 ms (HZ = 250), from 0.5 s on; the timer wheel adds one: every 20 ms for 15 ms | [`PieParams::ticker`] |
+//! | (L2) | d of now, not of the last update, decides that nothing is dropped below target/2 | [`PieState::exempts`] |
+//! | (L3) | two full packets that wait are no exemption | the same |
+//! | (L4) | `dp += 0.02` if d > 250 ms | [`PieState::update`] |
+//! | (L5) | `p -= p/64` if `d = d_old = 0`, unless something waits | the same |
+//! | (L6) | the time between departures shortens the burst allowance; (5) also resets the sum of p | [`PieState::departed`] |
+//! | (L7) | the sum of p restarts at a drop or a hit of chance; a mark at 8.5 leaves it, and all that follows is marked | [`PieState::decide`] |
+//!
 //! Cost: a comparison and a few additions a packet, one draw if it may be dropped; (1) to (5) every 15 ms, made up at
 //! the next call (see [`crate::measure::ticker`]), those that would change nothing skipped.
 
@@ -39,9 +51,21 @@ choices! {
     }
 }
 
+choices! {
+    /// Implementation of PIE.
+    pub enum PieProfile {
+        /// RFC 8033.
+        Rfc8033 = "rfc8033",
+        /// `sch_pie` of Linux 6.12.
+        Linux = "linux",
+    }
+}
+
 params! {
     /// PIE.
     pub struct PieParams {
+        /// Implementation whose rules apply.
+        profile: PieProfile = "rfc8033", source "RFC 8033; Linux sch_pie";
         //= RFC 8033 4.2-7: The target is 15 ms.
         /// Target delay.
         target: Time = "15 ms", in "10 us"..="10 s", symbol "QDELAY_REF", source "RFC 8033 4.2";
@@ -76,6 +100,25 @@ params! {
         //= RFC 8033 5.1-3: That limit is 0.1.
         /// Largest probability at which packets are marked.
         ecn_limit: f64 = 0.1, in 0.0..=1.0, symbol "mark_ecnth", source "RFC 8033 5.1";
+    }
+}
+
+/// A tick of Linux at HZ = 250.
+const JIFFY: Time = Time::from_millis(4);
+
+impl PieParams {
+    /// The clock of the updates: (L1).
+    #[must_use]
+    pub fn ticker(&self) -> Ticker {
+        if !self.is_linux() {
+            return Ticker::new(self.update_interval);
+        }
+        let ticks = self.update_interval.0.div_ceil(JIFFY.0) + 1;
+        Ticker::starting_at(Time::from_millis(500), Time(ticks * JIFFY.0))
+    }
+
+    fn is_linux(&self) -> bool {
+        self.profile == PieProfile::Linux
     }
 }
 
@@ -129,8 +172,16 @@ impl PieState {
             //= RFC 8033 5.5-1: From p = 0.1 on, a step up is 0.02 at most.
             step = step.min(0.02); // eq. (3)
         }
+        let is_linux = params.is_linux();
+        if is_linux && delay_s > 0.25 {
+            step += 0.02; // (L4)
+        }
         self.probability += step;
-        if delay_s == 0.0 && self.delay_before_s == 0.0 {
+        if is_linux {
+            if delay_s == 0.0 && self.delay_before_s == 0.0 && self.waiting_bytes == 0 {
+                self.probability -= self.probability / 64.0; // (L5)
+            }
+        } else if delay_s == 0.0 && self.delay_before_s == 0.0 {
             //= RFC 8033 4.2-3: p shrinks by 2 % an update while there is no delay, now and before.
             self.probability *= 0.98; // eq. (4)
         }
@@ -138,12 +189,20 @@ impl PieState {
         self.probability = self.probability.clamp(0.0, 1.0);
         //= RFC 8033 4.4-3: The allowance is rounded up to whole updates.
         //= RFC 8033 4.4-4: The allowance shrinks by an update interval each update, to 0 at least.
-        self.burst_allowance = self.burst_allowance.saturating_sub(params.update_interval);
+        if !is_linux {
+            self.burst_allowance = self.burst_allowance.saturating_sub(params.update_interval);
+        }
         if self.probability == 0.0 && delay_s < target_s / 2.0 && self.delay_before_s < target_s / 2.0 {
             //= RFC 8033 4.4-5: It is whole again once p is 0 and both delays are below half the target.
             self.burst_allowance = params.max_burst; // eq. (5)
+            if is_linux {
+                (self.accumulated, self.departures.running) = (0.0, None); // (L6)
+            }
         }
         self.delay_before_s = delay_s;
+        if is_linux {
+            self.delay_s = delay_s;
+        }
         before != (self.probability, self.delay_before_s) || burst_before != self.burst_allowance
     }
 
@@ -168,10 +227,12 @@ impl PieState {
     #[inline]
     pub fn exempts(&self, params: &PieParams, backlog: Backlog) -> bool {
         //= RFC 8033 4.1-2: No random drop while the delay was below half its target and p is below 0.2.
-        let calm = self.delay_before_s < params.target.as_secs_f64() / 2.0 && self.probability < 0.2;
+        let delay_s = if params.is_linux() { self.delay_s } else { self.delay_before_s }; // (L2)
+        let calm = delay_s < params.target.as_secs_f64() / 2.0 && self.probability < 0.2;
         //= RFC 8033 4.4-1: Nothing is dropped at random while a burst is allowed.
         //= RFC 8033 4.1-3: No random drop while two packets or fewer wait.
-        self.burst_allowance > Time::ZERO || calm || backlog.bytes <= 2 * params.mean_packet.0
+        let spared = 2 * params.mean_packet.0 + u64::from(!params.is_linux()); // (L3)
+        self.burst_allowance > Time::ZERO || calm || backlog.bytes < spared
     }
 
     /// Decides whether to drop (or mark) an arrival of `wire_bytes` that finds `backlog`; RFC 8033 sections 4.1, 4.4
@@ -190,7 +251,9 @@ impl PieState {
                 return false; // eq. (6)
             }
             if self.accumulated >= 8.5 {
-                self.accumulated = 0.0;
+                if !params.is_linux() {
+                    self.accumulated = 0.0; // (L7)
+                }
                 return true;
             }
         }
@@ -208,7 +271,7 @@ impl PieState {
         self.waiting_bytes += u64::from(wire_bytes);
     }
 
-    /// A packet found the queue full.
+    /// A packet found the queue full, or was dropped by chance.
     #[inline]
     pub fn overflowed(&mut self) {
         //= RFC 8033 B-2: A drop at a full buffer resets the sum of p.
@@ -219,11 +282,20 @@ impl PieState {
     #[inline]
     pub fn departed(&mut self, params: &PieParams, wire_bytes: u32, enqueued_at: Time, behind: Backlog, now: Time) {
         self.waiting_bytes = behind.bytes;
+        if params.is_linux() && params.delay != PieDelay::Departures {
+            let before = self.departures.running.replace((now, 0)).map_or(now, |(before, _)| before);
+            self.burst_allowance = self.burst_allowance.saturating_sub(now.saturating_sub(before)); // (L6)
+        }
         match params.delay {
             PieDelay::LinkRate => {}
             PieDelay::Sojourn if behind.packets == 0 => self.delay_s = 0.0,
             PieDelay::Sojourn => self.delay_s = now.saturating_sub(enqueued_at).as_secs_f64(),
-            PieDelay::Departures => self.departures.departed(wire_bytes, behind, now, params),
+            PieDelay::Departures => {
+                let lasted = self.departures.departed(wire_bytes, behind, now, params);
+                if params.is_linux() {
+                    self.burst_allowance = self.burst_allowance.saturating_sub(lasted); // (L6)
+                }
+            }
         }
     }
 
@@ -247,7 +319,7 @@ impl PieCore {
     pub fn new(params: PieParams, rate: BitRate) -> Self {
         Self {
             state: PieState::new(&params),
-            ticker: Ticker::new(params.update_interval),
+            ticker: params.ticker(),
             link_bytes_per_s: rate.as_f64() / 8.0,
             params: Box::new(params),
         }
@@ -341,15 +413,18 @@ struct DepartureMeter {
 }
 
 impl DepartureMeter {
-    fn departed(&mut self, wire_bytes: u32, behind: Backlog, now: Time, params: &PieParams) {
+    /// Returns the duration of a measurement that ends.
+    fn departed(&mut self, wire_bytes: u32, behind: Backlog, now: Time, params: &PieParams) -> Time {
         let threshold = params.departure_threshold.0;
+        let mut lasted = Time::ZERO;
         if let Some((start, bytes)) = self.running
             && bytes >= threshold
         {
-            let lasted_s = now.saturating_sub(start).as_secs_f64();
-            if lasted_s > 0.0 {
-                let rate = bytes as f64 / lasted_s;
-                let weight = if self.bytes_per_s == 0.0 { 1.0 } else { params.departure_weight };
+            lasted = now.saturating_sub(start);
+            if lasted > Time::ZERO {
+                let rate = bytes as f64 / lasted.as_secs_f64();
+                let weight = if params.is_linux() { 0.125 } else { params.departure_weight };
+                let weight = if self.bytes_per_s == 0.0 { 1.0 } else { weight };
                 //= RFC 8033 5.2-3, deviation: The time of a measurement is averaged with weight DQ_THRESHOLD/2^16.
                 self.bytes_per_s += weight * (rate - self.bytes_per_s);
             }
@@ -361,6 +436,7 @@ impl DepartureMeter {
             None if behind.bytes >= threshold => Some((now, u64::from(wire_bytes))),
             None => None,
         };
+        lasted
     }
 }
 
@@ -371,6 +447,58 @@ mod tests {
 
     const RATE: BitRate = BitRate(10_000_000);
     const LONG: Backlog = Backlog { packets: 20, bytes: 30_000 };
+
+    /// Linux, whose queue has waited for `delay_ms` at a probability of `probability`.
+    fn linux(delay_ms: f64, probability: f64) -> (PieParams, PieState) {
+        let params = PieParams { profile: PieProfile::Linux, ..Default::default() };
+        let mut state = PieState::new(&params);
+        (state.delay_s, state.delay_before_s, state.probability) = (delay_ms / 1e3, delay_ms / 1e3, probability);
+        state.burst_allowance = Time::ZERO;
+        (params, state)
+    }
+
+    #[test]
+    fn linux_updates_every_20_ms_and_jumps_beyond_250() {
+        let (params, _) = linux(0.0, 0.0);
+        let mut ticker = params.ticker();
+        let ticks: Vec<_> = std::iter::from_fn(|| ticker.due(Time::from_millis(545))).collect();
+        assert_eq!(ticks, [500, 520, 540].map(Time::from_millis));
+        // alpha*(d - target): 0.125*0.235 and 0.125*0.245, at p = 0.2 of scale 1; at most 0.02, and another beyond.
+        let after = |delay_ms| {
+            let (params, mut state) = linux(delay_ms, 0.2);
+            state.update(&params, 1e6);
+            state.probability()
+        };
+        close(after(250.0), 0.2 + 0.02);
+        close(after(260.0), 0.2 + 0.04);
+        // 63/64 once nothing waits: -0.125*0.015 first.
+        close(after(0.0), (0.2 - 0.125 * 0.015) * 63.0 / 64.0);
+        let (params, mut state) = linux(0.0, 0.2);
+        state.accepted(1500);
+        state.update(&params, 1e6);
+        close(state.probability(), 0.2 - 0.125 * 0.015);
+    }
+
+    #[test]
+    fn linux_looks_at_the_delay_of_now_and_its_burst_shrinks_with_departures() {
+        let two = Backlog { packets: 2, bytes: 3000 };
+        let (params, mut state) = linux(20.0, 0.1);
+        assert!(!state.exempts(&params, two) && state.exempts(&params, Backlog { packets: 2, bytes: 2999 }));
+        // 5 ms: below half the target at once, before any update.
+        state.departed(&params, 1500, Time::from_millis(95), two, Time::from_millis(100));
+        assert!(state.exempts(&params, two));
+        state.burst_allowance = Time::from_millis(150);
+        state.update(&params, 1e6);
+        state.departed(&params, 1500, Time::from_millis(95), two, Time::from_millis(130));
+        assert_eq!(state.burst_allowance(), Time::from_millis(120));
+        // The sum of p stays at a certain hit, and restarts at a drop.
+        let (params, mut state) = linux(20.0, 0.05);
+        state.accumulated = 8.49;
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        assert!((0..1000).all(|_| state.decide(&params, two, 1500, &mut rng)));
+        state.overflowed();
+        assert!(!state.decide(&params, two, 1500, &mut rng));
+    }
 
     fn params(delay: PieDelay) -> PieParams {
         PieParams { delay, ..Default::default() }

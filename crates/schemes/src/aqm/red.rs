@@ -21,10 +21,12 @@
 //! 6. ns-3 ties byte mode to the unit of the limit; here the unit of the thresholds decides how the queue is measured,
 //!    and `size_scaling` whether a packet's length counts.
 //!
+//! 7. `profile = "linux"`: thresholds in packets are full ones, as `sch_red` counts bytes.
+//!
 //! Not implemented: random or head drop at a full queue, "cautious" variants, nonlinear RED.
 
 pub use super::red_core::RedParams;
-use super::red_core::{RedCore, check_thresholds};
+use super::red_core::{RedCore, RedProfile, check_thresholds};
 use crate::contract::prelude::*;
 use crate::queue::managed_queue::ManagedQueue;
 
@@ -51,7 +53,15 @@ impl SchemeSpec for RedScheme {
     }
 
     fn build<P: Packet>(params: &RedParams, port: &Port<'_>) -> Self::Discipline<P> {
-        ManagedQueue::new(port.buffer, port.rate, Red::new(params, port.rate))
+        let mut params = params.clone();
+        if params.profile == RedProfile::Linux {
+            for threshold in [&mut params.min_th, &mut params.max_th] {
+                if let Threshold::Packets(packets) = *threshold {
+                    *threshold = Threshold::Bytes(packets * port.buffer.mtu.0 as f64);
+                }
+            }
+        }
+        ManagedQueue::new(port.buffer, port.rate, Red::new(&params, port.rate))
     }
 }
 

@@ -27,11 +27,33 @@
 //! Automatic thresholds (both 0): `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`, times the mean packet
 //! if in bytes.
 //!
+//! `profile = "linux"` follows `red.h` and `tc` (iproute2). With `W = 2^-round(-log2 w)`:
+//!
+//! | number | rule | code |
+//! |---|---|---|
+//! | (L1) | `avg += W*(q - floor(avg))`; after an idle time of t us no sample, but (L2) | `linux::fade` |
+//! | (L2) | `s = min(31, floor(x*2^k*r))`, `x = floor(t/2^k)`: `avg /= 2^s`; for s = 0 `avg -= avg*min(t/2^k, 1/2)` | the same |
+//! | (L3) | `r = -ln(1-W)/(15.625*us per mean packet)`, k the least for which `31/r < 512*2^k` | the same |
+//! | (L4) | drop if `c*floor(avg-min_th) >= floor(U*(max_th-min_th)/max_p)`, U drawn for each gap; all drop from max_th on | [`RedCore::decide`] |
+//!
+//! `tc` counts r in ticks of 64 ns and the kernel in us: an average fades 15.625 times slower than its comment says.
+//! `gentle`, `wait`, `weight_rule`, `size_scaling` and `forced_restarts` have no effect.
+//!
 //! Cost: a few multiplications, one division and one draw while avg is between the thresholds, one power at the first
 //! arrival after an idle time.
 
 use crate::base::units::QueueMeasure;
 use crate::contract::prelude::*;
+
+choices! {
+    /// Implementation of RED.
+    pub enum RedProfile {
+        /// The paper, as in ns-2 and ns-3.
+        Ns = "ns",
+        /// `sch_red`, `sch_choke` and `tc`.
+        Linux = "linux",
+    }
+}
 
 choices! {
     /// Source of the weight of the average.
@@ -63,6 +85,8 @@ choices! {
 params! {
     /// RED. Thresholds may be in packets or in bytes.
     pub struct RedParams {
+        /// Implementation whose rules apply.
+        profile: RedProfile = "ns", source "ns-2, ns-3; Linux red.h";
         /// Average queue below which no packet is dropped early; 0 together with `max_th`: automatic.
         min_th: Threshold = "5 packets", symbol "min_th", source "ns-3.26; 50 in AFC";
         /// Average queue at which the drop probability reaches `max_p`.
@@ -135,6 +159,8 @@ pub struct RedCore {
     /// When the link fell idle, [`Time::NEVER`] while it is busy.
     idle_since: Time,
     params: Box<RedParams>,
+    /// Linux: the threshold of this gap.
+    drawn: f32,
     in_bytes: bool,
     /// True if the last arrival also met an average of at least min_th: `old` in ns-2.
     was_above: bool,
@@ -153,6 +179,8 @@ impl RedCore {
             packets_per_s: 0.0,
             probability: 0.0,
             count: 0,
+            drawn: 0.0,
+            // Linux does not count a port that has seen nothing as idle; its average is 0 anyway.
             idle_since: Time::ZERO,
             in_bytes: params.min_th.measure() == QueueMeasure::Bytes,
             was_above: false,
@@ -174,6 +202,14 @@ impl RedCore {
             self.min_th = if self.in_bytes { packets * mean_packet } else { packets };
             self.max_th = 3.0 * self.min_th;
         }
+        if params.profile == RedProfile::Linux {
+            self.weight = libm::exp2(libm::round(libm::log2(params.weight)));
+            (self.min_th, self.max_th) = (self.min_th.floor(), self.max_th.floor());
+        }
+    }
+
+    fn is_linux(&self) -> bool {
+        self.params.profile == RedProfile::Linux
     }
 
     /// The waiting queue in the unit of the thresholds.
@@ -187,6 +223,15 @@ impl RedCore {
     /// [`RedCore::decide`].
     #[inline]
     pub fn arrival(&mut self, backlog: Backlog, wire_bytes: u32, now: Time) {
+        if self.is_linux() {
+            let idle_since = std::mem::replace(&mut self.idle_since, Time::NEVER);
+            self.average = if idle_since == Time::NEVER {
+                self.average + self.weight * (self.length(backlog) - self.average.floor()) // (L1)
+            } else {
+                linux::fade(self.average, self.weight, self.packets_per_s, now.saturating_sub(idle_since))
+            };
+            return;
+        }
         let mut kept = 1.0 - self.weight;
         if self.idle_since != Time::NEVER {
             let missed = (self.packets_per_s * now.saturating_sub(self.idle_since).as_secs_f64()).floor(); // eq. (1)
@@ -199,6 +244,9 @@ impl RedCore {
 
     /// Decides on the arrival that was counted last; a drop or mark restarts the count.
     pub fn decide(&mut self, backlog: Backlog, wire_bytes: u32, rng: &mut Rng) -> RedDecision {
+        if self.is_linux() {
+            return self.decide_as_linux(rng);
+        }
         self.probability = 0.0;
         if self.average < self.min_th || self.length(backlog) <= 1.0 {
             self.was_above = false;
@@ -224,6 +272,28 @@ impl RedCore {
         RedDecision::Early
     }
 
+    /// Rule (L4).
+    #[allow(clippy::cast_possible_truncation)]
+    fn decide_as_linux(&mut self, rng: &mut Rng) -> RedDecision {
+        self.probability = self.base_probability();
+        let is_between = self.average >= self.min_th && self.average < self.max_th;
+        if !is_between {
+            self.was_above = false;
+            return if self.average < self.min_th { RedDecision::Pass } else { RedDecision::Forced };
+        }
+        self.count += 1;
+        let decision = if !std::mem::replace(&mut self.was_above, true) {
+            RedDecision::Pass
+        } else if (self.average - self.min_th).floor() * self.count as f64 >= f64::from(self.drawn) {
+            RedDecision::Early
+        } else {
+            return RedDecision::Pass;
+        };
+        self.count = 0;
+        self.drawn = (rng.open01() * (self.max_th - self.min_th) / self.max_p).floor() as f32;
+        decision
+    }
+
     /// The packet that was counted last did not find room.
     pub fn overflowed(&mut self) {
         if self.params.forced_restarts {
@@ -234,7 +304,9 @@ impl RedCore {
     /// The next arrival is the first since the last drop.
     #[inline]
     pub fn restart(&mut self) {
-        self.count = 0;
+        if !self.is_linux() {
+            self.count = 0;
+        }
     }
 
     /// The link requested a packet and none waited.
@@ -247,7 +319,7 @@ impl RedCore {
     #[must_use]
     #[inline]
     pub fn is_forced(&self) -> bool {
-        self.average >= if self.params.gentle { 2.0 * self.max_th } else { self.max_th }
+        self.average >= if self.params.gentle && !self.is_linux() { 2.0 * self.max_th } else { self.max_th }
     }
 
     /// p_b: eq. (3) and (4), 0 below min_th, 1 beyond the last line.
@@ -333,6 +405,29 @@ impl RedCore {
     #[must_use]
     pub fn bytes(&self) -> usize {
         size_of_val(self) + size_of::<RedParams>()
+    }
+}
+
+/// Arithmetic of `red.h` and of `tc`.
+mod linux {
+    use crate::base::units::Time;
+
+    /// Ticks of `tc` in a microsecond, which the kernel takes for microseconds.
+    const TICKS_PER_US: f64 = 15.625;
+
+    /// (L2) and (L3): `average` after an idle time.
+    pub(super) fn fade(average: f64, weight: f64, packets_per_s: f64, idle: Time) -> f64 {
+        let ticks = (TICKS_PER_US * 1e6 / packets_per_s).ceil();
+        let rate = -libm::log1p(-weight) / ticks;
+        let cell_us = libm::exp2(libm::log2(31.0 / rate / 512.0).floor() + 1.0).max(1.0);
+        let idle_us = (idle.as_secs_f64() * 1e6).floor().min(255.0 * cell_us);
+        let cell = (idle_us / cell_us).floor();
+        let shift = if cell >= 255.0 { 31.0 } else { (cell * cell_us * rate).floor().min(31.0) };
+        if shift > 0.0 {
+            (average / weight / libm::exp2(shift)).floor() * weight
+        } else {
+            average * (1.0 - f64::min(idle_us / cell_us, 0.5))
+        }
     }
 }
 
@@ -427,6 +522,58 @@ mod tests {
         let before = core.average();
         core.arrival(backlog(0), 1500, Time::from_secs(9));
         close(core.average(), before * 0.998);
+    }
+
+    fn linux(min_th: f64, weight: f64) -> RedParams {
+        let (min_th, max_th) = (Threshold::Packets(min_th), Threshold::Packets(min_th + 10.0));
+        RedParams { profile: RedProfile::Linux, min_th, max_th, weight, max_p: 0.1, ..Default::default() }
+    }
+
+    #[test]
+    fn linux_averages_whole_packets_and_fades_by_the_table_of_tc() {
+        let mut core = with_average(linux(5.0, 0.002), 10.5);
+        // w = 2^-9; the average moves by the distance from its whole part.
+        core.arrival(backlog(10), 1500, Time::ZERO);
+        close(core.average(), 10.5);
+        core.arrival(backlog(20), 1500, Time::ZERO);
+        close(core.average(), 10.5 + 10.0 / 512.0);
+        // 500 B at 10 Mbit/s are 6250 ticks: r = 3.1281e-7/us, 31/r/512 = 193.6 ms, so that a cell has 2^18 us.
+        let faded = |ms| linux::fade(8.0, 1.0 / 512.0, 2500.0, Time::from_millis(ms));
+        close(faded(26), 8.0 * (1.0 - 26_000.0 / 262_144.0));
+        assert_eq!([132, 1000, 3000].map(faded), [4.0; 3]); // 11 cells are 0.902 of the first shift
+        assert_eq!([3500, 7000, 100_000].map(faded), [4.0, 2.0, 0.0]); // 13 and 26 cells: shifts of 1 and 2; 31
+    }
+
+    #[test]
+    fn linux_draws_a_threshold_for_each_gap() {
+        // floor(avg - min_th) = 5 of 10 and max_p = 0.1: a gap of n has 5 n >= floor(100 U), n from 1 to 20.
+        let mut core = with_average(linux(5.0, 0.002), 10.5);
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        assert_eq!(core.decide(backlog(10), 1500, &mut rng), RedDecision::Pass);
+        let mut counts = [0u32; 21];
+        let mut gap = 0;
+        for _ in 0..400_000 {
+            gap += 1;
+            if core.decide(backlog(10), 1500, &mut rng) == RedDecision::Early {
+                counts[std::mem::take(&mut gap)] += 1;
+            }
+        }
+        // Uniform, except that n = 1 has 0..=5 of the 100 values and n = 20 four: mean 10.31, 1940 gaps for each n.
+        let expected = |values: f64| 400_000.0 / 10.31 * values / 100.0;
+        for (gap, &count) in counts.iter().enumerate().skip(1) {
+            let values = if gap == 1 { 6.0 } else if gap == 20 { 4.0 } else { 5.0 };
+            assert!((f64::from(count) - expected(values)).abs() < 250.0, "{count} gaps of {gap}");
+        }
+        // Less than a whole packet above min_th: only a draw of 0 drops, which starts another gap.
+        core.average = 5.9;
+        core.drawn = 1.0;
+        assert!((0..1000).all(|_| core.decide(backlog(1), 1500, &mut rng) == RedDecision::Pass));
+        // From max_th on all, and the next packet below it draws again.
+        core.average = 15.0;
+        assert_eq!(core.decide(backlog(1), 1500, &mut rng), RedDecision::Forced);
+        core.average = 10.0;
+        (core.count, core.drawn) = (100, 0.0);
+        assert_eq!(core.decide(backlog(1), 1500, &mut rng), RedDecision::Pass);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! FIFO from which arrivals sample waiting packets before RED decides on them: what BLACK and CHOKe have in common.
 
-use super::red_core::RedCore;
-use super::with_red::RedPartParams;
+use super::red_core::{RedCore, RedParams};
 use crate::contract::prelude::*;
 use crate::queue::random_access_fifo::RandomAccessFifo;
 use std::fmt::Debug;
@@ -45,8 +44,8 @@ pub struct SampledQueue<P, S> {
 impl<P: Packet, S> SampledQueue<P, S> {
     /// An empty queue of `limit` at a link of rate `rate`.
     #[must_use]
-    pub fn new(sampler: S, red: &RedPartParams, limit: QueueLimit, rate: BitRate) -> Self {
-        Self { queue: RandomAccessFifo::default(), limit, red: RedCore::new(red.settings(limit), rate), sampler }
+    pub fn new(sampler: S, red: RedParams, limit: QueueLimit, rate: BitRate) -> Self {
+        Self { queue: RandomAccessFifo::default(), limit, red: RedCore::new(red, rate), sampler }
     }
 }
 

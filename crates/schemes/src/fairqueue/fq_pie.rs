@@ -29,7 +29,7 @@
 //! Not implemented: the memory limit of Linux, which it counts, but does not enforce; the estimate of the departure
 //! rate, off by default in both; `CeThreshold`, `UseL4s` and the set-associative hash of ns-3, off by default.
 
-use crate::aqm::pie_core::{PieParams, PieState};
+use crate::aqm::pie_core::{PieParams, PieProfile, PieState};
 use crate::contract::prelude::*;
 use crate::fairqueue::hashed_queues::{Arrival, HashedQueues};
 use crate::measure::ticker::Ticker;
@@ -47,6 +47,8 @@ choices! {
 params! {
     /// FQ-PIE.
     pub struct FqPieParams {
+        /// Implementation of PIE whose rules apply.
+        profile: PieProfile = "rfc8033", source "RFC 8033, ns-3; Linux sch_fq_pie";
         /// Unit that gets one share: `flow` (a connection) or `user` (all flows of a user).
         share_per: FlowKey = "flow", source "sch_fq_pie: the 5-tuple";
         /// Number of queues.
@@ -132,6 +134,7 @@ impl<P: Packet> FqPie<P> {
     #[must_use]
     pub fn new(params: &FqPieParams, buffer: &BufferParams) -> Self {
         let pie = PieParams {
+            profile: params.profile,
             target: params.target,
             update_interval: params.update_interval,
             alpha: params.alpha,
@@ -146,7 +149,7 @@ impl<P: Packet> FqPie<P> {
         let idle = Bucket { pie: PieState::new(&pie), is_awake: false };
         Self {
             hashed: HashedQueues::new(params.buckets, idle, params.quantum, buffer.limit),
-            ticker: Ticker::new(params.update_interval),
+            ticker: pie.ticker(),
             awake: Vec::with_capacity(params.buckets as usize),
             last_probability: 0.0,
             pie: Box::new(pie),
@@ -196,7 +199,10 @@ impl<P: Packet> FqPie<P> {
         match (hit, marks) {
             (false, _) => Verdict::Accept,
             (true, true) => Verdict::Mark,
-            (true, false) => Verdict::Drop,
+            (true, false) => {
+                pie.overflowed();
+                Verdict::Drop
+            }
         }
     }
 }

@@ -16,7 +16,13 @@ impl Ticker {
     /// The first tick is one period after time 0; `period` must be positive.
     #[must_use]
     pub fn new(period: Time) -> Self {
-        Self { period, next: period }
+        Self::starting_at(period, period)
+    }
+
+    /// The first tick is at `first`; `period` must be positive.
+    #[must_use]
+    pub fn starting_at(first: Time, period: Time) -> Self {
+        Self { period, next: first }
     }
 
     /// Time between ticks.

@@ -13,6 +13,17 @@
 //! | (4) | else drop or mark with `p_min` | `Sfb::admit` |
 //! | (5) | stored: `qlen += 1` in all its bins, `qlen -= 1` when it leaves | `Bins::count`, `Bins::release` |
 //!
+//! `profile = "linux"` follows `sch_sfb.c` of Linux 6.12, where it differs:
+//!
+//! | number | rule | code |
+//! |---|---|---|
+//! | (L1) | 8 levels of 16 bins, `freeze` 0, p in steps of 1/65 535, `decrement_at = "arrival"`, `unresponsive_at` 1, a shared limit, marks | `SfbParams::fixed` |
+//! | (L2) | a full buffer drops before (1) | `Sfb::admit` |
+//! | (L3) | (4) with `p_min > 1/2`: of the packets hit, the share `(2*p_min - 1)/p_min` is dropped and never marked | the same |
+//! | (L4) | (3): once no token is left, each attempt earns whole ones for the ticks (4 ms) since tokens were last earned or tried for | `TokenBucket::take_token` |
+//!
+//! By (L4) flows that together try more often than once per token get none after the first burst.
+//!
 //! Moving hash: two sets of bins with separate hash functions. One decides. The other warms up: in the last `warm_up`
 //! of an interval it learns from all flows, before that from those of rule (3) only. At the end of the interval they
 //! change roles, and the former deciding set is reset with new hash functions.
@@ -41,7 +52,7 @@ mod params;
 mod token_bucket;
 
 use self::bins::{Bin, Bins, Hold};
-pub use self::params::{DecrementAt, Penalty, SfbParams};
+pub use self::params::{DecrementAt, Penalty, SfbParams, SfbProfile};
 use self::token_bucket::TokenBucket;
 use crate::contract::prelude::*;
 use crate::flows::flow_table::FlowTable;
@@ -123,6 +134,7 @@ pub struct Sfb {
     penalised: u64,
     /// True if the packet admitted last is under the rate limit: it uses tokens when it is stored.
     limited: bool,
+    limit: QueueLimit,
     params: Box<SfbParams>,
 }
 
@@ -130,6 +142,7 @@ impl Sfb {
     /// A port that has seen nothing, with the limit of `buffer`.
     #[must_use]
     pub fn new(params: &SfbParams, buffer: &BufferParams) -> Self {
+        let params = &params.fixed();
         let full_at = params.bin_size.unwrap_or_else(|| automatic_bin_size(params.bins, buffer));
         Self {
             sets: [Bins::new(params, full_at), Bins::new(params, full_at)],
@@ -140,6 +153,7 @@ impl Sfb {
             probability: 0.0,
             penalised: 0,
             limited: false,
+            limit: buffer.limit,
             params: Box::new(params.clone()),
         }
     }
@@ -206,7 +220,11 @@ impl Sfb {
 }
 
 impl Aqm for Sfb {
-    fn admit<P: Packet>(&mut self, packet: &P, _: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
+    fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
+        let is_linux = self.params.is_linux();
+        if is_linux && !queue.backlog.has_room_for(packet.wire_bytes(), self.limit) {
+            return Verdict::Accept; // (L2): the buffer drops it
+        }
         self.rehash(now, rng);
         let key = self.params.share_per.of(packet);
         let judgement = self.sets[0].judge(key, now, &self.params, &mut self.hold);
@@ -217,6 +235,15 @@ impl Aqm for Sfb {
             self.sets[1].judge(key, now, &self.params, &mut self.hold);
         }
         self.probability = judgement.probability;
+        let is_over = self.params.bin_limit.is_some_and(|limit| judgement.fewest_packets >= limit);
+        if is_linux && is_over {
+            return Verdict::Drop;
+        }
+        if is_linux && !reacts {
+            let passes = self.shared.take_token(now, &self.params);
+            self.penalised += u64::from(!passes);
+            return if passes { Verdict::Accept } else { Verdict::Drop };
+        }
         self.limited = !reacts;
         if !reacts {
             let (bucket, params) = self.bucket(key, now);
@@ -224,11 +251,17 @@ impl Aqm for Sfb {
             self.penalised += u64::from(!passes);
             return if passes { Verdict::Accept } else { Verdict::Drop };
         }
-        if self.params.bin_limit.is_some_and(|limit| judgement.fewest_packets >= limit) {
+        if is_over {
             return Verdict::Drop;
         }
-        if judgement.probability == 0.0 || rng.open01() > judgement.probability {
+        if judgement.probability == 0.0 {
+            return Verdict::Accept;
+        }
+        let drawn = rng.open01();
+        if drawn > judgement.probability {
             Verdict::Accept
+        } else if is_linux && drawn < 2.0 * judgement.probability - 1.0 {
+            Verdict::Drop // (L3)
         } else if self.params.ecn {
             Verdict::Mark
         } else {
@@ -368,6 +401,50 @@ mod tests {
         // 10 s at 10 packets a second and a burst of 2, less the last 10 ms.
         assert!((101..=102).contains(&passed(Penalty::Shared)), "{}", passed(Penalty::Shared));
         assert!((202..=204).contains(&passed(Penalty::PerFlow)));
+    }
+
+    #[test]
+    fn linux_earns_no_token_while_flows_that_do_not_react_keep_trying() {
+        let params = SfbParams {
+            profile: SfbProfile::Linux,
+            penalty_rate: BitRate(120_000),
+            penalty_burst: Bytes(30_000),
+            ..Default::default()
+        };
+        let passed = |gap_ms: u64| {
+            let mut bucket = TokenBucket::full(&params, Time::ZERO);
+            (0..100).filter(|attempt| bucket.take_token(Time::from_millis(attempt * gap_ms), &params)).count()
+        };
+        // 20 tokens, and 10 a second: 2 after the 200 ms of the first 20 attempts, and none for 20 ms and 10 ms.
+        assert_eq!([10, 100].map(passed), [22, 100]);
+        // 1 s without an attempt earns 10.
+        let mut bucket = TokenBucket::full(&params, Time::ZERO);
+        let mut burst = |ms| (0..50).filter(|_| bucket.take_token(Time::from_millis(ms), &params)).count();
+        assert_eq!([0, 1000, 1100].map(&mut burst), [20, 10, 1]);
+    }
+
+    #[test]
+    fn linux_drops_rather_than_marks_above_one_half_and_does_not_judge_at_a_full_buffer() {
+        let params = SfbParams { profile: SfbProfile::Linux, rehash: Time::from_secs(600), ..Default::default() };
+        let buffer = BufferParams { limit: QueueLimit::Packets(10), ..Default::default() };
+        let mut sfb = Sfb::new(&params, &buffer);
+        let mut rng = Rng::stream(1, 0, "test", 0);
+        let packet = TestPacket { ecn: Ecn::Ect0, ..Default::default() };
+        let mut verdicts = |probability: f32, waiting| {
+            sfb.rehash(Time::ZERO, &mut rng);
+            let mut counts = [0u32; 3];
+            for _ in 0..10_000 {
+                sfb.sets[0].bins.iter_mut().for_each(|bin| bin.probability = probability);
+                counts[sfb.admit(&packet, &view(waiting, RATE), Time::ZERO, &mut rng) as usize] += 1;
+            }
+            counts
+        };
+        // Of 10 000 at p = 0.75 half are dropped and a quarter marked (standard deviations 50 and 43); at 0.4 all marked.
+        let [accepted, dropped, marked] = verdicts(0.75, 0);
+        assert!(accepted.abs_diff(2500) < 220 && dropped.abs_diff(5000) < 250 && marked.abs_diff(2500) < 220);
+        let [_, dropped, marked] = verdicts(0.4, 0);
+        assert!(dropped == 0 && marked.abs_diff(4000) < 250);
+        assert_eq!(verdicts(1.0, 10), [10_000, 0, 0]);
     }
 
     #[test]

@@ -12,6 +12,16 @@ choices! {
 }
 
 choices! {
+    /// Implementation of SFB.
+    pub enum SfbProfile {
+        /// The paper and ns.
+        Ns = "ns",
+        /// `sch_sfb` of Linux 6.12.
+        Linux = "linux",
+    }
+}
+
+choices! {
     /// Sharing of the rate limit for non-responsive flows.
     pub enum Penalty {
         /// One limit for all of them together.
@@ -24,6 +34,8 @@ choices! {
 params! {
     /// SFB. Defaults are those of ns, as afc used it; the chapter has columns for ns and Linux.
     pub struct SfbParams {
+        /// Implementation whose rules apply.
+        profile: SfbProfile = "ns", source "sfb2001, ns; Linux sch_sfb";
         /// Levels, each with a hash function.
         levels: u32 = 2, in 1..=16, symbol "L", source "afc IV; 8 in Linux";
         /// Bins of a level.
@@ -61,5 +73,34 @@ params! {
         share_per: FlowKey = "flow", source "sfb2001";
         /// Mark ECN-capable packets instead of dropping them with `p_min`.
         ecn: bool = false, source "sfb2001: mark or drop";
+    }
+}
+
+impl SfbParams {
+    pub(super) fn is_linux(&self) -> bool {
+        self.profile == SfbProfile::Linux
+    }
+
+    /// The parameters, with those that are constants of the kernel if it is the model: (L1).
+    pub(super) fn fixed(&self) -> Self {
+        if !self.is_linux() {
+            return self.clone();
+        }
+        let whole = |probability: f64| libm::round(probability * 65_535.0) / 65_535.0;
+        Self {
+            levels: 8,
+            bins: 16,
+            increment: whole(self.increment),
+            decrement: whole(self.decrement),
+            freeze: Time::ZERO,
+            freeze_most: Time::ZERO,
+            decrement_at: DecrementAt::Arrival,
+            unresponsive_at: 1.0,
+            rehash_most: self.rehash,
+            penalty: Penalty::Shared,
+            share_per: FlowKey::Flow,
+            ecn: true,
+            ..self.clone()
+        }
     }
 }

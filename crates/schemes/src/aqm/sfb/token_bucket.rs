@@ -3,6 +3,16 @@
 use super::params::SfbParams;
 use crate::base::units::Time;
 
+/// Length of a packet of the kernel's rate limit.
+const FULL_PACKET_BITS: f64 = 12_000.0;
+/// Ticks of Linux in a second.
+const HZ: f64 = 250.0;
+
+/// Bits in whole packets, of which `tc` takes at least one.
+fn whole(bits: f64) -> f64 {
+    f64::max(1.0, libm::round(bits / FULL_PACKET_BITS)) * FULL_PACKET_BITS
+}
+
 /// Token bucket in bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TokenBucket {
@@ -12,7 +22,8 @@ pub(super) struct TokenBucket {
 
 impl TokenBucket {
     pub(super) fn full(params: &SfbParams, now: Time) -> Self {
-        Self { bits: params.penalty_burst.0 as f64 * 8.0, last: now }
+        let bits = params.penalty_burst.0 as f64 * 8.0;
+        Self { bits: if params.is_linux() { whole(bits) } else { bits }, last: now }
     }
 
     /// Returns true if a packet may pass now.
@@ -21,6 +32,22 @@ impl TokenBucket {
         self.bits = f64::min(self.bits + earned, params.penalty_burst.0 as f64 * 8.0);
         self.last = now;
         self.bits >= f64::from(wire_bytes) * 8.0
+    }
+
+    /// Rule (L4): takes a token.
+    pub(super) fn take_token(&mut self, now: Time, params: &SfbParams) -> bool {
+        if self.bits < FULL_PACKET_BITS {
+            let tick = |time: Time| (time.as_secs_f64() * HZ).floor();
+            let age = f64::min(tick(now) - tick(self.last), 10.0 * HZ);
+            let earned = (age * whole(params.penalty_rate.as_f64()) / FULL_PACKET_BITS / HZ).floor();
+            self.bits = f64::min(earned * FULL_PACKET_BITS, whole(params.penalty_burst.0 as f64 * 8.0));
+            self.last = now;
+        }
+        let has_token = self.bits >= FULL_PACKET_BITS;
+        if has_token {
+            self.bits -= FULL_PACKET_BITS;
+        }
+        has_token
     }
 
     /// A packet that had room was stored.

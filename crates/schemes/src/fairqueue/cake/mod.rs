@@ -88,6 +88,8 @@ params! {
         target: Time = "5 ms", in "1 us"..="10 s", source "sch_cake: internet, interval / 20";
         /// Time for which the delay may exceed the target, at least.
         interval: Time = "100 ms", in "10 us"..="100 s", source "sch_cake: internet";
+        /// Signals the first delay that is too long at once, and not after an interval.
+        starts_at_once: bool = false, source "sch_cake: true, rec_inv_sqrt is 0 at first";
         /// Mark ECN-capable packets instead of dropping them.
         ecn: bool = true, source "sch_cake: always";
         /// Increment of BLUE's probability at an overflow.
@@ -204,14 +206,22 @@ impl<P: Packet> Cake<P> {
         let hosts = matches!(params.isolation, Isolation::Dual | Isolation::Triple)
             .then(|| Box::new(Hosts { places: places.clone(), bulk: vec![0; places.capacity()] }));
         let (target, interval) = (params.target, params.interval);
-        let (increment, decrement) = (params.increment, params.decrement);
+        let CakeParams { increment, decrement, starts_at_once, .. } = *params;
         let mut port = Self {
             queues,
             places,
             hosts,
             lists: Default::default(),
             seed: None,
-            aim: CobaltTarget { target, interval, spared: Time::ZERO, increment, decrement, whole_spells: false },
+            aim: CobaltTarget {
+                target,
+                interval,
+                spared: Time::ZERO,
+                increment,
+                decrement,
+                whole_spells: false,
+                starts_at_once,
+            },
             quantum: 0.0,
             mtu: buffer.mtu.0,
             params: Box::new(params.clone()),
