@@ -120,8 +120,8 @@ def of_scheme(name: str) -> dict[str, Any]:
     for key, rule in DISCIPLINES[name].rules.items():
         if isinstance(rule, Fixed) and table.get(key) not in rule.values:
             table[key] = rule.values[0]
-    others: dict[str, dict[str, Any]] = {"cake": {"quantum": "1514 B"}, "sfb": {"rehash_most": table.get("rehash")}}
-    table |= others.get(name, {})
+    if name == "cake":
+        table["quantum"] = "1514 B"
     if name == "dualpi2":
         table |= {"step_end": table["step_start"], "classic_share": 0.1}
     return table
@@ -233,6 +233,11 @@ def test_a_parameter_without_an_option_must_be_the_kernels(name: str, key: str) 
         disciplines.commands(Link("l0", 10_000_000, table))
 
 
+def test_the_automatic_bin_of_sfb_is_rounded_as_in_the_simulator() -> None:
+    (words,) = disciplines.commands(Link("l0", 10_000_000, {**of_scheme("sfb"), "limit": "42 packets"}))
+    assert words[words.index("target") + 1] == "4"  # 1.5*42/16 = 3.94
+
+
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
@@ -245,7 +250,8 @@ def test_a_parameter_without_an_option_must_be_the_kernels(name: str, key: str) 
         ("pie", {"delay": "link_rate"}, 'queue.delay: "link_rate", the kernel does not know the rate'),
         ("cake", {"quantum": None}, "queue.quantum: absent, CAKE without a shaper has 1514 B"),
         ("cake", {"target": "6 ms"}, "queue.target: .* `rtt` makes it a 20th of the interval"),
-        ("sfb", {"rehash_most": "30 s"}, "queue.rehash_most: .* the kernel's is always rehash"),
+        ("sfb", {"profile": "ns"}, '^queue.profile: "ns", Linux has "linux": sfb_enqueue$'),
+        ("red", {"profile": "ns", "weight": 0.003}, "^queue.profile: .*; queue.weight: 0.003, the kernel takes powers"),
         ("fq_codel", {"fresh": 1}, "queue.fresh: 1, the plane linux does not know this key"),
         ("dualpi2", {"step_end": "2 ms"}, "queue.step_end: .* the kernel has one threshold"),
         ("dualpi2", {"classic_share": 0.0625}, "queue.classic_share: 0.0625, the kernel takes whole percents"),
@@ -431,7 +437,7 @@ def test_runs_are_kept_and_resumed(fake: Fake, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("fake")
 def test_a_scheme_may_have_parameters_of_its_own(tmp_path: Path) -> None:
-    queues = ["fq_codel:short_queue=port", "red:gentle=false,wait=false"]
+    queues = ["fq_codel:short_queue=port", "red:profile=linux"]
     found = compare(scenario(), queues, planes=["linux"], store=tmp_path)
     assert [one.queue for one in found] == queues
     assert set(found[0].result.users_frame()["queue"]) == {queues[0]}

@@ -146,6 +146,10 @@ _PORT: dict[str, Rule] = {
 }
 PER_FLOW = Fixed(("flow",), "its hash is that of addresses and ports (skb_get_hash)")
 BURST_OF_PIE = Fixed(("150 ms",), "pie_params_init, pie_vars_init: 150 ms")
+def _follows(value: str) -> Unused:
+    return Unused(f"of the simulator, which follows the kernel with {value}")
+
+
 _OF_NS = Unused('of `profile = "ns"`')
 _RED: dict[str, Rule] = {
     "profile": Fixed(("linux",), "red_action, red_calc_qavg_from_idle_time"),
@@ -235,7 +239,7 @@ _PIE: dict[str, Rule] = {
     "update_interval": _time("tupdate"),
     "alpha": _sixteenths("alpha"),
     "beta": _sixteenths("beta"),
-    "profile": Fixed(("linux",), "pie_drop_early, pie_calculate_probability"),
+    "profile": _follows('"linux"'),
     "max_burst": BURST_OF_PIE,
     "derandomize": Fixed((True,), "pie_drop_early: accu_prob"),
     "cap_step": Fixed((True,), "pie_calculate_probability: at most 2 % once the probability is 10 %"),
@@ -282,7 +286,7 @@ _COBALT: dict[str, Rule] = {
     "target": Unused("a twentieth of `interval`, or it is refused"),
     "interval": Option("`rtt TIME`, which is the interval", _rtt),
     "ecn": Fixed((True,), "cobalt_should_drop always marks"),
-    "starts_at_once": Fixed((True,), "cobalt_vars_init: rec_inv_sqrt is 0"),
+    "starts_at_once": _follows("true"),
     "increment": Fixed((1 / 256,), "cake_reconfigure: p_inc 1/256"),
     "decrement": Fixed((1 / 4096,), "cake_reconfigure: p_dec 1/4096"),
 }
@@ -404,7 +408,12 @@ DISCIPLINES: dict[str, Discipline] = {
         ecn=_OF_NS,
     ),
     "codel": _of(
-        "codel", limit=_limit(), target=_time("target"), interval=_time("interval"), ecn=_flag("ecn", "noecn")
+        "codel",
+        limit=_limit(),
+        target=_time("target"),
+        interval=_time("interval"),
+        ecn=_flag("ecn", "noecn"),
+        root=_follows('"newton"'),
     ),
     "fq_codel": _of(
         f"fq_codel memory_limit {UNLIMITED_BYTES}",
@@ -414,6 +423,7 @@ DISCIPLINES: dict[str, Discipline] = {
         interval=_time("interval"),
         ecn=_flag("ecn", "noecn"),
         drop_batch=_plain("drop_batch"),
+        root=_follows('"newton"'),
         short_queue=Fixed(("port",), 'codel_should_drop compares the backlog of the whole qdisc (set "port")'),
     ),
     "pie": _of(

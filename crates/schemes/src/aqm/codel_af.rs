@@ -157,7 +157,15 @@ impl<P: Packet> CodelAf<P> {
             active_flows: 0,
             cursor: 0,
             seed: None,
-            aim: CobaltTarget { target, interval, spared: Time::ZERO, increment, decrement, whole_spells: true, starts_at_once: false },
+            aim: CobaltTarget {
+                target,
+                interval,
+                spared: Time::ZERO,
+                increment,
+                decrement,
+                whole_spells: true,
+                starts_at_once: false,
+            },
             limit: buffer.limit,
             params: Box::new(params.clone()),
         }

@@ -561,7 +561,13 @@ mod tests {
         // Uniform, except that n = 1 has 0..=5 of the 100 values and n = 20 four: mean 10.31, 1940 gaps for each n.
         let expected = |values: f64| 400_000.0 / 10.31 * values / 100.0;
         for (gap, &count) in counts.iter().enumerate().skip(1) {
-            let values = if gap == 1 { 6.0 } else if gap == 20 { 4.0 } else { 5.0 };
+            let values = if gap == 1 {
+                6.0
+            } else if gap == 20 {
+                4.0
+            } else {
+                5.0
+            };
             assert!((f64::from(count) - expected(values)).abs() < 250.0, "{count} gaps of {gap}");
         }
         // Less than a whole packet above min_th: only a draw of 0 drops, which starts another gap.

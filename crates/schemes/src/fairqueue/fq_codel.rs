@@ -26,7 +26,7 @@
 //!
 //! Not implemented: the memory limit of Linux, which counts the kernel's overhead; weights (RFC 8290 has none).
 
-use crate::aqm::codel::{Codel, CodelTarget, check_target};
+use crate::aqm::codel::{Codel, CodelTarget, Root, check_target};
 use crate::contract::prelude::*;
 use crate::fairqueue::hashed_queues::{Arrival, HashedQueues};
 use crate::fairqueue::new_and_old::Turning;
@@ -64,6 +64,8 @@ params! {
         ecn: bool = true, source "RFC 8290 section 5.2.6";
         /// Maximum number of packets dropped at one overflow.
         drop_batch: u32 = 64, in 1..=65536, source "RFC 8290 section 4.1, Linux";
+        /// Square root of CoDel's control law.
+        root: Root = "exact", source "RFC 8289 section 3.3; newton in Linux";
         /// Backlog that must exceed a full packet before CoDel drops.
         short_queue: ShortQueue = "own", source "each queue on its own, as in ns-3; port in RFC 8289 section 4.4 and \
                                                  Linux";
@@ -113,7 +115,7 @@ impl<P: Packet> FqCodel<P> {
     pub fn new(params: &FqCodelParams, buffer: &BufferParams) -> Self {
         Self {
             hashed: HashedQueues::new(params.buckets, Codel::default(), params.quantum, buffer.limit),
-            aim: CodelTarget { target: params.target, interval: params.interval, mtu: buffer.mtu.0 },
+            aim: CodelTarget { target: params.target, interval: params.interval, root: params.root, mtu: buffer.mtu.0 },
             params: params.clone(),
         }
     }
