@@ -292,7 +292,8 @@ def blue(*, increment: float | None = ..., decrement: float | None = ..., freeze
 
 def cake(*, isolation: Literal['flow', 'host', 'dual', 'triple'] | None = ..., sets: int | None = ...,
         ways: int | None = ..., quantum: str | None = ..., target: str | None = ..., interval: str | None = ...,
-        ecn: bool | None = ..., increment: float | None = ..., decrement: float | None = ..., limit: str | None = ...,
+        starts_at_once: bool | None = ..., ecn: bool | None = ..., increment: float | None = ...,
+        decrement: float | None = ..., limit: str | None = ...,
         scheduler: Literal['fifo', 'strict', 'medf'] | None = ..., be_offset: float | None = ...,
         mtu: str | None = ...) -> dict[str, Any]:
     """Common applications kept enhanced, CAKE.
@@ -305,6 +306,7 @@ def cake(*, isolation: Literal['flow', 'host', 'dual', 'triple'] | None = ..., s
             rate.
         target: Target delay of the standing queue, at least. Default: "5 ms".
         interval: Time for which the delay may exceed the target, at least. Default: "100 ms".
+        starts_at_once: Signals the first delay that is too long at once, and not after an interval. Default: False.
         ecn: Mark ECN-capable packets instead of dropping them. Default: True.
         increment: Increment of BLUE's probability at an overflow. Default: 0.00390625.
         decrement: Decrement of BLUE's probability at a visit to an empty queue. Default: 0.000244140625.
@@ -361,9 +363,10 @@ def cebinae(*, round: str | None = ..., reconfiguration: float | None = ..., rou
     """
 
 def choke(*, draws: int | None = ..., self_adjusting: bool | None = ..., regions: int | None = ...,
-        draws_beyond: int | None = ..., share_per: Literal['flow', 'user'] | None = ..., min_th: str | None = ...,
-        max_th: str | None = ..., max_p: float | None = ..., weight: float | None = ..., gentle: bool | None = ...,
-        wait: bool | None = ..., mean_packet: str | None = ..., limit: str | None = ...,
+        draws_beyond: int | None = ..., share_per: Literal['flow', 'user'] | None = ...,
+        profile: Literal['ns', 'linux'] | None = ..., min_th: str | None = ..., max_th: str | None = ...,
+        max_p: float | None = ..., weight: float | None = ..., gentle: bool | None = ..., wait: bool | None = ...,
+        mean_packet: str | None = ..., limit: str | None = ...,
         scheduler: Literal['fifo', 'strict', 'medf'] | None = ..., be_offset: float | None = ...,
         mtu: str | None = ...) -> dict[str, Any]:
     """CHOKe.
@@ -374,6 +377,7 @@ def choke(*, draws: int | None = ..., self_adjusting: bool | None = ..., regions
         regions: Regions between the thresholds, for `self_adjusting`. Default: 8.
         draws_beyond: Packets drawn above `max_th`, for `self_adjusting`. Default: 1.
         share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
+        profile: Implementation of RED whose rules apply. Default: "ns".
         min_th: Average queue below which no packet is dropped. Absent: a sixth of the limit.
         max_th: Average queue at which RED's probability reaches `max_p`. Absent: half of the limit.
         max_p: RED's drop probability at `max_th`. Default: 0.1.
@@ -388,16 +392,17 @@ def choke(*, draws: int | None = ..., self_adjusting: bool | None = ..., regions
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
-def cobalt(*, target: str | None = ..., interval: str | None = ..., ecn: bool | None = ...,
-        increment: float | None = ..., decrement: float | None = ..., blue_threshold: str | None = ...,
-        spared_packets: int | None = ..., keep_last: bool | None = ..., limit: str | None = ...,
-        scheduler: Literal['fifo', 'strict', 'medf'] | None = ..., be_offset: float | None = ...,
-        mtu: str | None = ...) -> dict[str, Any]:
+def cobalt(*, target: str | None = ..., interval: str | None = ..., starts_at_once: bool | None = ...,
+        ecn: bool | None = ..., increment: float | None = ..., decrement: float | None = ...,
+        blue_threshold: str | None = ..., spared_packets: int | None = ..., keep_last: bool | None = ...,
+        limit: str | None = ..., scheduler: Literal['fifo', 'strict', 'medf'] | None = ...,
+        be_offset: float | None = ..., mtu: str | None = ...) -> dict[str, Any]:
     """CoDel and BLUE alternate, COBALT.
 
     Args:
         target: Target delay of the standing queue, and minimum time between two changes of p. Default: "5 ms".
         interval: Time for which the delay may exceed the target. Default: "100 ms".
+        starts_at_once: Signals the first delay that is too long at once, and not after an interval. Default: False.
         ecn: Mark ECN-capable packets instead of dropping them by CoDel. Default: True.
         increment: Increment of BLUE's probability at an overflow. Default: 0.00390625.
         decrement: Decrement of BLUE's probability when the link is idle. Default: 0.000244140625.
@@ -410,7 +415,8 @@ def cobalt(*, target: str | None = ..., interval: str | None = ..., ecn: bool | 
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
-def codel(*, target: str | None = ..., interval: str | None = ..., ecn: bool | None = ..., limit: str | None = ...,
+def codel(*, target: str | None = ..., interval: str | None = ..., ecn: bool | None = ...,
+        root: Literal['exact', 'newton'] | None = ..., limit: str | None = ...,
         scheduler: Literal['fifo', 'strict', 'medf'] | None = ..., be_offset: float | None = ...,
         mtu: str | None = ...) -> dict[str, Any]:
     """Controlled delay.
@@ -420,6 +426,7 @@ def codel(*, target: str | None = ..., interval: str | None = ..., ecn: bool | N
         interval: Time for which the delay may exceed the target; a round-trip time that most flows do not exceed.
             Default: "100 ms".
         ecn: Mark ECN-capable packets instead of dropping them. Default: False.
+        root: Square root of the control law. Default: "exact".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
         be_offset: Offset of BE in MEDF, as a multiple of the time to send a full queue. Default: 2.0.
@@ -629,9 +636,9 @@ def fdpa(*, share_per: Literal['flow', 'user'] | None = ..., queues: int | None 
 
 def fq_codel(*, share_per: Literal['flow', 'user'] | None = ..., buckets: int | None = ..., quantum: str | None = ...,
         target: str | None = ..., interval: str | None = ..., ecn: bool | None = ..., drop_batch: int | None = ...,
-        short_queue: Literal['own', 'port'] | None = ..., limit: str | None = ...,
-        scheduler: Literal['fifo', 'strict', 'medf'] | None = ..., be_offset: float | None = ...,
-        mtu: str | None = ...) -> dict[str, Any]:
+        root: Literal['exact', 'newton'] | None = ..., short_queue: Literal['own', 'port'] | None = ...,
+        limit: str | None = ..., scheduler: Literal['fifo', 'strict', 'medf'] | None = ...,
+        be_offset: float | None = ..., mtu: str | None = ...) -> dict[str, Any]:
     """Flow queue CoDel.
 
     Args:
@@ -642,6 +649,7 @@ def fq_codel(*, share_per: Literal['flow', 'user'] | None = ..., buckets: int | 
         interval: Time for which the delay may exceed the target. Default: "100 ms".
         ecn: Mark ECN-capable packets instead of dropping them. Default: True.
         drop_batch: Maximum number of packets dropped at one overflow. Default: 64.
+        root: Square root of CoDel's control law. Default: "exact".
         short_queue: Backlog that must exceed a full packet before CoDel drops. Default: "own".
         limit: Maximum queue of all classes together; the packet in transmission does not count. Default: "24 packets".
         scheduler: Scheduling between traffic classes. Default: "fifo".
@@ -649,17 +657,19 @@ def fq_codel(*, share_per: Literal['flow', 'user'] | None = ..., buckets: int | 
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
-def fq_pie(*, share_per: Literal['flow', 'user'] | None = ..., buckets: int | None = ..., quantum: str | None = ...,
-        target: str | None = ..., update_interval: str | None = ..., alpha: float | None = ...,
-        beta: float | None = ..., max_burst: str | None = ..., derandomize: bool | None = ...,
-        cap_step: bool | None = ..., byte_mode: bool | None = ..., mean_packet: str | None = ...,
-        ecn: bool | None = ..., ecn_limit: float | None = ..., overflow: Literal['arriving', 'longest'] | None = ...,
+def fq_pie(*, profile: Literal['rfc8033', 'linux'] | None = ..., share_per: Literal['flow', 'user'] | None = ...,
+        buckets: int | None = ..., quantum: str | None = ..., target: str | None = ...,
+        update_interval: str | None = ..., alpha: float | None = ..., beta: float | None = ...,
+        max_burst: str | None = ..., derandomize: bool | None = ..., cap_step: bool | None = ...,
+        byte_mode: bool | None = ..., mean_packet: str | None = ..., ecn: bool | None = ...,
+        ecn_limit: float | None = ..., overflow: Literal['arriving', 'longest'] | None = ...,
         drop_batch: int | None = ..., limit: str | None = ...,
         scheduler: Literal['fifo', 'strict', 'medf'] | None = ..., be_offset: float | None = ...,
         mtu: str | None = ...) -> dict[str, Any]:
     """Flow queue PIE.
 
     Args:
+        profile: Implementation of PIE whose rules apply. Default: "rfc8033".
         share_per: Unit that gets one share: `flow` (a connection) or `user` (all flows of a user). Default: "flow".
         buckets: Number of queues. Default: 1024.
         quantum: Bytes that a queue may send per round. Default: "1514 B".
@@ -775,17 +785,18 @@ def packs(*, share_per: Literal['flow', 'user'] | None = ...,
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
-def pie(*, target: str | None = ..., update_interval: str | None = ..., alpha: float | None = ...,
-        beta: float | None = ..., max_burst: str | None = ...,
-        delay: Literal['link_rate', 'departures', 'sojourn'] | None = ..., departure_threshold: str | None = ...,
-        departure_weight: float | None = ..., derandomize: bool | None = ..., cap_step: bool | None = ...,
-        byte_mode: bool | None = ..., mean_packet: str | None = ..., ecn: bool | None = ...,
-        ecn_limit: float | None = ..., limit: str | None = ...,
+def pie(*, profile: Literal['rfc8033', 'linux'] | None = ..., target: str | None = ...,
+        update_interval: str | None = ..., alpha: float | None = ..., beta: float | None = ...,
+        max_burst: str | None = ..., delay: Literal['link_rate', 'departures', 'sojourn'] | None = ...,
+        departure_threshold: str | None = ..., departure_weight: float | None = ..., derandomize: bool | None = ...,
+        cap_step: bool | None = ..., byte_mode: bool | None = ..., mean_packet: str | None = ...,
+        ecn: bool | None = ..., ecn_limit: float | None = ..., limit: str | None = ...,
         scheduler: Literal['fifo', 'strict', 'medf'] | None = ..., be_offset: float | None = ...,
         mtu: str | None = ...) -> dict[str, Any]:
     """Proportional integral controller enhanced.
 
     Args:
+        profile: Implementation whose rules apply. Default: "rfc8033".
         target: Target delay. Default: "15 ms".
         update_interval: Time between updates of the probability. Default: "15 ms".
         alpha: Gain on the distance from the target, per second. Default: 0.125.
@@ -842,7 +853,8 @@ def pvpie(*, target: str | None = ..., update_interval: str | None = ..., alpha:
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
-def red(*, min_th: str | None = ..., max_th: str | None = ..., max_p: float | None = ..., weight: float | None = ...,
+def red(*, profile: Literal['ns', 'linux'] | None = ..., min_th: str | None = ..., max_th: str | None = ...,
+        max_p: float | None = ..., weight: float | None = ...,
         weight_rule: Literal['given', 'second', 'tenth_second', 'ten_rtt'] | None = ..., gentle: bool | None = ...,
         wait: bool | None = ..., size_scaling: Literal['none', 'after', 'before'] | None = ...,
         mean_packet: str | None = ..., target_delay: str | None = ..., link_delay: str | None = ...,
@@ -852,6 +864,7 @@ def red(*, min_th: str | None = ..., max_th: str | None = ..., max_p: float | No
     """Random early detection.
 
     Args:
+        profile: Implementation whose rules apply. Default: "ns".
         min_th: Average queue below which no packet is dropped early; 0 together with `max_th`: automatic. Default: "5
             packets".
         max_th: Average queue at which the drop probability reaches `max_p`. Default: "15 packets".
@@ -952,17 +965,19 @@ def scrr(*, share_per: Literal['flow', 'user'] | None = ..., variant: Literal['b
         mtu: Length of a full packet, for the offset of MEDF when the limit is in packets. Default: "1500 B".
     """
 
-def sfb(*, levels: int | None = ..., bins: int | None = ..., increment: float | None = ...,
-        decrement: float | None = ..., freeze: str | None = ..., freeze_most: str | None = ...,
-        bin_size: int | None = ..., bin_limit: int | None = ..., decrement_at: Literal['arrival', 'drain'] | None = ...,
-        unresponsive_at: float | None = ..., rehash: str | None = ..., rehash_most: str | None = ...,
-        warm_up: str | None = ..., penalty_rate: str | None = ..., penalty_burst: str | None = ...,
+def sfb(*, profile: Literal['ns', 'linux'] | None = ..., levels: int | None = ..., bins: int | None = ...,
+        increment: float | None = ..., decrement: float | None = ..., freeze: str | None = ...,
+        freeze_most: str | None = ..., bin_size: int | None = ..., bin_limit: int | None = ...,
+        decrement_at: Literal['arrival', 'drain'] | None = ..., unresponsive_at: float | None = ...,
+        rehash: str | None = ..., rehash_most: str | None = ..., warm_up: str | None = ...,
+        penalty_rate: str | None = ..., penalty_burst: str | None = ...,
         penalty: Literal['shared', 'per_flow'] | None = ..., share_per: Literal['flow', 'user'] | None = ...,
         ecn: bool | None = ..., limit: str | None = ..., scheduler: Literal['fifo', 'strict', 'medf'] | None = ...,
         be_offset: float | None = ..., mtu: str | None = ...) -> dict[str, Any]:
     """Stochastic fair BLUE.
 
     Args:
+        profile: Implementation whose rules apply. Default: "ns".
         levels: Levels, each with a hash function. Default: 2.
         bins: Bins of a level. Default: 23.
         increment: Increment of a full bin's probability. Default: 0.005.
