@@ -82,7 +82,7 @@ impl SchemeSpec for CodelScheme {
     fn build<P: Packet>(params: &CodelParams, port: &Port<'_>) -> Self::Discipline<P> {
         //= RFC 8289 5.3-1: The least backlog is the MTU of the interface.
         let CodelParams { target, interval, root, .. } = *params;
-        let target = CodelTarget { target, interval, root, mtu: port.buffer.mtu.0 };
+        let target = CodelTarget { target, interval, root, mtu: port.buffer.mtu.0 as u32 };
         ManagedQueue::new(port.buffer, port.rate, CodelAqm { codel: Codel::default(), target, ecn: params.ecn })
     }
 }
@@ -109,7 +109,7 @@ pub struct CodelTarget {
     /// Square root of rule (4).
     pub root: Root,
     /// A queue of that many bytes is never too long.
-    pub mtu: u64,
+    pub mtu: u32,
 }
 
 /// The state of CoDel at one queue.
@@ -178,7 +178,7 @@ impl Codel {
     fn too_long(&mut self, aim: &CodelTarget, sojourn: Time, bytes_behind: u64, now: Time) -> bool {
         //= RFC 8289 4.1-1: Nothing is dropped that would leave less than a full packet waiting.
         //= RFC 8289 4.3-2: One packet below the target restarts the interval.
-        if sojourn < aim.target || bytes_behind <= aim.mtu {
+        if sojourn < aim.target || bytes_behind <= u64::from(aim.mtu) {
             self.first_above = None;
             return false;
         }
@@ -330,7 +330,7 @@ mod tests {
             }
             let sojourn = queue.remove(0);
             let mut ok = false;
-            if sojourn < AIM.target || queue.len() as u64 * 1500 <= AIM.mtu {
+            if sojourn < AIM.target || queue.len() as u64 * 1500 <= u64::from(AIM.mtu) {
                 self.first_above = 0;
             } else if self.first_above == 0 {
                 self.first_above = now + AIM.interval.0;

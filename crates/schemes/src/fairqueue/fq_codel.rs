@@ -115,7 +115,12 @@ impl<P: Packet> FqCodel<P> {
     pub fn new(params: &FqCodelParams, buffer: &BufferParams) -> Self {
         Self {
             hashed: HashedQueues::new(params.buckets, Codel::default(), params.quantum, buffer.limit),
-            aim: CodelTarget { target: params.target, interval: params.interval, root: params.root, mtu: buffer.mtu.0 },
+            aim: CodelTarget {
+                target: params.target,
+                interval: params.interval,
+                root: params.root,
+                mtu: buffer.mtu.0 as u32,
+            },
             params: params.clone(),
         }
     }

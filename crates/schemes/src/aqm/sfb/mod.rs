@@ -134,7 +134,8 @@ pub struct Sfb {
     penalised: u64,
     /// True if the packet admitted last is under the rate limit: it uses tokens when it is stored.
     limited: bool,
-    limit: QueueLimit,
+    /// Limit in packets, which Linux has.
+    limit: u32,
     params: Box<SfbParams>,
 }
 
@@ -153,7 +154,7 @@ impl Sfb {
             probability: 0.0,
             penalised: 0,
             limited: false,
-            limit: buffer.limit,
+            limit: if let QueueLimit::Packets(packets) = buffer.limit { packets } else { u32::MAX },
             params: Box::new(params.clone()),
         }
     }
@@ -222,7 +223,7 @@ impl Sfb {
 impl Aqm for Sfb {
     fn admit<P: Packet>(&mut self, packet: &P, queue: &QueueView, now: Time, rng: &mut Rng) -> Verdict {
         let is_linux = self.params.is_linux();
-        if is_linux && !queue.backlog.has_room_for(packet.wire_bytes(), self.limit) {
+        if is_linux && queue.backlog.packets >= self.limit {
             return Verdict::Accept; // (L2): the buffer drops it
         }
         self.rehash(now, rng);
