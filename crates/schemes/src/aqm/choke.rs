@@ -22,7 +22,7 @@
 //! 1. Every drawn packet that matches is dropped, not the first alone. A packet that was dropped is not drawn again;
 //!    the others may be.
 //! 2. All waiting packets can be drawn, the head included; one is enough (Linux wants two).
-//! 3. A drop of the arrival restarts RED's count, whatever the reason; with `profile = "linux"` only one by RED.
+//! 3. A drop of the arrival restarts RED's count, whatever the reason.
 //! 4. Above `max_th` the gentle line of RED decides unless `gentle` is false; the paper drops all.
 //! 5. Self-adjusting: afc divides the interval between the thresholds and is silent on what lies above, where five
 //!    heavy sources hold the average. One draw (`draws_beyond`), as basic CHOKe (and Linux) makes there, is the reading

@@ -38,7 +38,7 @@ params! {
         target: Time = "5 ms", in "1 us"..="10 s", symbol "target", source "sch_cake: internet; ns-3";
         /// Time for which the delay may exceed the target.
         interval: Time = "100 ms", in "10 us"..="100 s", symbol "interval", source "sch_cake: internet; ns-3";
-        /// Signals the first delay that is too long at once, and not after an interval.
+        /// Signals the first delay that is too long at once.
         starts_at_once: bool = false, source "sch_cake: true, rec_inv_sqrt is 0 at first";
         /// Mark ECN-capable packets instead of dropping them by CoDel.
         ecn: bool = true, source "sch_cake: always; off in ns-3";

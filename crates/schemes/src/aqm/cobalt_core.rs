@@ -15,10 +15,7 @@
 //! | (C7) | visited while empty: `p -= decrement` with the same pause; a `next` that has passed lowers `count` by 1 | [`Cobalt::emptied`] |
 //! | (C8) | drop with probability p, ECN or not | [`Cobalt::judge`] |
 //! | (C9) | with `whole_spells`: a packet that begins a spell is no signal; one that ends it, or an empty queue, makes `next = now + interval / sqrt(max(1, count))`, and an empty queue lowers `count` by (C4) | [`Cobalt::judge`], [`Cobalt::emptied`] |
-//! | (C10) | with `starts_at_once`: steps are 0 until `count` has changed by a signal or by (C4) | `Cobalt::step` |
-//!
-//! (C10) is `cobalt_vars_init` of Linux: `rec_inv_sqrt` is 0 until `cobalt_invsqrt` sets it. The second packet of the
-//! first spell is a signal, and not the first after an interval.
+//! | (C10) | `starts_at_once`: steps are 0 until `count` changes | `Cobalt::step` |
 //!
 //! Cost: some comparisons a packet, a square root per signal, a draw while p > 0; 32 bytes a queue.
 //!
@@ -43,7 +40,8 @@ pub struct CobaltTarget {
     pub decrement: f64,
     /// True if a period above target must last until its first signal, as in CodelAF: (C9).
     pub whole_spells: bool,
-    /// True if the steps of a queue whose count has not changed yet are zero, as in Linux: (C10).
+    /// True if the steps of a queue whose count has not changed yet are zero: (C10). In Linux `rec_inv_sqrt` is 0 until
+    /// `cobalt_invsqrt` sets it, so that the second packet of the first spell is a signal.
     pub starts_at_once: bool,
 }
 

@@ -12,10 +12,7 @@
 //! | (5) | dropping and `now >= drop_next`: `count += 1`, drop, and look at the next packet at once | `Codel::go_on` |
 //! | (6) | dropping and not (2): stop | `Codel::judge` |
 //! | (7) | with ECN: mark in place of a drop and send the packet | `Codel::judge` |
-//! | (8) | `root = "newton"`: 1/sqrt(count) is a fraction of 16 bits, all ones for 1, else one step of Newton from the last | `Codel::step_root` |
-//!
-//! Dropping that begins with a lower count than the last has too small a root by (8), and drops faster: the step of
-//! Newton goes from 20 to 5 at 0.307 and not 0.447.
+//! | (8) | `root = "newton"`: 1/sqrt(count) has 16 bits, all ones for 1, else a step of Newton | `Codel::step_root` |
 //!
 //! Cost: a comparison or two per packet, a square root per drop. [`Codel`] is 40 bytes a queue; a discipline with many
 //! queues keeps one in each and one [`CodelTarget`] for all.
@@ -197,7 +194,8 @@ impl Codel {
         from.saturating_add(Time::from_secs_f64(gap))
     }
 
-    /// Rule (8), in the arithmetic of the kernel, which wraps.
+    /// Rule (8), in the arithmetic of the kernel, which wraps. Dropping that begins with a lower count than the last
+    /// has too small a root and drops faster: the step goes from 20 to 5 at 0.307 and not 0.447.
     #[allow(clippy::cast_possible_truncation)]
     fn step_root(&mut self) {
         let root = u64::from(self.inverse_root) << 16;

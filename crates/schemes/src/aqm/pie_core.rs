@@ -21,18 +21,6 @@
 //! | `departures` | backlog over the departure rate, measured over 16 384 bytes while at least as many wait (5.2) |
 //! | `link_rate` | backlog over the rate of the link |
 //!
-//! `profile = "linux"` follows `sch_pie.c` of Linux 6.12, where it differs:
-//!
-//! | number | rule | code |
-//! |---|---|---|
-//! | (L1) | updates at ticks of 4 ms (HZ = 250), from 0.5 s on; the timer wheel adds one: every 20 ms for 15 ms | [`PieParams::ticker`] |
-//! | (L2) | d of now, not of the last update, decides that nothing is dropped below target/2 | [`PieState::exempts`] |
-//! | (L3) | two full packets that wait are no exemption | the same |
-//! | (L4) | `dp += 0.02` if d > 250 ms | [`PieState::update`] |
-//! | (L5) | `p -= p/64` if `d = d_old = 0`, unless something waits | the same |
-//! | (L6) | the time between departures shortens the burst allowance; (5) also resets the sum of p | [`PieState::departed`] |
-//! | (L7) | the sum of p restarts at a drop or a hit of chance; a mark at 8.5 leaves it, and all that follows is marked | [`PieState::decide`] |
-//!
 //! Cost: a comparison and a few additions a packet, one draw if it may be dropped; (1) to (5) every 15 ms, made up at
 //! the next call (see [`crate::measure::ticker`]), those that would change nothing skipped.
 
@@ -102,6 +90,18 @@ params! {
         ecn_limit: f64 = 0.1, in 0.0..=1.0, symbol "mark_ecnth", source "RFC 8033 5.1";
     }
 }
+
+// `profile = "linux"` follows `sch_pie.c` of Linux 6.12, where it differs:
+//
+// | number | rule | code |
+// |---|---|---|
+// | (L1) | updates at ticks of 4 ms (HZ = 250), from 0.5 s on; the timer wheel adds one: every 20 ms for 15 ms | `PieParams::ticker` |
+// | (L2) | d of now, not of the last update, decides that nothing is dropped below target/2 | `PieState::exempts` |
+// | (L3) | two full packets that wait are no exemption | the same |
+// | (L4) | `dp += 0.02` if d > 250 ms | `PieState::update` |
+// | (L5) | `p -= p/64` if `d = d_old = 0`, unless something waits | the same |
+// | (L6) | the time between departures shortens the burst allowance; (5) also resets the sum of p | `PieState::departed` |
+// | (L7) | the sum of p restarts at a drop or a hit of chance; a mark at 8.5 leaves it, and all that follows is marked | `PieState::decide` |
 
 /// A tick of Linux at HZ = 250.
 const JIFFY: Time = Time::from_millis(4);

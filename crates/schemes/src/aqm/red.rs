@@ -20,7 +20,7 @@
 //!    it is the rate of the link, also when it changes.
 //! 6. ns-3 ties byte mode to the unit of the limit; here the unit of the thresholds decides how the queue is measured,
 //!    and `size_scaling` whether a packet's length counts.
-//! 7. `profile = "linux"`: thresholds in packets are full ones, as `sch_red` counts bytes.
+//! 7. Linux: thresholds in packets are full ones.
 //!
 //! Not implemented: random or head drop at a full queue, "cautious" variants, nonlinear RED.
 

@@ -27,18 +27,6 @@
 //! Automatic thresholds (both 0): `min_th = max(5, target_delay*C_pkt/2)`, `max_th = 3*min_th`, times the mean packet
 //! if in bytes.
 //!
-//! `profile = "linux"` follows `red.h` and `tc` (iproute2). With `W = 2^-round(-log2 w)`:
-//!
-//! | number | rule | code |
-//! |---|---|---|
-//! | (L1) | `avg += W*(q - floor(avg))`; after an idle time of t us no sample, but (L2) | `linux::fade` |
-//! | (L2) | `s = min(31, floor(x*2^k*r))`, `x = floor(t/2^k)`: `avg /= 2^s`; for s = 0 `avg -= avg*min(t/2^k, 1/2)` | the same |
-//! | (L3) | `r = -ln(1-W)/(15.625*us per mean packet)`, k the least for which `31/r < 512*2^k` | the same |
-//! | (L4) | drop if `c*floor(avg-min_th) >= floor(U*(max_th-min_th)/max_p)`, U drawn for each gap; all drop from max_th on | [`RedCore::decide`] |
-//!
-//! `tc` counts r in ticks of 64 ns and the kernel in us: an average fades 15.625 times slower than its comment says.
-//! `gentle`, `wait`, `weight_rule`, `size_scaling` and `forced_restarts` have no effect.
-//!
 //! Cost: a few multiplications, one division and one draw while avg is between the thresholds, one power at the first
 //! arrival after an idle time.
 
@@ -409,6 +397,18 @@ impl RedCore {
 }
 
 /// Arithmetic of `red.h` and of `tc`.
+///
+/// `profile = "linux"` follows `red.h` and `tc` (iproute2). With `W = 2^-round(-log2 w)`:
+///
+/// | number | rule | code |
+/// |---|---|---|
+/// | (L1) | `avg += W*(q - floor(avg))`; after an idle time of t us no sample, but (L2) | `linux::fade` |
+/// | (L2) | `s = min(31, floor(x*2^k*r))`, `x = floor(t/2^k)`: `avg /= 2^s`; for s = 0 `avg -= avg*min(t/2^k, 1/2)` | the same |
+/// | (L3) | `r = -ln(1-W)/(15.625*us per mean packet)`, k the least for which `31/r < 512*2^k` | the same |
+/// | (L4) | drop if `c*floor(avg-min_th) >= floor(U*(max_th-min_th)/max_p)`, U drawn for each gap; all drop from max_th on | `RedCore::decide` |
+///
+/// `tc` counts r in ticks of 64 ns and the kernel in us: an average fades 15.625 times slower than its comment says.
+/// `gentle`, `wait`, `weight_rule`, `size_scaling` and `forced_restarts` have no effect.
 mod linux {
     use crate::base::units::Time;
 

@@ -13,17 +13,6 @@
 //! | (4) | else drop or mark with `p_min` | `Sfb::admit` |
 //! | (5) | stored: `qlen += 1` in all its bins, `qlen -= 1` when it leaves | `Bins::count`, `Bins::release` |
 //!
-//! `profile = "linux"` follows `sch_sfb.c` of Linux 6.12, where it differs:
-//!
-//! | number | rule | code |
-//! |---|---|---|
-//! | (L1) | 8 levels of 16 bins, `freeze` 0, p in steps of 1/65 535, `decrement_at = "arrival"`, `unresponsive_at` 1, a shared limit, marks | `SfbParams::fixed` |
-//! | (L2) | a full buffer drops before (1) | `Sfb::admit` |
-//! | (L3) | (4) with `p_min > 1/2`: of the packets hit, the share `(2*p_min - 1)/p_min` is dropped and never marked | the same |
-//! | (L4) | (3): once no token is left, each attempt earns whole ones for the ticks (4 ms) since tokens were last earned or tried for | `TokenBucket::take_token` |
-//!
-//! By (L4) flows that together try more often than once per token get none after the first burst.
-//!
 //! Moving hash: two sets of bins with separate hash functions. One decides. The other warms up: in the last `warm_up`
 //! of an interval it learns from all flows, before that from those of rule (3) only. At the end of the interval they
 //! change roles, and the former deciding set is reset with new hash functions.
@@ -37,14 +26,12 @@
 //! Deviations:
 //! 1. The time of a packet's enqueueing determines the sets that counted it: a set has counted the packets stored since
 //!    it began to. When the packet leaves, its bins are computed again from the flow; nothing is stored with it.
-//! 2. The paper warms up by flows of rule (3) only (`warm_up` 0), Linux by all flows late in the interval as well. A
-//!    flow of rule (3) raises its bins in the second set at every arrival (one change per `freeze`): few of its packets
+//! 2. The paper warms up by flows of rule (3) only (`warm_up` 0), as Linux does late in the interval. Such a flow raises its bins in the second set at every arrival (one change per `freeze`): few of its packets
 //!    are stored, so that their number would not tell.
-//! 3. `decrement_at = "drain"` lowers p when a bin drains (ns), `arrival` at an arrival to an empty bin (Linux).
-//! 4. ns draws its hold time from 10 to 50 ms at random; when is not known. Here it is drawn whenever a bin may change.
+//! 3. ns draws its hold time from 10 to 50 ms at random; when is not known. Here it is drawn whenever a bin may change.
 //!    It must be far below `rehash * increment`: with 100 ms a bin needs a whole interval to reach 1, and no flow is
 //!    ever limited.
-//! 5. sfb2001 does not specify the rate limiter. Ours is a token bucket, for all such flows together or for each. It
+//! 4. sfb2001 does not specify the rate limiter. Ours is a token bucket, for all such flows together or for each. It
 //!    counts stored packets: a packet that passes it and finds the buffer full uses no tokens. In XNU it does.
 
 mod bins;

@@ -32,7 +32,7 @@ choices! {
 }
 
 params! {
-    /// SFB. Defaults are those of ns, as afc used it; the chapter has columns for ns and Linux.
+    /// SFB. Defaults are those of ns, as afc used it.
     pub struct SfbParams {
         /// Implementation whose rules apply.
         profile: SfbProfile = "ns", source "sfb2001, ns; Linux sch_sfb";
@@ -75,6 +75,17 @@ params! {
         ecn: bool = false, source "sfb2001: mark or drop";
     }
 }
+
+// `profile = "linux"` follows `sch_sfb.c` of Linux 6.12, where it differs:
+//
+// | number | rule | code |
+// |---|---|---|
+// | (L1) | 8 levels of 16 bins, `freeze` 0, p in steps of 1/65 535, `decrement_at = "arrival"`, `unresponsive_at` 1, a shared limit, marks | `SfbParams::fixed` |
+// | (L2) | a full buffer drops before (1) | `Sfb::admit` |
+// | (L3) | (4) with `p_min > 1/2`: of the packets hit, the share `(2*p_min - 1)/p_min` is dropped and never marked | the same |
+// | (L4) | (3): once no token is left, each attempt earns whole ones for the ticks (4 ms) since tokens were last earned or tried for | `TokenBucket::take_token` |
+//
+// By (L4) flows that together try more often than once per token get none after the first burst.
 
 impl SfbParams {
     pub(super) fn is_linux(&self) -> bool {

@@ -88,7 +88,7 @@ params! {
         target: Time = "5 ms", in "1 us"..="10 s", source "sch_cake: internet, interval / 20";
         /// Time for which the delay may exceed the target, at least.
         interval: Time = "100 ms", in "10 us"..="100 s", source "sch_cake: internet";
-        /// Signals the first delay that is too long at once, and not after an interval.
+        /// Signals the first delay that is too long at once.
         starts_at_once: bool = false, source "sch_cake: true, rec_inv_sqrt is 0 at first";
         /// Mark ECN-capable packets instead of dropping them.
         ecn: bool = true, source "sch_cake: always";
