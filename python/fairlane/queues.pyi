@@ -306,7 +306,7 @@ def cake(*, isolation: Literal['flow', 'host', 'dual', 'triple'] | None = ..., s
             rate.
         target: Target delay of the standing queue, at least. Default: "5 ms".
         interval: Time for which the delay may exceed the target, at least. Default: "100 ms".
-        starts_at_once: Signals the first delay that is too long at once, and not after an interval. Default: False.
+        starts_at_once: Signals the first delay that is too long at once. Default: False.
         ecn: Mark ECN-capable packets instead of dropping them. Default: True.
         increment: Increment of BLUE's probability at an overflow. Default: 0.00390625.
         decrement: Decrement of BLUE's probability at a visit to an empty queue. Default: 0.000244140625.
@@ -402,7 +402,7 @@ def cobalt(*, target: str | None = ..., interval: str | None = ..., starts_at_on
     Args:
         target: Target delay of the standing queue, and minimum time between two changes of p. Default: "5 ms".
         interval: Time for which the delay may exceed the target. Default: "100 ms".
-        starts_at_once: Signals the first delay that is too long at once, and not after an interval. Default: False.
+        starts_at_once: Signals the first delay that is too long at once. Default: False.
         ecn: Mark ECN-capable packets instead of dropping them by CoDel. Default: True.
         increment: Increment of BLUE's probability at an overflow. Default: 0.00390625.
         decrement: Decrement of BLUE's probability when the link is idle. Default: 0.000244140625.
