@@ -24,7 +24,8 @@ LEAST_CELLS, MOST_CELL = 3, 8
 STYLE = (
     "svg{color:#14212d;stroke:currentColor;fill:none;stroke-width:1.4;stroke-linecap:round}"
     "text{stroke:none;fill:currentColor;font:13.3px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace}"
-    ".head,.point{fill:currentColor}.thick{stroke-width:4;stroke-linecap:butt}.block{fill:currentColor;fill-opacity:.3;stroke:none}.box{stroke-width:1.1}"
+    ".head,.point{fill:currentColor}.thick{stroke-width:4;stroke-linecap:butt}"
+    ".block{fill:currentColor;fill-opacity:.3;stroke:none}.box{stroke-width:1.1}"
     "@media screen and (prefers-color-scheme:dark){svg{color:#dbe4ee}}"
 )
 _ARROWS = re.compile(r"<?[-=+]*[-=][-=+]*>?")
