@@ -141,12 +141,13 @@
 //!     what is lost at the end of one is sent again without.
 //!
 //! The receiver acknowledges the first `quickack` segments one by one, and as many after a duplicate, which it reports
-//! first (D-SACK). With `autotuning` it acknowledges at once each segment that widens its window, by two; with `ecn`
-//! and `quickack` the first mark that it echoes, and the CWR that ends the echo. For controls to which each mark
-//! counts, other than by ECT(1), it acknowledges what waits when marks begin or end (RFC 8257 3.2). With `gro_timeout`
-//! an ACK waits for the segments that follow at once. With `sack_delay` the fourth ACK of a segment beyond a gap,
-//! counted since RCV.NXT moved, and each that follows waits for that time or RTT / 20, whichever is less, unless
-//! 44 segments wait. With `clock_tick` timers of sender and receiver are due at a tick, after whole ticks.
+//! first (D-SACK). With `autotuning` it acknowledges at once each segment that widens its window, by two; with
+//! `tso_defer` the last one of a burst of several, which carries PSH; with `ecn` and `quickack` the first mark that it
+//! echoes, and the CWR that ends the echo. For controls to which each mark counts, other than by ECT(1), it
+//! acknowledges what waits when marks begin or end (RFC 8257 3.2). With `gro_timeout` an ACK waits for the segments
+//! that follow at once. With `sack_delay` the fourth ACK of a segment beyond a gap, counted since RCV.NXT moved, and
+//! each that follows waits for that time or RTT / 20, whichever is less, and then for the next segment, 0.1 ms at most,
+//! unless 44 segments wait. With `clock_tick` timers of sender and receiver are due at a tick, after whole ticks.
 //!
 //! # Wire sizes
 //!
@@ -243,15 +244,14 @@
 //!     6.2).
 //! 29. CUBIC's deviation 6. The tick is that of CONFIG_HZ=250, which Debian has. The least RTT of HyStart is that of
 //!     slow start, where Linux takes in all samples but those of the first second of a CUBIC epoch.
-//! 30. Without `tso_defer` segments leave one by one as the window opens (tcp_tso_should_defer). No send buffer limits
-//!     a flow (tcp_sndbuf_expand), and no queue below the sender holds any back (TSQ). GRO merges by a time
-//!     (`gro_timeout`, off in the profile), not by polls of a device.
-//! 31. The receive window is kept at the sender, by what is sent: losses narrow no round trip of it, and what waits
-//!     beyond a gap widens it no further (tcp_data_queue_ofo). The delayed ACK has a fixed 40 ms. No ACK waits until
-//!     the application has read (tcp_backlog_ack_defer).
-//! 32. Pacing, delayed SACKs and the SYN have exact timers: in Linux the first two may be 0.1 ms late, the last ticks.
-//!     The RTT that bounds the delay of SACKs is that of the handshake. Undo restores the threshold as it was; Linux
-//!     takes at least 3/4 of cwnd for it (tcp_current_ssthresh).
+//! 30. Data that wait for room are one buffer; Linux has buffers of up to 64 KiB, and does not let the rest of one wait
+//!     (tcp_tso_should_defer). No send buffer limits a flow (tcp_sndbuf_expand), and no queue below the sender holds
+//!     any back (TSQ). GRO merges by a time (`gro_timeout`, off in the profile), not by polls of a device.
+//! 31. The receive window is that of 6.12, kept at the sender, by what is sent: losses narrow no round trip of it, and
+//!     what waits beyond a gap widens it no further (tcp_data_queue_ofo). The delayed ACK has a fixed 40 ms. No ACK
+//!     waits until the application has read (tcp_backlog_ack_defer).
+//! 32. Pacing and the SYN have exact timers: in Linux the first may be 0.1 ms late, the last ticks. Undo restores the
+//!     threshold as it was; Linux takes at least 3/4 of cwnd for it (tcp_current_ssthresh).
 //! 33. tcp_cwnd_application_limited is missing. It lets a window shrink that was not full for a timeout, which never
 //!     happens: tcp_cong_avoid begins that time again with each ACK, and without ACKs the connection is idle. On Linux
 //!     6.18 a window of 134 segments was the same after 10 s with 17 in flight.
