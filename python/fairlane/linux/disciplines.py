@@ -146,6 +146,8 @@ _PORT: dict[str, Rule] = {
 }
 PER_FLOW = Fixed(("flow",), "its hash is that of addresses and ports (skb_get_hash)")
 BURST_OF_PIE = Fixed(("150 ms",), "pie_params_init, pie_vars_init: 150 ms")
+
+
 def _follows(value: str) -> Unused:
     return Unused(f"of the simulator, which follows the kernel with {value}")
 
@@ -382,12 +384,12 @@ DISCIPLINES: dict[str, Discipline] = {
     ),
     "sfb": _of(
         "sfb",
-        limit=_limit(),
-        profile=Fixed(("linux",), "sfb_enqueue"),
-        **dict.fromkeys(
+        dict.fromkeys(
             ("levels", "bins", "freeze", "freeze_most", "decrement_at", "unresponsive_at", "rehash_most", "penalty"),
             _OF_NS,
         ),
+        limit=_limit(),
+        profile=Fixed(("linux",), "sfb_enqueue"),
         increment=_plain("increment"),
         decrement=_plain("decrement"),
         bin_size=Option("`target PACKETS`; absent: 1.5*limit/16, at least 2", _bin_size),

@@ -90,8 +90,8 @@ class TcpKeys(TypedDict, total=False):
     """Segments that a receiver acknowledges immediately at the start of a connection and after a duplicate; 0 for
     none."""
     sack_delay: str
-    """Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on and at most a twentieth
-    of the RTT; 0 for none."""
+    """Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on, at most a twentieth of
+    the RTT and 0.1 ms; 0 for none."""
     gro_timeout: str
     """Delay of an ACK for several segments, to combine up to 64 KiB, as a receiver with GRO does."""
     loss_detection: Literal["dupack", "rack", "scoreboard", "packet_threshold"]
@@ -377,8 +377,8 @@ class WebKeys(TypedDict, total=False):
     """Segments that a receiver acknowledges immediately at the start of a connection and after a duplicate; 0 for
     none."""
     sack_delay: str
-    """Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on and at most a twentieth
-    of the RTT; 0 for none."""
+    """Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on, at most a twentieth of
+    the RTT and 0.1 ms; 0 for none."""
     gro_timeout: str
     """Delay of an ACK for several segments, to combine up to 64 KiB, as a receiver with GRO does."""
     loss_detection: Literal["dupack", "rack", "scoreboard", "packet_threshold"]

@@ -93,15 +93,16 @@ params! {
 
 // `profile = "linux"` follows `sch_pie.c` of Linux 6.12, where it differs:
 //
-// | number | rule | code |
-// |---|---|---|
-// | (L1) | updates at ticks of 4 ms (HZ = 250), from 0.5 s on; the timer wheel adds one: every 20 ms for 15 ms | `PieParams::ticker` |
-// | (L2) | d of now, not of the last update, decides that nothing is dropped below target/2 | `PieState::exempts` |
-// | (L3) | two full packets that wait are no exemption | the same |
-// | (L4) | `dp += 0.02` if d > 250 ms | `PieState::update` |
-// | (L5) | `p -= p/64` if `d = d_old = 0`, unless something waits | the same |
-// | (L6) | the time between departures shortens the burst allowance; (5) also resets the sum of p | `PieState::departed` |
-// | (L7) | the sum of p restarts at a drop or a hit of chance; a mark at 8.5 leaves it, and all that follows is marked | `PieState::decide` |
+// - (L1) updates at ticks of 4 ms (HZ = 250), from 0.5 s on; the timer wheel adds one: every 20 ms for 15 ms:
+//   `PieParams::ticker`.
+// - (L2) d of now, not of the last update, decides that nothing is dropped below target/2: `PieState::exempts`.
+// - (L3) two full packets that wait are no exemption.
+// - (L4) `dp += 0.02` if d > 250 ms: `PieState::update`.
+// - (L5) `p -= p/64` if `d = d_old = 0`, unless something waits.
+// - (L6) the time between departures shortens the burst allowance; (5) also resets the sum of p:
+//   `PieState::departed`.
+// - (L7) the sum of p restarts at a drop or a hit of chance; a mark at 8.5 leaves it, and all that follows is marked:
+//   `PieState::decide`.
 
 /// A tick of Linux at HZ = 250.
 const JIFFY: Time = Time::from_millis(4);

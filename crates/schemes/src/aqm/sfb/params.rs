@@ -78,13 +78,12 @@ params! {
 
 // `profile = "linux"` follows `sch_sfb.c` of Linux 6.12, where it differs:
 //
-// (L1) 8 levels of 16 bins, `freeze` 0, p in steps of 1/65 535, `decrement_at = "arrival"`, `unresponsive_at` 1, a
-//      shared limit, marks: `SfbParams::fixed`.
-// (L2) A full buffer drops before (1): `Sfb::admit`.
-// (L3) (4) with `p_min > 1/2`: of the packets hit, the share `(2*p_min - 1)/p_min` is dropped and never marked:
-//      `Sfb::admit`.
-// (L4) (3): once no token is left, each attempt earns whole ones for the ticks (4 ms) since tokens were last earned or
-//      tried for: `TokenBucket::take_token`.
+// - (L1) 8 levels of 16 bins, `freeze` 0, p in steps of 1/65 535, `decrement_at = "arrival"`, `unresponsive_at` 1, a
+//   shared limit, marks: `SfbParams::fixed`.
+// - (L2) a full buffer drops before (1): `Sfb::admit`.
+// - (L3) (4) with `p_min > 1/2`: of the packets hit, the share `(2*p_min - 1)/p_min` is dropped and never marked.
+// - (L4) (3): once no token is left, each attempt earns whole ones for the ticks (4 ms) since tokens were last earned
+//   or tried for: `TokenBucket::take_token`.
 //
 // By (L4) flows that together try more often than once per token get none after the first burst.
 
