@@ -26,9 +26,9 @@
 //! Deviations:
 //! 1. The time of a packet's enqueueing determines the sets that counted it: a set has counted the packets stored since
 //!    it began to. When the packet leaves, its bins are computed again from the flow; nothing is stored with it.
-//! 2. The paper warms up by flows of rule (3) only (`warm_up` 0), as Linux does late in the interval. Such a flow raises
-//!    its bins in the second set at every arrival (one change per `freeze`): few of its packets are stored, so that their
-//!    number would not tell.
+//! 2. The paper warms up by flows of rule (3) only (`warm_up` 0), as Linux does late in the interval. Such a flow
+//!    raises its bins in the second set at every arrival (one change per `freeze`): few of its packets are stored, so
+//!    that their number would not tell.
 //! 3. ns draws its hold time from 10 to 50 ms at random; when is not known. Here it is drawn whenever a bin may change.
 //!    It must be far below `rehash * increment`: with 100 ms a bin needs a whole interval to reach 1, and no flow is
 //!    ever limited.
