@@ -82,7 +82,8 @@
 //!
 //! With ECN:
 //!
-//! 18. New data segments carry ECT(0), those sent again nothing. Of a control that needs accurate ECN all carry its
+//! 18. New data segments carry ECT(0), those sent again nothing. By `rack` a connection whose SYN was sent again has no
+//!     ECN. Of a control that needs accurate ECN all carry its
 //!     codepoint, the SYN too, and in QUIC all carry ECT(0). The receiver sets ECE on all ACKs from a CE mark until
 //!     CWR. An ACK with ECE does not let cwnd grow; if it acknowledges data sent after the last reduction, and no
 //!     recovery goes on, ssthresh as in rule 3 and cwnd = ssthresh. A loss in such a window reduces nothing more. After

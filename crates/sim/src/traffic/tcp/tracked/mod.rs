@@ -140,6 +140,8 @@ pub struct TrackedSender {
     burst_left: u32,
     /// The segment to send is the last of a burst of several.
     ends_burst: bool,
+    /// The connection has no ECN, since its SYN was sent again.
+    falls_back: bool,
     /// True if anything was sent since the last ACK or timer.
     has_sent: bool,
     /// When the last segment was sent.
@@ -227,6 +229,7 @@ impl TrackedSender {
             deferred: false,
             burst_left: 0,
             ends_burst: false,
+            falls_back: false,
             has_sent: false,
             last_sent: Time::ZERO,
             stats: SenderStats::default(),

@@ -230,12 +230,14 @@ impl TrackedSender {
         if syn {
             self.stats.syn_retransmissions += u32::from(self.syns > 0);
             self.stats.would_close += u32::from(self.syns == SYN_TRIES);
+            // tcp_ecn_clear_syn: a SYN that is sent again asks for no ECN (tcp_ecn_fallback).
+            self.falls_back = self.syns > 0 && params.loss_detection == LossDetection::Rack;
             let doublings = self.syns.min(SYN_TRIES - 1);
             self.timer = Timer::Timeout(now.saturating_add(Time(params.syn_timeout.0 << doublings)));
             self.syns = self.syns.saturating_add(1);
         }
         // Linux, tcp_ecn_send_syn: a control that needs ECN has it in the SYN already.
-        let ecn = codepoint(params, true);
+        let ecn = self.codepoint(params, true);
         Segment { seq: self.records.nxt(), syn, ecn, timestamp: now, ..Segment::default() }
     }
 
@@ -283,7 +285,7 @@ impl TrackedSender {
             //= RFC 6298 5.1-1: Sending data starts the timer if it does not run.
             self.timer = Timer::Timeout(params.due(now, self.rtt.rto()));
         }
-        let ecn = codepoint(params, !new);
+        let ecn = self.codepoint(params, !new);
         //= RFC 3168 6.1.2-7: A segment that is sent again carries no CWR.
         //= RFC 3168 6.1.2-8: CWR stands in the first new segment only.
         let cwr = new && std::mem::take(&mut self.cwr_due);
@@ -294,21 +296,21 @@ impl TrackedSender {
         let pushed = std::mem::take(&mut self.ends_burst);
         Segment { seq, payload, syn: false, cwr, ecn, timestamp: now, prompt: widens || pushed }
     }
-}
 
-/// ECN codepoint of data sent for the first time, or `again` like a SYN.
-#[inline]
-fn codepoint(params: &TcpParams, again: bool) -> Ecn {
-    match params.congestion_control.ecn_use() {
-        _ if !params.ecn => Ecn::NotEct,
-        //= RFC 3168 6.1.5-1: A segment that is sent again is not ECN-capable.
-        // RFC 9000 13.4.1: In QUIC data that are sent again are in a packet like any other.
-        EcnUse::Classic if again && !TrackedSender::is_numbered(params) => Ecn::NotEct,
-        //= RFC 3168 6.1.2-1: New data carry ECT(0).
-        EcnUse::Classic => Ecn::Ect0,
-        // Each packet of a control that needs ECN is ECN-capable (TCP_CONG_NEEDS_ECN in tcp_ecn_send of Linux; RFC 8311
-        // 4.3).
-        EcnUse::AccurateEct0 => Ecn::Ect0,
-        EcnUse::AccurateEct1 => Ecn::Ect1,
+    /// ECN codepoint of data sent for the first time, or `again` like a SYN.
+    #[inline]
+    fn codepoint(&self, params: &TcpParams, again: bool) -> Ecn {
+        match params.congestion_control.ecn_use() {
+            _ if !params.ecn || self.falls_back => Ecn::NotEct,
+            //= RFC 3168 6.1.5-1: A segment that is sent again is not ECN-capable.
+            // RFC 9000 13.4.1: In QUIC data that are sent again are in a packet like any other.
+            EcnUse::Classic if again && !Self::is_numbered(params) => Ecn::NotEct,
+            //= RFC 3168 6.1.2-1: New data carry ECT(0).
+            EcnUse::Classic => Ecn::Ect0,
+            // Each packet of a control that needs ECN is ECN-capable (TCP_CONG_NEEDS_ECN in tcp_ecn_send of Linux; RFC
+            // 8311 4.3).
+            EcnUse::AccurateEct0 => Ecn::Ect0,
+            EcnUse::AccurateEct1 => Ecn::Ect1,
+        }
     }
 }

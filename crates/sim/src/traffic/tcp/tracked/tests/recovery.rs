@@ -408,6 +408,15 @@ fn marks_reduce_the_window_once_a_round_trip_without_a_loss() {
 }
 
 #[test]
+fn a_syn_that_is_sent_again_asks_for_no_ecn() {
+    let params = TcpParams { ecn: true, congestion_control: CongestionControl::Dctcp, ..plain() };
+    let mut path = Path::new(params.clone(), Some(10), |_, _| Lot::Arrives);
+    path.sender.on_timer(&params, MS(1000));
+    let again = path.sender.poll_transmit(&params, MS(1000)).expect("the SYN again");
+    assert_eq!((path.codepoints[0], again.syn, again.ecn), (Ecn::Ect0, true, Ecn::NotEct));
+}
+
+#[test]
 fn a_loss_while_a_mark_reduces_the_window_halves_that_of_dctcp() {
     let window_after = |congestion_control| {
         let mut params = TcpParams { ecn: true, accurate_ecn: true, congestion_control, ..plain() };
