@@ -87,8 +87,8 @@ params! {
         /// Segments that a receiver acknowledges immediately at the start of a connection and after a duplicate; 0 for
         /// none.
         quickack: u32 = 0, in 0..=255, source "tcp_input.c tcp_enter_quickack_mode, TCP_MAX_QUICKACKS of Linux";
-        /// Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on, at most a twentieth
-        /// of the RTT and 0.1 ms; 0 for none.
+        /// Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on, at most a
+        /// twentieth of the RTT and 0.1 ms; 0 for none.
         sack_delay: Time = "0 s", in "0 s"..="100 ms",
             source "tcp_input.c __tcp_ack_snd_check, tcp_comp_sack_delay_ns of Linux";
         /// Delay of an ACK for several segments, to combine up to 64 KiB, as a receiver with GRO does.
