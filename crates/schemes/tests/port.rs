@@ -55,7 +55,7 @@ fn diary(
         while port.next_event() <= now {
             port.arrive(port.next_event(), &mut diary);
         }
-        port.enqueue(packet, now, &mut diary);
+        port.enqueue(|| packet, now, &mut diary);
         port.discipline().report(&mut |name, value| readings.push(format!("{name} {value}")));
         readings.push(format!("{:?} {}", port.backlog(), port.on_wire()));
     }

@@ -96,7 +96,7 @@ impl EgressLink {
         }
         match &mut self.way {
             Way::Port(port) => {
-                port.enqueue(packet, now, &mut Recorder { pool, stats: &mut self.stats });
+                port.enqueue(|| packet, now, &mut Recorder { pool, stats: &mut self.stats });
                 self.stats.queued(port.backlog(), now);
             }
             Way::Wire(wire) => {

@@ -166,17 +166,28 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         if self.wire.is_empty() { self.held_until } else { self.wire.next_arrival() }
     }
 
-    /// Offers a packet at `now`.
-    #[inline]
-    pub fn enqueue<O: PortObserver<P>>(&mut self, mut packet: P, now: Time, observer: &mut O) {
+    /// Offers the packet that `make` returns at `now`.
+    #[inline(always)]
+    pub fn enqueue<O: PortObserver<P>>(&mut self, make: impl Fn() -> P, now: Time, observer: &mut O) {
         if self.keeps_packets {
             self.start_kept_until(now, observer);
-            self.admit(&mut packet, now, observer);
+            let admitted = self.admit(make, now, observer);
+            let packet = self.wire.placed(admitted);
+            observer.offered(packet, now, self.waiting, self.discipline.drop_threshold());
+            if self.busy_until <= now {
+                self.start_kept(now, observer);
+            }
         } else {
-            self.serve_until(now, observer);
-            self.tell_rate(now);
-            self.discipline.enqueue(packet, now, &mut self.rng, &mut Drops { observer, now });
+            self.enqueue_at_discipline(make(), now, observer);
         }
+    }
+
+    /// As [`EgressPort::enqueue`], if the discipline stores the queue.
+    #[inline(never)]
+    fn enqueue_at_discipline<O: PortObserver<P>>(&mut self, packet: P, now: Time, observer: &mut O) {
+        self.serve_until(now, observer);
+        self.tell_rate(now);
+        self.discipline.enqueue(packet, now, &mut self.rng, &mut Drops { observer, now });
         observer.offered(&packet, now, self.backlog(), self.discipline.drop_threshold());
         if self.busy_until <= now {
             self.start_next(now, observer);
@@ -185,14 +196,18 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
 
     /// Puts a packet on the wire, behind all that waits there, unless the discipline drops it.
     #[inline(always)]
-    fn admit<O: PortObserver<P>>(&mut self, packet: &mut P, now: Time, observer: &mut O) {
+    fn admit<O: PortObserver<P>>(&mut self, make: impl Fn() -> P, now: Time, observer: &mut O) -> bool {
         let found = (self.waiting, self.head_enqueued_at());
-        if self.discipline.admit(packet, found, now, &mut self.rng, &mut Drops { observer, now }) {
-            self.waiting.add(packet.wire_bytes());
-            self.booked_until = self.rate.transmit(packet.wire_bytes(), self.booked_until.max(now));
-            // Stamped in its place: a packet that was just written to is slow to copy.
-            self.wire.send(packet, self.booked_until).set_enqueued_at(now);
+        let packet = self.wire.place(make);
+        let admitted = self.discipline.admit(packet, found, now, &mut self.rng, &mut Drops { observer, now });
+        if admitted {
+            packet.set_enqueued_at(now);
+            let wire_bytes = packet.wire_bytes();
+            self.waiting.add(wire_bytes);
+            self.booked_until = self.rate.transmit(wire_bytes, self.booked_until.max(now));
+            self.wire.send_placed(self.booked_until);
         }
+        admitted
     }
 
     /// Arrival time of the first packet in the queue that the port stores.
@@ -216,7 +231,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
         if let Some(packet) = self.wire.upcoming(0) {
             observer.arrived(packet, now);
         }
-        let (time, packet) = self.wire.take().expect("an arrival was announced");
+        let (time, packet) = self.wire.take_announced();
         debug_assert_eq!(time, now);
         packet
     }
@@ -225,7 +240,7 @@ impl<P: Packet + Copy, D: QueueDiscipline<P>> EgressPort<P, D> {
     /// [`EgressPort::serve_until`] this time.
     #[inline]
     pub fn take_arrived(&mut self, now: Time) -> Option<(Time, P)> {
-        if self.wire.next_arrival() <= now { self.wire.take() } else { None }
+        if self.wire.next_arrival() <= now { Some(self.wire.take_announced()) } else { None }
     }
 
     /// Takes the first packet that is in transmission or in flight, with the time at which it reaches the far end: for

@@ -34,31 +34,61 @@ impl<T: Copy> Ring<T> {
         self.len == 0
     }
 
-    /// Appends a value; gives its place.
-    // Time and value apart: a pair would be put together first, and then moved.
+    /// Appends the value that `make` returns.
     #[inline(always)]
-    pub fn push(&mut self, time: Time, value: &T) -> &mut T {
+    pub fn push(&mut self, time: Time, make: impl Fn() -> T) {
         if self.len == self.slots.len() {
-            self.grow((time, *value));
+            self.grow((time, make()));
         }
         let slot = self.slot(self.len);
         self.len += 1;
         let place = &mut self.slots[slot];
         place.0 = time;
-        place.1 = *value;
-        &mut place.1
+        place.1 = make();
+    }
+
+    /// Puts the value that `make` returns behind the last one. It is not part of the queue unless [`Ring::append`]
+    /// follows, which may be called after a change of the value.
+    // Made in its place: a value that was written field by field is slow to copy.
+    #[inline(always)]
+    pub fn place(&mut self, make: impl Fn() -> T) -> &mut T {
+        if self.len == self.slots.len() {
+            self.grow((Time::ZERO, make()));
+        }
+        let slot = self.slot(self.len);
+        let place = &mut self.slots[slot].1;
+        *place = make();
+        place
+    }
+
+    /// Appends the value that was placed last.
+    #[inline(always)]
+    pub fn append(&mut self, time: Time) {
+        let slot = self.slot(self.len);
+        self.slots[slot].0 = time;
+        self.len += 1;
+    }
+
+    /// The value that was placed last, appended or not.
+    #[inline(always)]
+    pub fn placed(&self, appended: bool) -> &T {
+        &self.slots[self.slot(self.len - usize::from(appended))].1
     }
 
     /// Takes the first value.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, T)> {
-        if self.len == 0 {
-            return None;
-        }
+        if self.len == 0 { None } else { Some(self.take()) }
+    }
+
+    /// The same, if there is one.
+    #[inline(always)]
+    pub fn take(&mut self) -> (Time, T) {
+        assert!(self.len > 0, "an arrival was announced");
         let value = self.slots[self.head];
         self.head = self.slot(1);
         self.len -= 1;
-        Some(value)
+        value
     }
 
     /// The value that is `places` behind the first.
@@ -102,7 +132,8 @@ mod tests {
             for (value, pushes) in pushes.into_iter().enumerate() {
                 if pushes {
                     let time = Time(value as u64 / 2);
-                    prop_assert_eq!(*ring.push(time, &value), value);
+                    ring.push(time, || value);
+                    prop_assert_eq!(*ring.placed(true), value);
                     queue.push_back((time, value));
                 } else {
                     prop_assert_eq!(ring.pop(), queue.pop_front());

@@ -35,10 +35,28 @@ impl<P: Copy> Wire<P> {
         self.packets.is_empty()
     }
 
-    /// Sends a packet whose transmission ends at `end`, not before the one sent last; gives its place.
+    /// Sends a packet whose transmission ends at `end`, not before the one sent last.
     #[inline]
-    pub fn send(&mut self, packet: &P, end: Time) -> &mut P {
-        self.packets.push(end + self.delay, packet)
+    pub fn send(&mut self, packet: &P, end: Time) {
+        self.packets.push(end + self.delay, || *packet);
+    }
+
+    /// Stores the packet that `make` returns where the next one to send is; [`Wire::send_placed`] sends it.
+    #[inline(always)]
+    pub(super) fn place(&mut self, make: impl Fn() -> P) -> &mut P {
+        self.packets.place(make)
+    }
+
+    /// Sends the packet that was placed last, as [`Wire::send`].
+    #[inline(always)]
+    pub(super) fn send_placed(&mut self, end: Time) {
+        self.packets.append(end + self.delay);
+    }
+
+    /// The packet that was placed last, sent or not.
+    #[inline(always)]
+    pub(super) fn placed(&self, sent: bool) -> &P {
+        self.packets.placed(sent)
     }
 
     /// The packet that reaches the far end `places` behind the next.
@@ -65,5 +83,11 @@ impl<P: Copy> Wire<P> {
     #[inline]
     pub fn take(&mut self) -> Option<(Time, P)> {
         self.packets.pop()
+    }
+
+    /// As [`Wire::take`], if one is in flight.
+    #[inline]
+    pub(super) fn take_announced(&mut self) -> (Time, P) {
+        self.packets.take()
     }
 }

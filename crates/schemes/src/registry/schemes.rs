@@ -295,7 +295,7 @@ impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
         dispatch!(self, discipline => discipline.is_fifo())
     }
 
-    #[inline]
+    #[inline(always)]
     fn admit(
         &mut self,
         packet: &mut P,
@@ -308,7 +308,7 @@ impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
             other => other.admit_far(packet, found, now, rng, drops))
     }
 
-    #[inline]
+    #[inline(always)]
     fn departed(&mut self, packet: &P, behind: Backlog, now: Time) {
         dispatch_near!(self, discipline => discipline.departed(packet, behind, now),
             other => other.departed_far(packet, behind, now));
@@ -329,7 +329,7 @@ impl<P: Packet> QueueDiscipline<P> for AnyDiscipline<P> {
         dispatch_near!(self, discipline => discipline.upcoming(places), _other => None)
     }
 
-    #[inline]
+    #[inline(always)]
     fn drop_threshold(&self) -> Option<f64> {
         dispatch_near!(self, discipline => discipline.drop_threshold(), other => other.drop_threshold_far())
     }

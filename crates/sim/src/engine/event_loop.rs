@@ -10,7 +10,7 @@ use crate::engine::prefetch;
 use crate::engine::timers_ahead::TimersAhead;
 use crate::measure::recorder::record;
 use crate::measure::run_record::{Performance, RunRecord};
-use crate::network::hosts::{FlowAck, Hosts, Queue};
+use crate::network::hosts::{Earlier, FlowAck, Hosts, Queue};
 use crate::network::impairment::{Outcome, Place};
 use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::tcp_flow::{AtEnd, Span};
@@ -266,7 +266,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         } else {
             let ack = self.network.hosts.ack_at_host(user);
             self.agenda.set_host(user, &self.network.hosts);
-            self.on_ack(ack, now);
+            self.on_ack(&ack, now);
         }
     }
 
@@ -276,8 +276,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         if self.prefetches {
             self.network.fetch_for_edge(queue);
         }
-        let packet = self.network.hosts.up.pop(queue);
-        self.agenda.set_first(Direction::Up, queue, self.network.hosts.up.first(queue));
+        let (packet, next) = self.network.hosts.up.pop(queue);
+        self.agenda.set_first(Direction::Up, queue, next);
         self.forward(packet, now);
     }
 
@@ -287,9 +287,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         if self.prefetches {
             self.network.fetch_for_acks(queue);
         }
-        let ack = self.network.hosts.down.pop(queue);
-        self.agenda.set_first(Direction::Down, queue, self.network.hosts.down.first(queue));
-        self.on_ack(ack, now);
+        let (ack, next) = self.network.hosts.down.pop(queue);
+        self.agenda.set_first(Direction::Down, queue, next);
+        self.on_ack(&ack, now);
     }
 
     // Not inlined: small networks never need it, so it stays out of the loop.
@@ -305,7 +305,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
 
     /// An acknowledgement reaches its sender.
     #[inline]
-    fn on_ack(&mut self, FlowAck { flow, user, ack }: FlowAck, now: Time) {
+    fn on_ack(&mut self, &FlowAck { flow, user, ref ack }: &FlowAck, now: Time) {
         let state = &mut self.network.flows[flow as usize];
         let passes = state.span == Span::Passing;
         // An acknowledgement of an earlier connection in this slot is ignored.
@@ -314,8 +314,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
         let before = state.sender.timer();
         let params = &self.network.tcp_params[state.params as usize];
-        let sample = state.sender.on_ack(params, &ack, now);
-        self.observer.ack_taken_in(flow, state, params, &ack, sample, now);
+        let sample = state.sender.on_ack(params, ack, now);
+        self.observer.ack_taken_in(flow, state, params, ack, sample, now);
         if let Some(rtt) = sample {
             self.network.paths.sampled(user, if passes { u32::MAX } else { flow }, rtt, now);
         }
@@ -400,19 +400,22 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         if link == Hop::DELIVER {
             return self.deliver(&packet, now);
         }
-        if entry != Entry::Core {
-            if entry == Entry::Edge {
-                self.network.label(&mut packet, link, now);
-            } else if entry == Entry::Forged {
-                packet.label = self.network.forged_label;
-            } else {
-                return self.beside_links(&packet, link, entry, now);
-            }
+        match entry {
+            Entry::Core => {}
+            Entry::Edge => self.network.label(&mut packet, link, now),
+            Entry::Forged => packet.label = self.network.forged_label,
+            Entry::Impairment | Entry::Call => return self.beside_links(&packet, link, entry, now),
         }
-        // The only place where packets enter links: the code of the discipline is inlined here.
+        self.enter_link(link, || packet, now);
+    }
+
+    /// The packet that `make` returns enters a link. The only place where packets do: the code of the discipline is
+    /// inlined here.
+    #[inline(always)]
+    fn enter_link(&mut self, link: u32, make: impl Fn() -> SimPacket, now: Time) {
         let next = &mut self.network.links[link as usize];
         let was_idle = next.wire().is_empty();
-        next.enqueue(packet, now, &mut LinkObserver { observer: self.observer, link });
+        next.enqueue(make, now, &mut LinkObserver { observer: self.observer, link });
         if B::EXISTS && self.border.is_cut(link) {
             self.hand_over(link);
         } else if was_idle {
@@ -436,7 +439,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             let Network { hosts, hops, .. } = &mut self.network;
             return send_over(packet, now, hosts, (&hops[usize::from(packet.hop)], &self.agenda), &mut self.border);
         }
-        let earlier = self.network.hosts.send(packet, now);
+        let earlier = self.network.hosts.send(|| packet, now, || now);
         self.agenda.sent(Direction::Up, user, earlier);
     }
 
@@ -626,44 +629,82 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Sends the segments that a TCP sender may send; the caller arms the flow.
-    #[inline]
+    /// Sends the segments that a TCP sender may send. The caller has set all other events of this moment, and arms the
+    /// flow.
+    ///
+    /// A packet that reaches the edge node before anything else happens is forwarded at once: that event needs no entry
+    /// in the agenda. Only timers of this flow may precede it, but what they send comes later on the access link.
+    #[inline(never)]
     fn transmit(&mut self, index: u32, user: u32, now: Time) {
-        let flow = &mut self.network.flows[index as usize];
-        let params = &self.network.tcp_params[flow.params as usize];
-        let hop = self.network.first_hops[flow.params as usize];
-        let id = if flow.span == Span::Passing { flow.id } else { index };
-        while let Some(segment) = flow.sender.poll_transmit(params, now) {
-            self.observer.segment_sent(index, flow, params, &segment, now);
-            let packet = SimPacket {
-                label: 0.0,
-                enqueued_at: Time::ZERO,
-                timestamp: segment.timestamp,
-                seq: segment.seq,
-                flow: id,
-                user,
-                hop,
-                ingress: flow.ingress,
-                wire_bytes: params.segment_wire_bytes(&segment) as u16,
-                payload: segment.payload as u16,
-                class: flow.class,
-                ecn: segment.ecn,
-                kind: match (segment.syn, segment.prompt) {
-                    (true, _) => PacketKind::Syn,
-                    (false, false) => PacketKind::Data,
-                    (false, true) => PacketKind::PromptData,
-                },
-                cwr: segment.cwr,
+        loop {
+            let flow = &mut self.network.flows[index as usize];
+            let params = &self.network.tcp_params[flow.params as usize];
+            let hop = self.network.first_hops[flow.params as usize];
+            let id = if flow.span == Span::Passing { flow.id } else { index };
+            let (packet, arrival) = loop {
+                let Some(segment) = flow.sender.poll_transmit(params, now) else {
+                    return self.observer.sender_acted(index, flow, params, now);
+                };
+                self.observer.segment_sent(index, flow, params, &segment, now);
+                let wire_bytes = params.segment_wire_bytes(&segment) as u16;
+                let packet = || SimPacket {
+                    label: 0.0,
+                    enqueued_at: Time::ZERO,
+                    timestamp: segment.timestamp,
+                    seq: segment.seq,
+                    flow: id,
+                    user,
+                    hop,
+                    ingress: flow.ingress,
+                    wire_bytes,
+                    payload: segment.payload as u16,
+                    class: flow.class,
+                    ecn: segment.ecn,
+                    kind: match (segment.syn, segment.prompt) {
+                        (true, _) => PacketKind::Syn,
+                        (false, false) => PacketKind::Data,
+                        (false, true) => PacketKind::PromptData,
+                    },
+                    cwr: segment.cwr,
+                };
+                if B::EXISTS && self.border.enters_elsewhere(user) {
+                    let ways = (&self.network.hops[usize::from(hop)], &self.agenda);
+                    send_over(packet(), now, &mut self.network.hosts, ways, &mut self.border);
+                    continue;
+                }
+                let (agenda, end) = (&self.agenda, self.end);
+                // An observer sees one event after the other, and so do other parts.
+                let horizon = || if O::LOOKS || B::EXISTS { now } else { agenda.next_time().min(end) };
+                match self.network.hosts.send(packet, now, horizon) {
+                    Earlier::AtEdge(arrival) => break (packet(), arrival),
+                    earlier => self.agenda.sent(Direction::Up, user, earlier),
+                }
             };
-            if B::EXISTS && self.border.enters_elsewhere(user) {
-                let ways = (&self.network.hops[usize::from(hop)], &self.agenda);
-                send_over(packet, now, &mut self.network.hosts, ways, &mut self.border);
-                continue;
-            }
-            let earlier = self.network.hosts.send(packet, now);
-            self.agenda.sent(Direction::Up, user, earlier);
+            self.forward_at_once(&packet, arrival);
         }
-        self.observer.sender_acted(index, flow, params, now);
+    }
+
+    /// A packet reaches the edge node at `now`, before anything else happens.
+    // Always inline: the packet is then constructed in its final position.
+    #[inline(always)]
+    fn forward_at_once(&mut self, &packet: &SimPacket, now: Time) {
+        self.handled += 1;
+        match self.network.hops[usize::from(packet.hop)] {
+            Hop { link, entry: Entry::Core } if link != Hop::DELIVER => self.enter_link(link, || packet, now),
+            Hop { link, entry: Entry::Edge } => {
+                let mut labelled = packet;
+                self.network.label(&mut labelled, link, now);
+                self.enter_link(link, || SimPacket { label: labelled.label, ..packet }, now);
+            }
+            _ => self.forward_from_edge(packet, now),
+        }
+    }
+
+    /// Not inlined, so that [`EventLoop::forward`] is inlined where most packets need it.
+    #[cold]
+    #[inline(never)]
+    fn forward_from_edge(&mut self, packet: SimPacket, now: Time) {
+        self.forward(packet, now);
     }
 
     /// An unresponsive source sends.

@@ -122,7 +122,7 @@ impl PortProbe {
     }
 
     /// A packet was offered at `now`; `backlog` waits after it, and it met `threshold`.
-    #[inline]
+    #[inline(always)]
     pub fn offered(&mut self, now: Time, backlog: Backlog, threshold: Option<f64>) {
         self.arrived += 1;
         self.queue.change(now, backlog);

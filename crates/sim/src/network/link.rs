@@ -44,7 +44,7 @@ struct Recorder<'a, O> {
 }
 
 impl<O: PortObserver<SimPacket>> PortObserver<SimPacket> for Recorder<'_, O> {
-    #[inline]
+    #[inline(always)]
     fn offered(&mut self, packet: &SimPacket, now: Time, backlog: Backlog, threshold: Option<f64>) {
         self.accounting.arrived += 1;
         self.probe.offered(now, backlog, threshold);
@@ -227,11 +227,11 @@ impl Link {
         }
     }
 
-    /// Enqueues a packet at `now`.
-    #[inline]
-    pub fn enqueue<O: PortObserver<SimPacket>>(&mut self, packet: SimPacket, now: Time, observer: &mut O) {
+    /// Enqueues the packet that `make` returns at `now`.
+    #[inline(always)]
+    pub fn enqueue<O: PortObserver<SimPacket>>(&mut self, make: impl Fn() -> SimPacket, now: Time, observer: &mut O) {
         let (port, mut recorder) = self.watched(observer);
-        port.enqueue(packet, now, &mut recorder);
+        port.enqueue(make, now, &mut recorder);
     }
 
     /// Takes the packet that reaches the far end at `now`, which is [`Wire::next_arrival`].

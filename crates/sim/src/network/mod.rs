@@ -206,7 +206,7 @@ impl Network {
     }
 
     /// Labels a packet at the edge, where it enters a link.
-    #[inline]
+    #[inline(always)]
     pub fn label(&mut self, packet: &mut SimPacket, link: u32, now: Time) {
         let meter = packet.user as usize * self.ingresses + usize::from(packet.ingress);
         let rng = match &mut self.own {

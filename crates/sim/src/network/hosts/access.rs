@@ -30,6 +30,8 @@ pub(super) const UP_LINES: u32 = 2;
 /// Shared lines down for equal access links if acknowledgements pass no common bottleneck. An acknowledgement that
 /// waited at its access link, or has a longer link, arrives after later ones of others, and goes into the next line.
 const DOWN_LINES: u32 = 4;
+/// Maximum backlog of an access link whose packets may be in the second shared line.
+const MOST_IN_BURST: u32 = 60_000;
 /// Maximum backlog of an access link whose packets go into the calendar.
 const MOST_WAITING: u32 = 10_000;
 
@@ -49,10 +51,21 @@ pub(super) struct Host {
     pub access: u16,
     /// Packets sent since the access link was idle; saturates.
     pub burst: u16,
-    /// Number of these packets, counted from the first that did not go into the calendar, and the common length of
-    /// those before, except the first: see [`Access::has_room_by_length`].
+    /// Number of these packets, counted from the first that did not go into the calendar: see
+    /// [`Access::has_room_by_length`].
     pub apart: u16,
+    /// Length of the second of these packets, which that of those before `apart` equals.
     pub bytes: u16,
+}
+
+/// Packets sent since the access link was idle.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Burst {
+    packets: u16,
+    /// Length of the second one.
+    second_bytes: u16,
+    /// End of their transmission.
+    end: Time,
 }
 
 impl Host {
@@ -76,6 +89,12 @@ impl Host {
         self.up.line().first_time().min(self.down.first_time())
     }
 
+    /// Packets sent since the access link was idle.
+    #[inline(always)]
+    pub fn burst(&self) -> Burst {
+        Burst { packets: self.burst, second_bytes: self.bytes, end: self.up_busy_until }
+    }
+
     /// Ends the burst if the access link is idle.
     #[inline(always)]
     pub fn end_burst(&mut self, now: Time) {
@@ -86,20 +105,23 @@ impl Host {
 
     /// Transmits a packet after those that wait; returns its arrival at the edge node and its position in the burst.
     #[inline(always)]
-    pub fn transmit(&mut self, access: &mut Access, longer: Time, packet: &SimPacket, now: Time) -> (Time, u16) {
-        self.up_busy_until = self.up_busy_until.max(now) + access.up.time_of(u64::from(packet.wire_bytes));
+    pub fn transmit(&mut self, access: &mut Access, longer: Time, wire_bytes: u16, now: Time) -> (Time, u16) {
+        self.up_busy_until = self.up_busy_until.max(now) + access.up.time_of(u64::from(wire_bytes));
         let position = self.burst;
         self.burst = position.saturating_add(1);
+        if position == 1 {
+            self.bytes = wire_bytes;
+        }
         (self.up_busy_until + access.params.delay_up + longer, position)
     }
 
     /// Returns true if the packets of the burst up to this one, except the first, have equal lengths.
     #[inline]
-    pub fn is_uniform(&mut self, packet: &SimPacket, position: u16) -> bool {
+    pub fn is_uniform(&mut self, wire_bytes: u16, position: u16) -> bool {
         if position <= 1 {
-            self.bytes = packet.wire_bytes;
+            self.bytes = wire_bytes;
         }
-        self.apart == 0 && packet.wire_bytes == self.bytes
+        self.apart == 0 && wire_bytes == self.bytes
     }
 }
 
@@ -148,9 +170,10 @@ impl Access {
             first_up,
             usable_up: match params.limit {
                 _ if params.are_longer => 0,
-                QueueLimit::Packets(_) => UP_LINES as u16,
-                // A buffer in bytes counts all waiting packets, so they stay in the lines of their hosts.
-                QueueLimit::Bytes(_) => 1,
+                QueueLimit::Packets(0..=MOST_IN_BURST) => UP_LINES as u16,
+                // A buffer in bytes, or a very long one, counts all waiting packets, so they stay in the lines of their
+                // hosts.
+                _ => 1,
             },
             calendar_limit,
             is_apart: params.are_longer || calendar_limit.is_some(),
@@ -165,36 +188,36 @@ impl Access {
     }
 
     /// Returns true if a packet fits in the buffer, given the packets that may wait: the `line` of the host, after the
-    /// packet of its `burst` that may be in the second shared line.
+    /// second packet of its `burst`, which may be elsewhere.
     #[inline(always)]
     pub fn has_room(
         &self,
-        (line, burst): (&mut WatchedDelayLine, u16),
+        (line, burst): (&mut WatchedDelayLine, Burst),
         longer: Time,
         up: &Arrivals<SimPacket>,
-        packet: &SimPacket,
+        wire_bytes: u16,
         now: Time,
     ) -> bool {
         let started = |arrival: Time, other: &SimPacket| self.start(longer, arrival, other) <= now;
         match self.params.limit {
             QueueLimit::Packets(limit) => {
                 // The backlog is at most the last count plus later packets: a new count is seldom needed.
-                if burst == 0 || line.left() + 1 < limit as usize {
+                if burst.packets == 0 || line.left() + 1 < limit as usize {
                     return true;
                 }
                 let waiting = up.own.pass(line, started);
-                // Packets in the host's line are behind the one in the shared line: if one of them has started, so has
-                // that one.
-                let all_wait = waiting + UP_LINES as usize >= usize::from(burst);
-                let is_waiting =
-                    |(arrival, other): &&(Time, SimPacket)| other.user == packet.user && !started(*arrival, other);
-                let behind = &up.shared[self.first_up as usize + 1];
-                waiting + if all_wait { behind.iter().filter(is_waiting).count() } else { 0 } < limit as usize
+                // If all from the third on wait in the host's line, the second may wait too, elsewhere.
+                let second_waits = waiting + 2 == usize::from(burst.packets) && {
+                    let third = up.own.first_left(line).map(|(arrival, packet)| self.start(longer, arrival, packet));
+                    let second_takes = self.params.rate.time_of(u64::from(burst.second_bytes));
+                    third.unwrap_or(burst.end) - second_takes > now
+                };
+                waiting + usize::from(second_waits) < limit as usize
             }
             QueueLimit::Bytes(limit) => {
                 let waiting = up.own.iter(line.line()).filter(|(arrival, other)| !started(*arrival, other));
                 let bytes: u64 = waiting.map(|(_, other)| u64::from(other.wire_bytes)).sum();
-                bytes + u64::from(packet.wire_bytes) <= limit
+                bytes + u64::from(wire_bytes) <= limit
             }
         }
     }

@@ -28,6 +28,8 @@ pub enum Queue {
 pub enum Earlier {
     /// None: something else arrives before it, or it was dropped.
     Nothing,
+    /// None, for it was not stored: it reaches the edge node before anything else happens.
+    AtEdge(Time),
     /// The event of this previously empty shared line.
     SharedLine(u32, Time),
     /// The event of the calendar.
@@ -71,19 +73,20 @@ impl<T: OfUser + Copy> Arrivals<T> {
     pub(super) fn enter<const CALENDAR: bool>(
         &mut self,
         line: Option<u32>,
-        (time, value): (Time, &T),
+        (time, user): (Time, u32),
+        make: impl Fn() -> T,
         now: Time,
     ) -> Option<Earlier> {
         if let Some(number) = line {
             let line = &mut self.shared[number as usize];
-            if line.keeps_order(time, value.user()) {
-                let is_first = line.push(time, value);
+            if line.keeps_order(time, user) {
+                let is_first = line.push(time, user, make);
                 return Some(if is_first { Earlier::SharedLine(number, time) } else { Earlier::Nothing });
             }
         }
         match &mut self.calendar {
             Some(calendar) if CALENDAR && calendar.reaches(time, now) => {
-                let is_first = calendar.push(time, value.user(), *value);
+                let is_first = calendar.push(time, user, make());
                 Some(if is_first { Earlier::Calendar(time) } else { Earlier::Nothing })
             }
             _ => None,
@@ -100,12 +103,16 @@ impl<T: OfUser + Copy> Arrivals<T> {
         }
     }
 
-    /// Takes the first arrival of a queue, which must not be empty.
+    /// Takes the first arrival of a queue, which must not be empty; time and user of the next as by
+    /// [`Arrivals::first`].
     #[inline(always)]
-    pub fn pop(&mut self, queue: Queue) -> T {
+    pub fn pop(&mut self, queue: Queue) -> (T, (Time, u32)) {
         match queue {
             Queue::SharedLine(number) => self.shared[number as usize].pop(),
-            Queue::Calendar => self.calendar.as_mut().expect("an arrival was announced").pop(),
+            Queue::Calendar => {
+                let calendar = self.calendar.as_mut().expect("an arrival was announced");
+                (calendar.pop(), calendar.first())
+            }
         }
     }
 

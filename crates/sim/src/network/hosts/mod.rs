@@ -176,15 +176,16 @@ impl Hosts {
         self.hosts[user as usize].next_event()
     }
 
-    /// Sends a packet over the access link of its user at `now`.
-    // Always inline: the caller's packet is then constructed in its final position.
+    /// Sends the packet that `make` returns over the access link of its user at `now`. One that reaches the
+    /// edge node before `horizon()`, and need not be counted in the buffer, is not stored: the caller forwards it.
+    // Always inline: the packet is then constructed in its final position.
     #[inline(always)]
-    pub fn send(&mut self, packet: SimPacket, now: Time) -> Earlier {
-        let access = self.hosts[packet.user as usize].access;
+    pub fn send(&mut self, make: impl Fn() -> SimPacket, now: Time, horizon: impl Fn() -> Time) -> Earlier {
+        let access = self.hosts[make().user as usize].access;
         if self.access[usize::from(access)].is_apart {
-            self.send_apart(packet, now)
+            self.send_apart(make(), now)
         } else {
-            self.send_as::<false, false>(packet, now)
+            self.send_as::<false, false>(make, now, horizon)
         }
     }
 
@@ -193,9 +194,9 @@ impl Hosts {
     fn send_apart(&mut self, packet: SimPacket, now: Time) -> Earlier {
         let access = self.hosts[packet.user as usize].access;
         match self.access[usize::from(access)].calendar_limit {
-            Some(_) => self.send_as::<true, true>(packet, now),
+            Some(_) => self.send_as::<true, true>(|| packet, now, || now),
             // A buffer in bytes, or a very long one: all packets are in the line of the host.
-            None => self.send_as::<true, false>(packet, now),
+            None => self.send_as::<true, false>(|| packet, now, || now),
         }
     }
 
@@ -203,32 +204,42 @@ impl Hosts {
     /// calendar.
     // Const generics, so that the common case, neither, has no branches.
     #[inline(always)]
-    fn send_as<const LONGER: bool, const CALENDAR: bool>(&mut self, packet: SimPacket, now: Time) -> Earlier {
-        let longer = if LONGER { longer_of(&self.longer, packet.user) } else { Time::ZERO };
-        let host = &mut self.hosts[packet.user as usize];
+    fn send_as<const LONGER: bool, const CALENDAR: bool>(
+        &mut self,
+        make: impl Fn() -> SimPacket,
+        now: Time,
+        horizon: impl Fn() -> Time,
+    ) -> Earlier {
+        let SimPacket { user, flow, wire_bytes, .. } = make();
+        let longer = if LONGER { longer_of(&self.longer, user) } else { Time::ZERO };
+        let host = &mut self.hosts[user as usize];
         let access = &mut self.access[usize::from(host.access)];
         self.arrived += 1;
         host.end_burst(now);
         let has_room = if CALENDAR {
             access.has_room_by_length(host, longer, &self.up, now)
         } else {
-            access.has_room((&mut host.up, host.burst), longer, &self.up, &packet, now)
+            let burst = host.burst();
+            access.has_room((&mut host.up, burst), longer, &self.up, wire_bytes, now)
         };
         if !has_room {
-            self.count_drop(&packet, now);
+            self.count_drop(Loss { user, flow, at: now });
             return Earlier::Nothing;
         }
-        let (arrival, position) = host.transmit(access, longer, &packet, now);
-        if !CALENDAR || host.is_uniform(&packet, position) {
+        let (arrival, position) = host.transmit(access, longer, wire_bytes, now);
+        if !LONGER && position < access.usable_up && arrival < horizon() {
+            return Earlier::AtEdge(arrival);
+        }
+        if !CALENDAR || host.is_uniform(wire_bytes, position) {
             let line = (position < access.usable_up).then(|| access.first_up + u32::from(position));
-            if let Some(earlier) = self.up.enter::<CALENDAR>(line, (arrival, &packet), now) {
+            if let Some(earlier) = self.up.enter::<CALENDAR>(line, (arrival, user), &make, now) {
                 return earlier;
             }
         }
         if CALENDAR {
             host.apart = host.apart.saturating_add(1);
         }
-        self.up.own.push_watched(&mut host.up, arrival, packet);
+        self.up.own.push_watched(&mut host.up, arrival, make());
         Earlier::Host(host.next_event())
     }
 
@@ -244,11 +255,11 @@ impl Hosts {
         while over.line().first_time() <= now {
             self.up.own.pop_watched(over);
         }
-        if !access.has_room((over, host.burst), longer, &self.up, packet, now) {
-            self.count_drop(packet, now);
+        if !access.has_room((over, host.burst()), longer, &self.up, packet.wire_bytes, now) {
+            self.count_drop(Loss { user: packet.user, flow: packet.flow, at: now });
             return None;
         }
-        let (arrival, position) = host.transmit(access, longer, packet, now);
+        let (arrival, position) = host.transmit(access, longer, packet.wire_bytes, now);
         // The first packet of a burst is already in transmission.
         if position > 0 {
             self.up.own.push_watched(over, arrival, *packet);
@@ -256,9 +267,10 @@ impl Hosts {
         Some(arrival)
     }
 
-    fn count_drop(&mut self, packet: &SimPacket, now: Time) {
+    #[inline(never)]
+    fn count_drop(&mut self, loss: Loss) {
         self.dropped += 1;
-        self.losses.push(Loss { user: packet.user, flow: packet.flow, at: now });
+        self.losses.push(loss);
     }
 
     /// Takes the packet in the line of the host that reaches the edge node at `now`, if there is one.
@@ -294,10 +306,12 @@ impl Hosts {
         };
         host.down_busy_until = host.down_busy_until.max(at_edge) + access.down.time_of(u64::from(wire_bytes));
         let mut at_host = host.down_busy_until + access.params.delay_down;
-        let entered = self.down.enter::<false>(Some(access.first_down), (at_host, &ack), now);
+        let entered = self.down.enter::<false>(Some(access.first_down), (at_host, ack.user), || ack, now);
         let earlier = entered.unwrap_or_else(|| {
             at_host += longer_of(&self.longer, ack.user);
-            self.acknowledge_out_of_step(&ack, at_host, now)
+            // A copy, so that the one above need not be in memory.
+            let copy = ack;
+            self.acknowledge_out_of_step(&copy, at_host, now)
         });
         (AckTimes { sent, at_edge, at_host }, earlier)
     }
@@ -309,7 +323,7 @@ impl Hosts {
         let access = &self.access[usize::from(host.access)];
         let mut others = access.first_down + 1..access.end_down;
         let line = others.find(|&line| self.down.shared[line as usize].keeps_order(at_host, ack.user));
-        self.down.enter::<true>(line, (at_host, ack), now).unwrap_or_else(|| {
+        self.down.enter::<true>(line, (at_host, ack.user), || *ack, now).unwrap_or_else(|| {
             self.down.own.push(&mut host.down, at_host, *ack);
             Earlier::Host(host.next_event())
         })

@@ -42,18 +42,18 @@ impl<T: OfUser + Copy> SharedLine<T> {
     }
 
     /// Appends an arrival that keeps the order; returns true if it is the first.
-    #[inline]
-    pub fn push(&mut self, time: Time, value: &T) -> bool {
-        debug_assert!(self.keeps_order(time, value.user()));
-        self.last = (time, value.user());
-        self.arrivals.push(time, value);
+    #[inline(always)]
+    pub fn push(&mut self, time: Time, user: u32, make: impl Fn() -> T) -> bool {
+        debug_assert!(self.keeps_order(time, user) && make().user() == user);
+        self.last = (time, user);
+        self.arrivals.push(time, make);
         self.arrivals.len() == 1
     }
 
-    /// Takes the first arrival, which must exist.
-    #[inline]
-    pub fn pop(&mut self) -> T {
-        self.arrivals.pop().expect("an arrival was announced").1
+    /// Takes the first arrival, which must exist; time and user of the next as by [`SharedLine::first`].
+    #[inline(always)]
+    pub fn pop(&mut self) -> (T, (Time, u32)) {
+        (self.arrivals.take().1, self.first())
     }
 
     /// Time and user of the first arrival; [`Time::NEVER`] if there is none.
@@ -96,14 +96,14 @@ mod tests {
     fn order_is_by_time_then_by_user() {
         let mut line = SharedLine::default();
         assert_eq!(line.first().0, Time::NEVER);
-        assert!(line.push(Time(5), &3));
+        assert!(line.push(Time(5), 3, || 3));
         assert!(!line.keeps_order(Time(4), 9));
         assert!(!line.keeps_order(Time(5), 2));
         assert!(line.keeps_order(Time(5), 3));
-        assert!(!line.push(Time(6), &1));
+        assert!(!line.push(Time(6), 1, || 1));
         assert_eq!(line.first(), (Time(5), 3));
-        assert_eq!((line.pop(), line.first()), (3, (Time(6), 1)));
-        assert_eq!(line.pop(), 1);
+        assert_eq!(line.pop(), (3, (Time(6), 1)));
+        assert_eq!(line.pop().0, 1);
         // Taken arrivals still count for the order.
         assert!(!line.keeps_order(Time(5), 9));
         assert!(!SharedLine::<u32>::closed().keeps_order(Time(7), 9));

@@ -24,7 +24,7 @@ fn take_next(hosts: &mut Hosts, until: Time) -> Option<(Time, SimPacket)> {
     let firsts = queues.map(|queue| (hosts.up.first(queue).0, Some(queue)));
     let (time, queue) = firsts.chain([(hosts.next_event(0), None)]).min_by_key(|(time, _)| *time)?;
     let packet = |hosts: &mut Hosts| match queue {
-        Some(queue) => hosts.up.pop(queue),
+        Some(queue) => hosts.up.pop(queue).0,
         None => hosts.packet_at_edge(0, time).unwrap(),
     };
     (time <= until && time < Time::NEVER).then(|| (time, packet(hosts)))
@@ -62,6 +62,7 @@ proptest! {
         let mut longer = longer_host(rate, delay, limit);
         let mut longer_elsewhere = longer_host(rate, delay, limit);
         let (mut with_edge_elsewhere, mut sent_over) = (one_host(params), Vec::new());
+        let (mut forwarded_at_once, mut at_edge) = (one_host(params), Vec::new());
         let config = QueueConfig::of(Scheme::DropTail, BufferParams { limit, ..Default::default() });
         let rng = Rng::stream(1, 0, "test", 0);
         let mut link = Link::new(&config, &Weights::equal(), LinkRate::new(rate, &[]), delay, rng);
@@ -81,16 +82,24 @@ proptest! {
         for (seq, (gap, wire_bytes)) in (0..).zip(arrivals) {
             now += Time::from_micros(gap);
             drain([&mut hosts, &mut with_calendar, &mut longer], &mut link, now);
-            hosts.send(packet(seq, wire_bytes), now);
-            with_calendar.send(packet(seq, wire_bytes), now);
-            longer.send(packet(seq, wire_bytes), now);
+            hosts.send(|| packet(seq, wire_bytes), now, || now);
+            with_calendar.send(|| packet(seq, wire_bytes), now, || now);
+            longer.send(|| packet(seq, wire_bytes), now, || now);
+            if let Earlier::AtEdge(arrival) =
+                forwarded_at_once.send(|| packet(seq, wire_bytes), now, || Time::NEVER)
+            {
+                at_edge.push((arrival, seq));
+            }
             let over = with_edge_elsewhere.send_over(&packet(seq, wire_bytes), now);
             sent_over.extend(over.map(|arrival| (arrival, seq)));
             prop_assert_eq!(longer_elsewhere.send_over(&packet(seq, wire_bytes), now), over);
             prop_assert_eq!(with_edge_elsewhere.next_event(0), Time::NEVER);
-            link.enqueue(packet(seq, wire_bytes), now, &mut ());
+            link.enqueue(|| packet(seq, wire_bytes), now, &mut ());
         }
         drain([&mut hosts, &mut with_calendar, &mut longer], &mut link, Time::NEVER);
+        at_edge.extend(std::iter::from_fn(|| take_next(&mut forwarded_at_once, Time::NEVER)).map(|(t, p)| (t, p.seq)));
+        at_edge.sort();
+        prop_assert_eq!(&at_edge, &from_link);
         prop_assert_eq!(&sent_over, &from_link);
         prop_assert!(from_hosts.iter().all(|from| *from == from_link), "{:?} {:?}", from_hosts, from_link);
         prop_assert_eq!(with_calendar.accounting(), hosts.accounting());
@@ -109,7 +118,7 @@ fn an_ack_takes_both_transmissions_and_both_delays() {
     let first = Time::from_nanos(43_200 + 5_000_000 + 4_320 + 100_000);
     assert_eq!((acknowledge(7), acknowledge(8)), (Earlier::SharedLine(0, first), Earlier::Nothing));
     assert_eq!(hosts.down.first(Queue::SharedLine(0)), (first, 0));
-    assert_eq!(hosts.down.pop(Queue::SharedLine(0)).flow, 7);
+    assert_eq!(hosts.down.pop(Queue::SharedLine(0)).0.flow, 7);
     // The second waits for the first only at the bottleneck: the access link is ten times faster.
     assert_eq!(hosts.down.first(Queue::SharedLine(0)), (first + Time::from_nanos(43_200), 0));
 }
@@ -130,7 +139,7 @@ fn an_ack_overtakes_one_whose_host_has_a_longer_access_link() {
     assert_eq!([at_first.1, at_second.1, at_third.1], earlier);
     assert_eq!(at_first.0.at_host, arrival(1, 2));
     assert_eq!(hosts.down.first(Queue::Calendar), (arrival(2, 0), 1));
-    assert_eq!([hosts.down.pop(Queue::Calendar).user, hosts.down.pop(Queue::Calendar).user], [1, 0]);
+    assert_eq!([hosts.down.pop(Queue::Calendar).0.user, hosts.down.pop(Queue::Calendar).0.user], [1, 0]);
     assert_eq!(hosts.down.first(Queue::Calendar).0, Time::NEVER);
     assert_eq!(hosts.next_event(2), arrival(3, 1200));
 }

@@ -100,7 +100,7 @@ impl AnySender {
     }
 
     /// The next segment to send now, if there is one.
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
         either!(self, sender => sender.poll_transmit(params, now))
     }

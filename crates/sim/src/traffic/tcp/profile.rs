@@ -453,7 +453,7 @@ impl TcpParams {
     #[must_use]
     #[inline]
     pub fn ack_wire_bytes(&self, ack: &Ack) -> u32 {
-        let blocks = ack.sacks.len() as u32;
+        let blocks = if ack.sacks.is_empty() { 0 } else { ack.sacks.len() as u32 };
         //= RFC 2018 3-1: The option has 2 + 8 n bytes for n blocks.
         // RFC 2018 section 3: 2 + 8 n bytes; two NOPs before them keep the blocks aligned.
         let option = if blocks > 0 { 4 + 8 * blocks } else { 0 };

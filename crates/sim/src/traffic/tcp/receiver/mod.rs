@@ -101,7 +101,31 @@ impl Receiver {
 
     /// Processes a segment; returns the ACK to send now, or none if it is delayed.
     //= RFC 5681 4.2-6: A segment is answered by one ACK at most.
+    #[inline]
     pub fn on_segment(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Option<Ack> {
+        let is_full = segment.payload == params.segment_payload && !segment.syn;
+        if is_full && segment.seq == self.next && !self.gap && !params.ecn {
+            self.on_plain_segment(params, &segment, now)
+        } else {
+            self.on_any_segment(params, segment, now)
+        }
+    }
+
+    /// [`Receiver::on_any_segment`] of a full segment in order without a gap: the fast path.
+    #[inline]
+    fn on_plain_segment(&mut self, params: &TcpParams, segment: &Segment, now: Time) -> Option<Ack> {
+        self.wire_bytes += u64::from(params.header_bytes + segment.payload);
+        self.quick |= u8::from(segment.prompt);
+        if segment.seq <= self.last_ack && (!params.sack || segment.timestamp >= self.echo) {
+            self.echo = segment.timestamp;
+        }
+        self.next += 1;
+        self.delay_ack(params, now)
+    }
+
+    /// As [`Receiver::on_segment`], whatever the segment and the state.
+    #[inline(never)]
+    pub(super) fn on_any_segment(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Option<Ack> {
         self.wire_bytes += u64::from(params.segment_wire_bytes(&segment));
         if segment.syn {
             return Some(self.syn_ack(params, segment, now));

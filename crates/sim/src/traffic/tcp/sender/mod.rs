@@ -179,7 +179,36 @@ impl Sender {
     }
 
     /// Processes an ACK; returns its round-trip time sample, if any.
+    #[inline]
     pub fn on_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
+        let is_open = self.phase == Phase::Open && !self.resent_any && !params.sack;
+        if is_open && self.una < ack.ack && ack.ack <= self.high && !ack.syn && !ack.congestion_echo {
+            self.on_plain_ack(params, ack, now)
+        } else {
+            self.on_any_ack(params, ack, now)
+        }
+    }
+
+    /// [`Sender::on_any_ack`] of new data where nothing was lost or marked: the fast path.
+    #[inline]
+    fn on_plain_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
+        let sample = self.rto.sample(params, now.saturating_sub(ack.echo));
+        self.grow(params, ack.ack - self.una, now);
+        self.retries = 0;
+        self.una = ack.ack;
+        self.nxt = self.nxt.max(ack.ack);
+        if sample.is_none() && !params.keep_backoff {
+            self.rto.refresh(params);
+        }
+        self.timer = now.saturating_add(self.rto.current());
+        self.disarm_at_end();
+        self.window_due = true;
+        sample
+    }
+
+    /// As [`Sender::on_ack`], whatever the ACK and the state.
+    #[inline(never)]
+    fn on_any_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         match self.phase {
             Phase::Closed => return None,
             Phase::SynSent if ack.syn => return self.on_syn_ack(params, ack, now),
@@ -223,7 +252,28 @@ impl Sender {
     }
 
     /// The next segment to send now, if there is one.
+    // Always inline: otherwise the segment is passed through memory.
+    #[inline(always)]
     pub fn poll_transmit(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
+        if self.handshake_due | self.retransmission_due | self.limited_due | params.sack {
+            self.poll_special(params, now)
+        } else {
+            self.poll_window(params, now)
+        }
+    }
+
+    /// The next segment that the window lets leave.
+    #[inline(always)]
+    fn poll_window(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
+        //= RFC 5681 3.1-1: Slow start and congestion avoidance limit what is outstanding.
+        //= RFC 5681 3.1-2: The lesser of cwnd and the receiver's window governs.
+        self.window_due &= self.room(params, self.cwnd.min(socket_buffer(params)));
+        self.window_due.then(|| self.send(params, self.nxt, now))
+    }
+
+    /// As [`Sender::poll_transmit`], where something other than the window may let a segment leave.
+    #[inline(never)]
+    fn poll_special(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
         if std::mem::take(&mut self.handshake_due) {
             return Some(self.handshake(params, now));
         }
@@ -236,10 +286,7 @@ impl Sender {
         if std::mem::take(&mut self.limited_due) && self.room(params, socket_buffer(params)) {
             return Some(self.send(params, self.nxt, now));
         }
-        //= RFC 5681 3.1-1: Slow start and congestion avoidance limit what is outstanding.
-        //= RFC 5681 3.1-2: The lesser of cwnd and the receiver's window governs.
-        self.window_due &= self.room(params, self.cwnd.min(socket_buffer(params)));
-        self.window_due.then(|| self.send(params, self.nxt, now))
+        self.poll_window(params, now)
     }
 
     /// Deadline of the timer, [`Time::NEVER`] if it is not armed.
@@ -583,6 +630,7 @@ impl Sender {
     }
 
     /// Sends segment `seq`. ns-3.26 SendDataPacket.
+    #[inline(always)]
     fn send(&mut self, params: &TcpParams, seq: u32, now: Time) -> Segment {
         let new = seq >= self.high;
         if !new {

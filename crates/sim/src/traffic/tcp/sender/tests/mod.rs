@@ -496,15 +496,26 @@ proptest! {
             loss_detection: LossDetection::Dupack,
             ..TcpParams::profile(profile)
         };
-        let mut fates = fates.into_iter();
-        let fate = move |_, _| match fates.next() {
-            Some((draw, _)) if draw < percent => None,
-            Some((_, extra)) => Some(ms(extra)),
-            None => Some(Time::ZERO),
+        let wire = |fast| {
+            let mut fates = fates.clone().into_iter();
+            let fate = move |_, _| match fates.next() {
+                Some((draw, _)) if draw < percent => None,
+                Some((_, extra)) => Some(ms(extra)),
+                None => Some(Time::ZERO),
+            };
+            let mut wire = Wire::new(params.clone(), Some(total), fate);
+            (wire.marks, wire.fast) = (|number| number % 7 == 3, fast);
+            wire
         };
-        let mut wire = Wire::new(params, Some(total), fate);
-        wire.marks = |number| number % 7 == 3;
-        wire.run_to_completion();
+        let (mut wire, mut reference) = (wire(true), wire(false));
+        // The fast paths leave the state that the general ones do.
+        while !wire.sender.is_done() {
+            prop_assert_eq!(format!("{:?}", (&wire.sender, &wire.receiver)),
+                format!("{:?}", (&reference.sender, &reference.receiver)));
+            wire.step();
+            reference.step();
+        }
+        prop_assert_eq!(&wire.log, &reference.log);
         prop_assert_eq!(wire.receiver.delivered_bytes(&wire.params), total);
         let stats = wire.sender.stats();
         prop_assert_eq!(stats.segments_sent - stats.retransmissions, total.div_ceil(u64::from(MSS)));

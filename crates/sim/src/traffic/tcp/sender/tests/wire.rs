@@ -71,6 +71,8 @@ pub(super) struct Wire<F> {
     fate: F,
     /// Transmissions of data that get a congestion mark, by number from 0, if ECN is on.
     pub(super) marks: fn(u64) -> bool,
+    /// Both ends take their fast paths where they may.
+    pub(super) fast: bool,
     transmissions: u64,
     board: Board,
     travelling: BTreeMap<(Time, u64), Packet>,
@@ -92,6 +94,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
             log: Vec::new(),
             fate,
             marks: |_| false,
+            fast: true,
             transmissions: 0,
             board: Board::default(),
             travelling: BTreeMap::new(),
@@ -144,7 +147,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
     }
 
     /// The next event; at one time packets come before timers.
-    fn step(&mut self) {
+    pub(super) fn step(&mut self) {
         self.now = self.next_event();
         assert!(self.now < Time::NEVER, "nothing will ever happen: {:?}", self.sender);
         match self.travelling.first_entry() {
@@ -161,7 +164,8 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
     }
 
     fn deliver_segment(&mut self, segment: Segment) {
-        let answer = self.receiver.on_segment(&self.params, segment, self.now);
+        let on_segment = if self.fast { Receiver::on_segment } else { Receiver::on_any_segment };
+        let answer = on_segment(&mut self.receiver, &self.params, segment, self.now);
         if segment.payload > 0 {
             let index = segment.seq as usize;
             self.arrived.resize(self.arrived.len().max(index + 1), false);
@@ -194,7 +198,8 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
     fn deliver_ack(&mut self, ack: Ack) {
         let phase = self.sender.phase;
         self.board.record(&ack);
-        self.sender.on_ack(&self.params, &ack, self.now);
+        let on_ack = if self.fast { Sender::on_ack } else { Sender::on_any_ack };
+        on_ack(&mut self.sender, &self.params, &ack, self.now);
         if !ack.syn {
             self.log.push((self.now, Event::Acked(ack.ack, phase, self.sender.cwnd())));
         }
@@ -215,7 +220,8 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         loop {
             let by_window = !(self.sender.retransmission_due || self.sender.limited_due);
             self.check_pipe();
-            let Some(segment) = self.sender.poll_transmit(&self.params, self.now) else { break };
+            let poll = if self.fast { Sender::poll_transmit } else { Sender::poll_special };
+            let Some(segment) = poll(&mut self.sender, &self.params, self.now) else { break };
             let mut times = 0;
             if segment.payload > 0 {
                 times = self.count(segment.seq);
