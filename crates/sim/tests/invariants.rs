@@ -488,6 +488,7 @@ fn slowed_control(control: CongestionControl, k: u32) -> Json {
         "delayed_ack_timeout": time(40), "min_rto": time(200), "max_rto": time(120_000), "initial_rto": time(1000),
         "syn_timeout": time(1000),
         "clock_tick": "0 s", "sack_delay": "0 s", // both round times, differently where these are longer
+        "tso_defer": false, // waits for a millisecond
         "autotuning": false, // compares the time of a round trip with SRTT, which is rounded to picoseconds
     });
     set_if_it_has_an_effect(&mut source, "hystart", "off"); // its thresholds are times
