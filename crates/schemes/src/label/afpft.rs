@@ -3,7 +3,7 @@
 //!
 //! Source: Eshete and Jiang, "Approximate Fairness Through Limited Flow List" (afpft), Fig. 1, eq. (1) and (2).
 //!
-//! v is the tag of the packet last put into service; all in seconds of virtual time at r = 10 kbit/s.
+//! v is the tag of the packet last put into service. All tags are in seconds of virtual time at r = 10 kbit/s.
 //!
 //! | number | equation | code |
 //! |---|---|---|
@@ -13,24 +13,25 @@
 //! | Alg. 1, 15-23 | too long: drop the largest tag, `finish = finish - L/r` of its flow | `expel` |
 //! | Alg. 2 | at service `v = tag`; when the queue is empty `v = 0`, `finish = 0` for all | `dequeue` |
 //!
-//! The label is the tag in seconds of virtual time. A source's edge writes a negative one ([`AfpftMarker`]); the port
-//! that meets it is the edge of the flow and writes its own tag, 0 or more, so that all later ports are core. They do
-//! not read the value.
+//! The label is the tag, in seconds of virtual time. The marker at the source ([`AfpftMarker`]) writes a negative
+//! label. The first port that receives it acts as the flow's edge and replaces it with its own tag, which is 0 or more.
+//! All later ports therefore act as core ports. They use only the sign of the label.
 //!
-//! Packets of one flow keep their order if it enters at one edge. An empty queue drops no packet that fits its limit.
+//! Packets of a flow keep their order if the flow has only one edge. An empty queue drops no packet that fits its
+//! limit.
 //!
 //! Cost: O(log n) comparisons for n packets in the queue, one table look-up at arrival and one at departure. State: 25
-//! bytes for each flow that has packets in the queue; at the edge also for flows whose finish is ahead of v. 24 bytes a
+//! bytes per flow with packets in the queue (at the edge also per flow whose finish is ahead of v), and 24 bytes per
 //! packet for the order.
 //!
 //! Deviations:
-//! 1. The pseudo-code tests the sign of the tag again after it has overwritten it. We keep the outcome of the first
+//! 1. The pseudo-code tests the sign of the tag again after it has overwritten it. We store the result of the first
 //!    test in the flow's record; otherwise no edge would keep its records.
-//! 2. The first packet of a core flow leaves finish at 0, as in the pseudo-code: the second can get the tag v as well.
-//!    `init_finish` sets it.
+//! 2. The first packet of a core flow leaves finish at 0, as in the pseudo-code, so the second packet can get the tag v
+//!    as well. `init_finish` sets it.
 //! 3. finish is not lowered below the tag of the dropped packet; only rounding could do that.
-//! 4. Records of the edge expire when finish <= v and no packet waits, for then they say nothing; the paper expires
-//!    them after an unnamed time.
+//! 4. A record at the edge expires when finish <= v and no packet of the flow waits, since it then has no effect. In
+//!    the paper records expire after an unspecified time.
 //! 5. A packet that is longer than the whole queue is dropped at once; the pseudo-code would empty the queue first.
 
 use crate::contract::prelude::*;

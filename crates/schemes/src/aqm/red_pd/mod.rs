@@ -1,5 +1,5 @@
-//! RED-PD: RED with preferential dropping. A slow loop finds flows in the history of RED's drops, and a prefilter in
-//! front of RED drops a part of their packets.
+//! RED-PD: RED with preferential dropping. A slow loop identifies flows with high rates from the history of RED's
+//! drops, and a prefilter in front of RED drops part of their packets.
 //!
 //! Source: Mahajan, Floyd and Wetherall, "Controlling High-Bandwidth Flows at the Congested Router", ICNP 2001
 //! (redpd2001), read through the code and scripts of ns-2.
@@ -14,23 +14,24 @@
 //! | (6) | not reacting: of two of its intervals, `x` the older over the newer drop rate, `0.1 < x < 1`: bad if `rate2/rate1 > sqrt(x)`; 3 bad and none good, 4 and one, or 4 times as many | `Monitor::test` |
 //! | (7) | prefilter: drop with `p_f/(1-count*p_f)`; a flow that reacts only while `avg >= min_th` and more than one packet waits | `RedPd::prefilter` |
 //!
-//! R is `target_rtt`. (4) holds for a flow with drops in the last interval whose p_f has not changed for 4 intervals
-//! and 0.4 s; (5) after 3 intervals, 5 if it does not react. Equations of RED: see [`super::red`].
+//! R is `target_rtt`. (4) applies to a flow with drops in the last interval whose p_f has not changed for 4 intervals
+//! and 0.4 s. (5) applies after 3 intervals, or 5 if the flow does not react. Equations of RED: see [`super::red`].
 //!
-//! A packet of a flow known not to react may be dropped at an idle port: the prefilter stands before the queue.
+//! The prefilter is in front of the queue, so an idle port may drop a packet of a flow that is known not to react.
 //!
-//! Cost: that of RED, one look-up per packet while any flow is monitored, and one at a drop; at the end of an interval,
-//! one pass over the known flows. State: 56 bytes for a flow with drops in the last 5 intervals, 136 more for a
-//! monitored one.
+//! Cost: the cost of RED, plus one flow look-up per packet while any flow is monitored, and one per drop. At the end of
+//! each interval, RED-PD scans all flows in its table. State: 56 bytes per flow with drops in the last 5 intervals, and
+//! 136 more per monitored flow.
 //!
 //! Deviations:
-//! 1. "No action" at `p_cur <= 0.001` stops punishment only: otherwise no flow would be released when congestion ends.
-//! 2. The history of (6) covers the last 5 intervals in which a monitored flow sent; every older one is compared with
-//!    every newer one. An arrival also counts its prefilter drops.
-//! 3. Drops at a full queue count as drops of RED, for they are as much a sign of the flow's part of the load.
-//! 4. With `p_avg = 0` the interval is 10R. Intervals that pass without any packet are made up at the next arrival.
-//! 5. Lists hold bytes dropped per interval in each flow's record; sums are whole numbers, so that no result depends on
-//!    the order of a table.
+//! 1. "No action" at `p_cur <= 0.001` stops only punishment. Otherwise no flow would be released when congestion ends.
+//! 2. The history of (6) covers the last 5 intervals in which a monitored flow sent packets; every older interval is
+//!    compared with every newer one. Arrivals include the packets that the prefilter drops.
+//! 3. Drops at a full queue count as drops of RED, since they reflect the flow's share of the load just as well.
+//! 4. With `p_avg = 0` the interval is 10R. The intervals that end while no packet arrives are processed at the next
+//!    arrival.
+//! 5. Each flow's record lists the bytes dropped per interval. Sums are integers, so that no result depends on the
+//!    order of a table.
 //!
 //! Not implemented: ECN.
 

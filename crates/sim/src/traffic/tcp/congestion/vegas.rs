@@ -1,9 +1,9 @@
-//! Vegas: keeps two to four of its segments in the queue.
+//! Vegas: keeps two to four segments of each flow in the queue.
 //!
 //! Source: L. S. Brakmo, L. L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC
 //! 13(8), 1995, section III; Linux `net/ipv4/tcp_vegas.c`.
 //!
-//! Once a round trip, in segments, with the least RTT of that round trip:
+//! Vegas decides once per round trip, with the minimum RTT of that round trip. All windows are in segments:
 //!
 //! | section | rule | code |
 //! |---|---|---|
@@ -11,32 +11,32 @@
 //! | III-B | `cwnd += 1` if Diff < alpha, `cwnd -= 1` if Diff > beta | `Vegas::adjust` |
 //! | III-C | slow start doubles the window in every nth round trip, and ends once Diff > gamma | `Vegas::adjust` |
 //!
-//! Linux and the paper differ; parameters and the list below say where.
+//! Linux and the paper differ. The parameters and the list of deviations say where.
 //!
-//! Known weakness: a flow that starts while others wait in the queue takes their delay for that of the path, keeps its
-//! segments on top of theirs, and those that were there before give way. On 10 Mbit/s, with an RTT of 40 ms and a long
-//! buffer, a flow that starts 2 s after another gets 8.5 Mbit/s and leaves it 1.1; two that start together get 4.8
-//! each.
+//! Known weakness: a flow that starts while segments of others wait in the queue includes their delay in its BaseRTT.
+//! It keeps its segments in the queue on top of theirs, and the older flows reduce their windows. On 10 Mbit/s, with an
+//! RTT of 40 ms and a long buffer, a flow that starts 2 s after another gets 8.5 Mbit/s, and the older flow gets 1.1.
+//! Two flows that start together get 4.8 each.
 //!
-//! Cost: two comparisons an ACK, a division a round trip; 64 bytes.
+//! Cost: two comparisons per ACK and one division per round trip. State: 64 bytes.
 //!
 //! Deviations:
-//! 1. As in Linux, Diff is measured by the least RTT of the round trip and the window, not by what was sent in the RTT
-//!    of one distinguished segment; in the paper that RTT is measured in the middle of bursts.
-//! 2. As in Linux, a round trip with fewer than three RTT samples grows as Reno, for all of them may be those of
-//!    delayed ACKs.
-//! 3. As in Linux, slow start leaves a window of `cwnd BaseRTT / RTT + 1` segments when it ends; the paper does not
-//!    say.
-//! 4. As in Linux, losses are detected and answered as by Reno. The paper checks for a loss at the first duplicate ACK,
-//!    and does not answer losses of what was sent before the last reduction (section III-A).
+//! 1. As in Linux, Diff is computed from the window and the minimum RTT of the round trip. The paper uses the data sent
+//!    during the RTT of one distinguished segment, which it measures in the middle of bursts.
+//! 2. As in Linux, a round trip with fewer than three RTT samples grows the window as Reno does, since all samples may
+//!    come from delayed ACKs.
+//! 3. As in Linux, the window at the end of slow start is `cwnd BaseRTT / RTT + 1` segments. The paper does not specify
+//!    it.
+//! 4. As in Linux, losses are detected and handled as in Reno. The paper checks for a loss at the first duplicate ACK,
+//!    and does not reduce the window for losses of segments sent before the last reduction (section III-A).
 //! 5. RTTs are exact; Linux adds a microsecond to each.
-//! 6. As in Linux, a round trip ends with the first ACK of what was sent in it; its RTT is that of the round trip that
-//!    ends. With `vegas_early_round` it ends an ACK before. The paper does not say. In slow start, where segments leave
-//!    in trains with gaps between them, the first segment of a train finds the shortest queue.
-//! 7. A window that is not in use does not grow. In the paper Diff comes from what was sent, so that such a window
-//!    shrinks; in Linux it grows without bound, as with `vegas_grows_unused`.
+//! 6. As in Linux, a round trip ends with the first ACK of a segment sent in it, and uses the RTT of the round trip
+//!    that ends. With `vegas_early_round` it ends one ACK earlier. The paper does not specify this. In slow start
+//!    segments leave in trains with gaps between them, so the first segment of a train finds the shortest queue.
+//! 7. A window that is not fully used does not grow. In the paper such a window shrinks, since Diff depends on the data
+//!    sent. In Linux it grows without bound, as with `vegas_grows_unused`.
 //!
-//! Not implemented: spreading the window over a round trip, which the paper's code does in slow start.
+//! Not implemented: pacing the window over a round trip, which the paper's code does in slow start.
 
 use super::control::{Authority, Connection, Control, Event, Flight, Moment, Output, Progress, Sample, Window};
 use super::model::rounds::Rounds;
