@@ -7,11 +7,11 @@ use proc_macro2::{Delimiter, LexError, TokenStream, TokenTree};
 const OFFSET_BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
-/// The state of the hash.
+/// State of the hash.
 pub struct Fingerprint(u128);
 
 impl Fingerprint {
-    /// Of nothing.
+    /// Returns the state before any input.
     pub const fn new() -> Self {
         Self(OFFSET_BASIS)
     }
@@ -30,7 +30,7 @@ impl Fingerprint {
         self.add(text);
     }
 
-    /// 32 hexadecimal digits.
+    /// Returns the hash as 32 hexadecimal digits.
     pub fn hex(&self) -> String {
         format!("{:032x}", self.0)
     }
@@ -62,7 +62,7 @@ impl Fingerprint {
                     self.tokens(group.stream());
                     self.add(close);
                 }
-                // `a..b` and `a. .b` differ.
+                // Distinguishes `a..b` from `a. .b`.
                 TokenTree::Punct(punct) => self.add(&format!("{punct}{:?}", punct.spacing())),
                 other => self.add(&other.to_string()),
             }
@@ -70,7 +70,7 @@ impl Fingerprint {
         }
     }
 
-    /// Adds a text and its end.
+    /// Adds a text and a terminator.
     fn add(&mut self, text: &str) {
         for byte in text.bytes().chain([0]) {
             self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(PRIME);
@@ -78,7 +78,8 @@ impl Fingerprint {
     }
 }
 
-/// Length and text, without spaces, of the outer or inner attribute that the tokens begin with, if they do.
+/// Returns the number of tokens and the text, without spaces, of a leading attribute (`#[...]` or `#![...]`), or `None`
+/// if there is none.
 fn attribute(tokens: &[TokenTree]) -> Option<(usize, String)> {
     let (length, group) = match tokens {
         [TokenTree::Punct(hash), TokenTree::Group(group), ..] if hash.as_char() == '#' => (2, group),

@@ -26,7 +26,7 @@ from fairlane.cli.output import say
 def init(file: Path, **given: str | None) -> None:
     """Write a commented scenario to start from.
 
-    Asks for profile and buffer on a terminal. An existing file is never overwritten.
+    On a terminal, prompts for profile and buffer. An existing file is never overwritten.
     """
     from fairlane.skeletons import scenario_file  # slow: loads schemas
 

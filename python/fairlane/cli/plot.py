@@ -24,7 +24,8 @@ SUFFIXES = (".svg", ".png", ".pdf")
 def plot(file: Path, out: Path | None, column: bool, settings: tuple[str, ...]) -> None:
     """Draw the network of a scenario.
 
-    The picture has users with their sources, links with rate, delay and scheme, or the levels of an access network.
+    Shows users and their sources, and each link with its rate, delay and scheme. For an access network, shows its
+    levels instead.
     """
     from fairlane.results import plots  # which loads matplotlib
 

@@ -75,7 +75,7 @@ class Comparison:
 
     @property
     def badness(self) -> tuple[int, float]:
-        """Orders comparisons from the one that holds best to the one that is missed most."""
+        """Sort key: comparisons that hold best come first, those that miss by most come last."""
         return _RANK[self.outcome], self.miss / self.scale if self.scale and math.isfinite(self.miss) else self.miss
 
 
@@ -85,12 +85,12 @@ def compared(miss: float, half_width: float, tolerance: float, *numbers: float) 
 
 
 def near(measured: Interval, expected: float, allowed: float) -> Comparison:
-    """A mean and its expected number, with a tolerance."""
+    """Compares a mean with its expected number, with a tolerance."""
     return compared(abs(measured.mean - expected) - allowed, measured.uncertainty, allowed, expected, measured.mean)
 
 
 def within(measured: Interval, *bounds: tuple[Literal["min", "max"], float, float]) -> Comparison:
-    """A mean and its bounds, each with a tolerance."""
+    """Compares a mean with its bounds, each with a tolerance."""
     return worst(
         *(
             compared(
@@ -106,17 +106,17 @@ def within(measured: Interval, *bounds: tuple[Literal["min", "max"], float, floa
 
 
 def worst(*comparisons: Comparison) -> Comparison:
-    """The comparison that represents all, if all must hold."""
+    """Worst comparison: it represents all if all must hold."""
     return max(comparisons, key=lambda one: one.badness)
 
 
 def best(*comparisons: Comparison) -> Comparison:
-    """The comparison that represents all, if one must hold."""
+    """Best comparison: it represents all if one must hold."""
     return min(comparisons, key=lambda one: one.badness)
 
 
 def together(outcomes: list[Outcome], share: float = 1.0) -> Outcome:
-    """The outcome of many, of which so large a share must be reproduced."""
+    """Outcome of several outcomes, of which at least `share` must be reproduced."""
     needed = share * len(outcomes)
     if outcomes.count("reproduced") >= needed:
         return "reproduced"

@@ -1,4 +1,4 @@
-"""One run in the lab: network, traffic, the window that is measured, the record."""
+"""One run in the lab: sets up network and traffic, measures a window, and writes the record."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from fairlane.lab.setup import AT_ONCE_S, SERVER_ADDRESS, Client, Setup
 
 MOST_LATE_MEAN_S = 200e-6
 MOST_LATE_P99_S = 2e-3
-"""Maximum lateness of the forwarder or a UDP sender; a later run is rejected, since it was not the scenario's."""
+"""Maximum lateness of the forwarder or a UDP sender. A run beyond it is rejected: it differs from the scenario."""
 MOST_LOST_SHARE = 1e-4
 RATE_SLACK = 0.02
-"""A sender that misses its rate by more had no processor."""
+"""Maximum relative error of a sender's rate. A sender beyond it waited for the processor."""
 LONGER_S = 2.0
-"""Senders go on so long when the window has ended: one that ended within it would leave its share to the other."""
+"""Time that senders continue after the window: one that ended within it would leave its share to the others."""
 SPARE_S = 8.0
-"""Time that iperf3 has beyond that to exchange its results through the bottleneck."""
+"""Additional time for iperf3 to exchange its results through the bottleneck."""
 SETTLE_S = 0.3
 AHEAD_S = 0.5
-"""Head start of TCP over UDP: a client that is starved afterwards still has a connection, and a goodput."""
+"""Head start of TCP over UDP, so that a client that is starved afterwards has a connection, and so a goodput."""
 
 
 def measure(setup: Setup, plane: str, replication: int) -> tuple[str, float]:
@@ -100,12 +100,12 @@ class _Traffic:
         self._started_s: dict[int, float] = {}
 
     def _drawn_s(self, client: Client) -> float:
-        """When a client starts, after the first may. A user's flows start together, users on their own."""
+        """Start time after the earliest possible one. A user's flows start together, users independently."""
         drawn_s = random.Random(f"{self._seed}/{client.number}").uniform(*client.start_s)
         return drawn_s + (self._ahead_s if client.source.kind != "tcp" and client.start_s[1] <= AT_ONCE_S else 0.0)
 
     def warm_up(self) -> None:
-        """Starts all sources at their times, and waits until the window begins."""
+        """Starts all sources at their start times, and waits until the window begins."""
         began = time.monotonic() + self._opening_s
         for launch_s, start_s, client, at in sorted(
             ((start_s - client.opening_s, start_s, client, at) for start_s, client, at in self._starts),
@@ -139,7 +139,7 @@ class _Traffic:
         source, setup = client.source, self._setup
         total_s = setup.warmup_s + setup.measure_s + LONGER_S - late_s
         if source.kind == "tcp":
-            # iperf3 takes whole seconds. Its own option to leave a warm-up out spoils the interval that follows.
+            # iperf3 takes whole seconds. Its option to omit a warm-up (-O) distorts the next interval.
             times = ["-t", str(math.ceil(total_s + AHEAD_S)), "-i", "1"]
             to = ["iperf3", "-c", SERVER_ADDRESS, "-p", str(client.port), "--connect-timeout", "3000"]
             command = self._limited([*to, *times, "-J", "-P", str(source.flows), "-C", source.congestion_control])
@@ -160,7 +160,7 @@ class _Traffic:
         return self._folder / f"{end}{client.number}.json"
 
     def found(self, client: Client) -> tuple[float, user_paths.Row]:
-        """The goodput of a client within the window, and what its packets met as far as hosts can tell."""
+        """Goodput of a client within the window, and the delays and losses that hosts can measure."""
         if client.source.kind != "tcp":
             self._check_sender(client)
             streams = self._sinks[client.number].answer()["streams"]
@@ -169,14 +169,14 @@ class _Traffic:
             self._servers[client.number].wait(2 * SPARE_S)
         except subprocess.TimeoutExpired as error:
             raise RejectedError(f"iperf3 of client {client.number}: no end within {2 * SPARE_S:g} s") from error
-        with suppress(subprocess.TimeoutExpired):  # a starved one has nothing to tell
+        with suppress(subprocess.TimeoutExpired):  # a starved client may have no report
             self._senders[client.number].wait(SPARE_S)
         received, sent = (self._file(client, end).read_text(encoding="utf-8") for end in ("server", "client"))
         window = self._begin_s - self._started_s[client.number], self._setup.measure_s
         return tcp_goodput_bps(received, *window, client.number), user_paths.of_tcp(sent, *window)
 
     def _check_sender(self, client: Client) -> None:
-        """A sender that could not keep its rate is no sender of that rate."""
+        """Rejects the run if a sender missed its rate."""
         process = self._senders[client.number]
         process.wait(5)
         report = json.loads(self._file(client, "client").read_text(encoding="utf-8"))
@@ -184,7 +184,7 @@ class _Traffic:
         _judge_lateness(f"the sender of client {client.number}", lateness["mean_s"], lateness["p99_s"])
         source = client.source
         packets = report["rate_bps"] / (8 * (source.payload_bytes + 28)) * report["time_s"]
-        # A Poisson process varies by the root of its count; four of them.
+        # The standard deviation of a Poisson process is the root of its count. Allow four of them.
         slack = RATE_SLACK + (4 / packets**0.5 if source.kind == "poisson" and packets else 0.0)
         if abs(report["rate_bps"] / source.rate_bps - 1) > slack:
             raise RejectedError(
@@ -193,12 +193,12 @@ class _Traffic:
 
 
 def tcp_goodput_bps(text: str, begin_s: float, measure_s: float, client: int = 0) -> float:
-    """Goodput from the JSON of an iperf3 server: mean over its intervals that are nearest to the window.
+    """Mean goodput over the intervals of an iperf3 server's JSON report that best match the window.
 
-    A server that had to be ended counts, if it was there for the window: a starved client cannot even say goodbye.
+    The report of a killed server is valid if it covers the window: a starved client may be unable to close the test.
 
     Raises:
-        RejectedError: The test did not run.
+        RejectedError: The report is missing or covers too little of the window.
     """
     try:
         document = json.loads(text)

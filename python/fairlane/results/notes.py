@@ -1,7 +1,7 @@
-"""Notes: what to know about a valid scenario before its numbers are trusted.
+"""Notes: warnings that a valid scenario may give misleading numbers.
 
-The simulator makes them when it reads a scenario (`Scenario::notes`, `SchemeSpec::notes`); here they become lines for
-tables, documents and pages.
+The simulator creates them when it reads a scenario (`Scenario::notes`, `SchemeSpec::notes`). This module turns them
+into lines for tables, documents and pages.
 """
 
 from __future__ import annotations
@@ -13,22 +13,25 @@ from typing import Any
 from fairlane import _fairlane
 from fairlane.base.errors import ScenarioWarning
 
-#: How many of the scenarios that a note holds for are named.
+#: Maximum number of scenarios that a note names.
 MOST_NAMES = 3
 
 
 def notes_of(scenario: str) -> list[str]:
-    """The notes of a scenario, a line each: key and what to know."""
+    """The notes of a scenario, one line each: key and text."""
     return [f"{key}: {text}" for key, text in _fairlane.notes(scenario)]
 
 
 def notes_in(document: Mapping[str, Any]) -> list[str]:
-    """As `notes_of`, for a result document."""
+    """The notes in a result document, in the form of `notes_of`."""
     return [f"{note['key']}: {note['text']}" for note in document.get("notes", [])]
 
 
 def joined(notes: Mapping[str, Sequence[str]]) -> list[str]:
-    """Notes of several scenarios by name, each once; one that does not hold for all starts with those it holds for."""
+    """Merges the notes of several named scenarios without duplicates.
+
+    A note that does not apply to all scenarios is prefixed with the names of those to which it applies.
+    """
     names: dict[str, list[str]] = {}
     for name, lines in notes.items():
         for line in lines:

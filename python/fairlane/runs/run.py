@@ -49,7 +49,7 @@ def run(
 ) -> Result:
     """Simulates the replications of a scenario, or runs them on a Linux kernel in virtual time.
 
-    One that is simulated can be watched; its record does not change by that.
+    In the simulator, `pcap`, `trace` and `qlog` record one replication. This does not change its results.
 
     Args:
         scenario: A scenario, or the path of its TOML file.
@@ -57,19 +57,19 @@ def run(
         seed: Replaces `run.seed`.
         threads: Simulator threads; all cores if None. Results do not depend on it.
         store: Folder that keeps finished replications if the work is interrupted.
-        scheme_lib: Library of schemes to load first, or several.
+        scheme_lib: Scheme library or libraries to load first.
         progress: Report progress on stderr.
         pcap: File for a capture (pcapng) of a link.
         pcap_drops: Include dropped packets, with a comment.
-        pcap_snaplen: Bytes that it keeps of each packet; the headers at least.
-        trace: Folder for tables (Parquet) of all TCP senders and of the queue; of senders alone on the plane `linux`.
+        pcap_snaplen: Bytes captured per packet; headers are always captured.
+        trace: Folder for Parquet tables of all TCP senders and of the queue (plane `linux`: senders only).
         trace_interval: Time between two rows; "0 s" for a row at every change.
         qlog: File for a log of TCP senders: `.qlog` for qvis, `.sqlog` for a JSON text sequence of the current drafts.
         qlog_flows: Numbers of the flows in it, as in `trace`; all if None.
-        link: Name of the link that `pcap` captures and whose queue `trace` has; the first, and all, if None.
-        watched: Number of the replication that `pcap`, `trace` and `qlog` watch.
+        link: Link for `pcap` (default: the first) and for the queue tables of `trace` (default: all links).
+        watched: Number of the replication that `pcap`, `trace` and `qlog` record.
         plane: `simulator`, or `linux`; then `threads` is the number of concurrent kernels.
-        kernel: Version of the kernel of the plane `linux`; the newest that was built if None.
+        kernel: Kernel version for the plane `linux`; if None, the newest one that was built.
 
     Raises:
         ScenarioError: The scenario cannot be simulated.

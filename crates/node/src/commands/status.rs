@@ -131,7 +131,7 @@ fn neighbour(neighbour: &Neighbour) -> Json {
     json!({"mac": neighbour.to_string(), "reads": neighbour.waits_s.is_none(), "waits_seconds": neighbour.waits_s})
 }
 
-/// A line for each port that writes labels, or that strips them without announcing it.
+/// Returns one line per port with label state to report.
 fn labels(snapshot: &Snapshot) -> String {
     let lines = snapshot.ports.iter().flat_map(|port| {
         let silent = port.is_silent.then(|| SILENT.to_string());

@@ -8,7 +8,7 @@ use std::slice;
 /// Zeroed pages.
 ///
 /// Bytes are accessed by ranges, never as a whole: the kernel may write to other ranges meanwhile. The caller tracks
-/// who owns which ([`crate::forward`]'s pool of frames).
+/// who owns which range ([`crate::forward`]'s pool of frames).
 #[derive(Debug)]
 pub struct Memory {
     start: NonNull<u8>,

@@ -1,4 +1,4 @@
-//! Changes of subscribers in a running node: checked, written into the maps, and stored.
+//! Changes to subscribers in a running node: checks them, writes them into the maps, and stores them.
 
 use super::session::Session;
 use super::store::{self, Before, Locked, Store, StoreError, Subscribers};
@@ -344,7 +344,7 @@ impl Live {
         Ok(last)
     }
 
-    /// The next `attach` will check the room.
+    /// Doesn't check the room in the maps: the next `attach` will.
     fn check_room(&self, removed: &[&str], users: &[User]) -> Result<(), ChangeError> {
         let new = users.iter().filter(|user| !self.known.contains_key(&user.name)).count();
         let gone = removed.iter().filter(|name| self.known.contains_key(**name)).count();

@@ -157,7 +157,7 @@ mod tests {
             let hit = if ecn { Verdict::Mark } else { Verdict::Drop };
             (0..10_000).filter(|_| blue.admit(&TestPacket::default(), &view, Time::ZERO, &mut rng) == hit).count()
         };
-        // Binomial: standard deviation 40; five of them.
+        // Binomial, with a standard deviation of 40. The test allows five of them.
         assert!(verdicts(false).abs_diff(2000) < 200);
         assert!(verdicts(true).abs_diff(2000) < 200);
     }
@@ -180,9 +180,10 @@ mod tests {
             assert_eq!(readings, [("drop_probability", queue.drop_probability().unwrap())]);
             readings[0].1
         };
-        // Full at 200 ms: changes at 200 and 350 ms (50, 100 ms later is within the freeze).
+        // The queue is full from 200 ms on. The probability rises at 200 and 350 ms; the arrivals at 250 and 300 ms
+        // are within the freeze time of 100 ms.
         assert_eq!(offer(None), 0.005);
-        // Two packets wait from 100 ms on: 100, 250, 400 ms.
+        // Two packets wait from 100 ms on, so the probability rises at 100, 250 and 400 ms.
         assert_eq!(offer(Some(QueueLimit::Packets(2))), 0.0075);
         assert_eq!(offer(Some(QueueLimit::Bytes(3_000))), 0.0075);
     }

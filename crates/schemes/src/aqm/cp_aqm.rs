@@ -193,7 +193,7 @@ impl Policers {
     fn new(params: &CpAqmParams, weights: &Weights) -> Self {
         let (bytes_per_s, depth) = (params.allowance.as_f64() / 8.0, params.depth.0 as f64);
         let fills_within = Time::from_secs_f64(2.0 * depth / bytes_per_s);
-        // No shorter than a millisecond, no longer than a minute: the first is cheap, the second bounds the memory.
+        // From a millisecond, which is cheap, to a minute, which bounds the memory.
         let sweep = Ticker::new(fills_within.clamp(Time::from_millis(1), Time::from_secs(60)));
         Self {
             buckets: FlowTable::default(),
@@ -244,7 +244,8 @@ mod tests {
     use crate::testing::{TestPacket, read_queue, readings, refusal};
     use serde_json::json;
 
-    /// 8 kbit/s are 1000 bytes a second; a depth of 3000 bytes; prices from 10 to 20 packets of 1000 bytes.
+    /// An allowance of 8 kbit/s (1000 bytes per second) and a bucket depth of 3000 bytes. The price rises between
+    /// backlogs of 10 and 20 packets of 1000 bytes.
     fn params() -> CpAqmParams {
         CpAqmParams { allowance: BitRate(8000), depth: Bytes(3000), ..Default::default() }
     }
@@ -284,24 +285,24 @@ mod tests {
     #[test]
     fn a_user_is_shut_out_while_its_bucket_is_below_zero() {
         let mut aqm = policed(&CpAqmParams { charge: Charge::Admitted, ..params() });
-        // Full price, 1000 bytes a packet: 3000, 2000, 1000, 0, and at 0 one more passes.
+        // At full price a packet costs 1000 bytes. Four packets find 3000, 2000, 1000 and 0 bytes, and pass.
         let verdicts: Vec<_> = (0..6).map(|_| offer(&mut aqm, 0, 20, 0)).collect();
         assert_eq!(verdicts, [[Verdict::Accept; 4].as_slice(), &[Verdict::Drop; 2]].concat());
         assert_eq!(aqm.drop_probability(), Some(1.0));
-        // -1000 takes a second to fill.
+        // The bucket takes a second to fill from -1000 bytes to 0.
         assert_eq!(offer(&mut aqm, 0, 0, 999), Verdict::Drop);
         assert_eq!(offer(&mut aqm, 0, 0, 1000), Verdict::Accept);
-        // Another user is not concerned.
+        // Another user's bucket is not affected.
         assert_eq!(offer(&mut aqm, 7, 20, 1000), Verdict::Accept);
     }
 
     #[test]
     fn those_who_go_on_sending_stay_shut_out_if_every_arrival_pays() {
         let mut aqm = policed(&params());
-        // A packet each 500 ms at full price costs twice the allowance.
+        // A packet every 500 ms at full price costs twice the allowance.
         let passed: Vec<bool> = (0..40).map(|n| offer(&mut aqm, 0, 20, 500 * n) == Verdict::Accept).collect();
         assert!(passed[..7].iter().all(|&passed| passed) && passed[10..].iter().all(|&passed| !passed), "{passed:?}");
-        // The bucket stops at -depth: three seconds of silence are enough.
+        // The level never falls below -depth, so three seconds of silence are enough.
         assert_eq!(offer(&mut aqm, 0, 20, 19_500 + 2_999), Verdict::Drop);
         let mut again = policed(&params());
         (0..40).for_each(|n| _ = offer(&mut again, 0, 20, 500 * n));
@@ -314,7 +315,7 @@ mod tests {
         for user in [0, 1] {
             (0..5).for_each(|_| _ = offer(&mut aqm, user, 20, 0));
         }
-        // User 1 has weight 2: half the time from -1000 bytes to 0.
+        // User 1 has weight 2, so its bucket takes half the time from -1000 bytes to 0.
         assert_eq!([0, 1].map(|user| offer(&mut aqm, user, 0, 500)), [Verdict::Drop, Verdict::Accept]);
     }
 
@@ -323,10 +324,10 @@ mod tests {
         let mut aqm = policed(&params());
         (0..1000).for_each(|user| _ = offer(&mut aqm, user, 20, 0));
         assert_eq!(aqm.state_size().records, 1000);
-        // Without congestion no bucket is needed.
+        // Without congestion, a packet creates no bucket.
         offer(&mut aqm, 5000, 0, 1);
         assert_eq!(aqm.state_size().records, 1000);
-        // 2000 of 3000 bytes are full after a second; the sweep is due after 6.
+        // Buckets with 2000 of 3000 bytes are full after a second. The sweep runs after 6 s.
         offer(&mut aqm, 5000, 0, 6000);
         assert_eq!(aqm.state_size().records, 0);
         assert_eq!(readings(|report| aqm.report(report)), [("price", 0.0), ("users_below_allowance", 0.0)]);

@@ -35,14 +35,14 @@ impl<T> LruCache<T> {
         Self { slots: Vec::with_capacity(capacity), index: FlowTable::default(), capacity, newest: NONE, oldest: NONE }
     }
 
-    /// The record of `key`; the order of use stays.
+    /// Returns the record of `key` without changing the order of use.
     #[inline]
     pub fn get_mut(&mut self, key: u32) -> Option<&mut T> {
         let &slot = self.index.get(key)?;
         Some(&mut self.slots[slot as usize].record)
     }
 
-    /// The record of `key`, if there is one, as the most recently used.
+    /// Returns the record of `key`, if there is one, and makes it the most recently used.
     #[inline]
     pub fn use_existing(&mut self, key: u32) -> Option<&mut T> {
         let &slot = self.index.get(key)?;
@@ -50,8 +50,8 @@ impl<T> LruCache<T> {
         Some(&mut self.slots[slot as usize].record)
     }
 
-    /// The record of `key` as the most recently used; if there is none, `new` makes one, and the least recently used
-    /// record gives way.
+    /// Returns the record of `key` and makes it the most recently used. If there is none, `new` creates one, which
+    /// replaces the least recently used record if the cache is full.
     #[inline]
     pub fn use_or_insert_with(&mut self, key: u32, new: impl FnOnce() -> T) -> &mut T {
         let slot = match self.index.get(key) {
@@ -86,7 +86,7 @@ impl<T> LruCache<T> {
         self.slots.is_empty()
     }
 
-    /// Bytes that the present records occupy, the table that finds them included.
+    /// Bytes used by the current records and the table that finds them.
     #[must_use]
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.slots) + self.index.bytes()
@@ -161,7 +161,7 @@ mod tests {
         cache.use_or_insert_with(4, || 40);
         assert_eq!(contents(&mut cache), [(4, 40), (1, 1), (3, 3)]);
         assert_eq!(cache.get_mut(2), None);
-        // A slot of 16 bytes, and 9 bytes in the table, for each of three.
+        // Three records, each with a slot of 16 bytes and 9 bytes in the table.
         assert_eq!((cache.len(), cache.bytes()), (3, 75));
     }
 

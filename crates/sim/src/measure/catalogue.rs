@@ -207,7 +207,7 @@ pub fn record_schema() -> Json {
     schemars::schema_for!(RunRecord).to_value()
 }
 
-/// Location of a record within that of a run.
+/// Location of a record within the record of a run.
 #[derive(Default)]
 struct Place {
     scope: &'static str,
@@ -218,7 +218,7 @@ struct Place {
     by: &'static str,
     about: &'static str,
     every: &'static str,
-    /// True if `every` comes from an enclosing record; the fields' own lists of tables then do not count.
+    /// True if an enclosing record set `every`. It then replaces the `shown` tables of each field.
     is_within_every: bool,
 }
 

@@ -5,7 +5,7 @@ use crate::traffic::tcp::{CongestionControl, Recovery, TcpParams, TcpProfile};
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table};
 use serde_json::{Map, Value as Json};
 
-/// A profile and the parameters that came of it.
+/// A profile, and its parameters with overrides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpConfig {
     profile: TcpProfile,
@@ -60,7 +60,7 @@ impl TcpConfig {
                 return Ok(());
             }
         }
-        // A value that every source sets itself is a default without use.
+        // A default that every source overrides is unused, but not an error.
         let unread = idle.into_iter().find_map(|(key, value, reason)| Some((key, value, reason?)));
         unread.map_or(Ok(()), |(key, value, reason)| {
             Err(ConfigError::new(format!("tcp.{key}"), format!("{value} has no effect with {reason}")))
@@ -87,17 +87,17 @@ impl TcpConfig {
     }
 }
 
-/// Defaults for the TCP keys of a source.
+/// Default values of the TCP keys of a source.
 #[derive(Clone, Copy)]
 pub(super) struct TcpDefaults<'a> {
     /// The `[tcp]` table.
     pub(super) config: &'a TcpConfig,
-    /// Finds congestion controls from outside.
+    /// Finds external congestion controls.
     pub(super) find: FindControl<'a>,
 }
 
 impl TcpDefaults<'_> {
-    /// Reads TCP keys; absent ones are those of the `[tcp]` table, or of the profile if this table names one.
+    /// Reads TCP keys. Missing keys get the values of the `[tcp]` table, or of the profile if this table names one.
     ///
     /// # Errors
     /// A value out of range, or timeouts that contradict each other.
@@ -144,7 +144,7 @@ impl TcpDefaults<'_> {
         Ok(TcpConfig { profile: base.profile, params })
     }
 
-    /// Single parameters, and the congestion control, which may be one from outside.
+    /// Reads single parameters, and the congestion control, which may be external.
     fn read_params(self, mut base: TcpParams, table: &mut Table<'_>) -> Result<TcpParams, ConfigError> {
         let named = table.get("congestion_control").and_then(Json::as_str);
         if let Some(control) = named.and_then(self.find) {
@@ -158,7 +158,7 @@ impl TcpDefaults<'_> {
         Ok(params)
     }
 
-    /// Reads the TCP keys of a source, and refuses those that are its own and have no effect.
+    /// Reads the TCP keys of a source. Rejects keys set by the source itself that have no effect.
     ///
     /// # Errors
     /// As [`TcpDefaults::read`]; or one of its keys has no effect.
@@ -180,7 +180,7 @@ impl TcpDefaults<'_> {
     }
 }
 
-/// Refuses what only a sender with a record of each outstanding segment can do, where it has none.
+/// Rejects features that need a sender with a record of each outstanding segment, if the sender keeps none.
 fn check_loss_detection(params: &TcpParams, table: &mut Table<'_>) -> Result<(), ConfigError> {
     let mut blame = |first: &'static str, second: &'static str| {
         // Blame the one that was written here.
@@ -203,7 +203,7 @@ fn check_loss_detection(params: &TcpParams, table: &mut Table<'_>) -> Result<(),
     Ok(())
 }
 
-/// Refuses keys of a congestion control that contradict each other.
+/// Rejects contradictory keys of a congestion control.
 fn check_order(before: &TcpParams, params: &TcpParams, table: &mut Table<'_>) -> Result<(), ConfigError> {
     if before.congestion == params.congestion {
         return Ok(());
@@ -283,7 +283,8 @@ mod tests {
         assert_eq!(read(&written), read(&dupack));
     }
 
-    /// A scenario with `[tcp]` and a one-source group for each of `sources`, in the form of the profile linux.
+    /// Builds a scenario from the `[tcp]` table `tcp` (profile `linux` unless given), with one group per entry of
+    /// `sources`, whose kind is `tcp` unless given.
     fn scenario(tcp: &Json, sources: &[Json]) -> Result<Scenario, ConfigError> {
         let with = |base: Json, own: &Json| {
             let mut map = base.as_object().expect("a table").clone();

@@ -1,8 +1,9 @@
-"""Scenarios of the paper's experiments: base.toml with the experiment's parameters and variables written over it.
+"""Scenarios of the paper's experiments: base.toml, overridden by the parameters and variables of the experiment.
 
-Group `tcp` (or `tcp 1 ms, 5 ms`, by access delay on both sides) has the long-lived flows; `udp 1`, `udp 2` ... have one
-unresponsive flow each; `web` has the sessions. Every flow is a user with an access link of its own: the ten links of
-Fig. 2 are never full, so that it does not matter who shares them.
+The long-lived flows are in group `tcp`, or in one group per pair of access delays, such as `tcp 1 ms, 5 ms`. Groups
+`udp 1`, `udp 2` ... contain one unresponsive flow each, `web` the web sessions. Each flow is a user with a separate
+access link. In the paper flows share ten access links (Fig. 2), but these are never full, so sharing makes no
+difference.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def unresponsive(values: Mapping[str, Any]) -> int:
 
 
 def fair_kbps(values: Mapping[str, Any]) -> float:
-    """Rate of the bottleneck over the number of flows that last."""
+    """Rate of the bottleneck divided by the number of long-lived flows."""
     return float(1e3 * values["Cb_mbps"] / (values["n_tcp"] + unresponsive(values)))
 
 
@@ -72,7 +73,7 @@ def udp_name(index: int) -> str:
 
 
 def _long_lived(values: Mapping[str, Any]) -> list[Table]:
-    """TCP flows; with several access delays the same number for each pair of a source and a sink."""
+    """Groups of TCP flows. With several access delays, each pair of source and sink has the same number of flows."""
     flows = values["n_tcp"]
     if "access_ms" not in values:
         return [group("tcp", tcp(), users=flows, **START)]
@@ -82,7 +83,7 @@ def _long_lived(values: Mapping[str, Any]) -> list[Table]:
 
 
 def _unresponsive(values: Mapping[str, Any]) -> list[Table]:
-    """A group for each flow: CBR, or bursts where there is a peak rate."""
+    """One group per unresponsive flow: CBR, or bursts if there is a peak rate."""
     count = unresponsive(values)
     if "peak_mbps" in values:
         peak, size = f"{values['peak_mbps']} Mbit/s", f"{values['packet_B']} B"
@@ -94,13 +95,13 @@ def _unresponsive(values: Mapping[str, Any]) -> list[Table]:
 
 
 def _web(sessions: int) -> Table:
-    """Sessions of one transfer each."""
+    """Group of web sessions of one transfer each."""
     source = web(sessions=sessions // WEB_NODES, size=f"{WEB_PACKETS * SEGMENT_B} B", shape=WEB_SHAPE)
     return group("web", source, users=WEB_NODES, start_from="0 s", start_until=f"{WEB_S} s")
 
 
 def _queue(values: Mapping[str, Any]) -> Table:
-    """The scheme, with what the paper says of it."""
+    """The scheme with the parameters that the paper states."""
     scheme = values.get("scheme", "afc")
     red = {
         "min_th": f"{values['min_th_pkts']} packets",
@@ -129,7 +130,7 @@ def _queue(values: Mapping[str, Any]) -> Table:
                 "capture_probability": care["p_cap"],
             }
         case _:
-            # The budget that Table 1 shows is per flow; the flows of rule (3) have it together.
+            # The budget in Table 1 is per flow. In rule (3) the flows share one budget.
             budget_kbps = PENALTY_FACTORS[scheme] * fair_kbps(values) * max(unresponsive(values), 1)
             return {
                 "scheme": "sfb",

@@ -1,4 +1,4 @@
-"""What claims are about that are not about a metric of a point: shares by arithmetic, ratios of groups, swings."""
+"""Statistics for claims that are not about a metric of one point: computed shares, ratios of groups, swings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHARES: dict[str, dict[str, Any]] = {
     "fig6": {"rate_mbps": "i*0.3125", "flows": 32, "Cb_mbps": 10},
     "fig9": {"cross_flows": 10, "cross_mbps": 2, "flow0": "tcp_saturated", "L": 1, "Cb_mbps": 10, "host_mbps": 20},
 }
-"""The scenarios whose max-min share the text prints."""
+"""Scenarios whose max-min share the text of the paper states."""
 
 RTT_SHARE = (1000, 25, (20, 40, 80, 100))
 """Rate in Mb/s, flows of a group, round-trip times in ms of III-C."""
@@ -32,7 +32,7 @@ SHORT_S = 0.05
 
 
 def numbers(experiment: Experiment) -> list[Row]:
-    """The shares that the text prints, by the simulator's own arithmetic."""
+    """Shares that the text of the paper states, as the simulator computes them."""
     rows = []
     for name, changes in SHARES.items():
         share = max(_max_min_mbps({**experiment.parameters, **changes}))
@@ -54,7 +54,7 @@ def _max_min_mbps(values: Mapping[str, Any]) -> list[float]:
 
 
 def group_ratios(tables: Mapping[str, Table]) -> Table:
-    """Throughput of a G1 flow over that of a G4 flow, run by run, by scheme."""
+    """Throughput of a G1 flow divided by that of a G4 flow, for each scheme and run."""
     rates: dict[str, dict[int, Sequence[float]]] = {}
     for row in tables["afpft.fig7"].rows:
         rates.setdefault(row.at["scheme"], {})[row.at["group"]] = row.metric("tput_g_mbps")
@@ -78,7 +78,7 @@ def jain_of_means(tables: Mapping[str, Table]) -> Table:
 def _of_flow_means(
     tables: Mapping[str, Table], metric: str, number: Callable[[Sequence[float]], float | None]
 ) -> Table:
-    """One number of the throughputs of the flows of Fig. 3, each its mean over the replications."""
+    """One number computed from the mean throughputs of the flows of Fig. 3 over the replications."""
     rows = [
         Row(row.at, {metric: (number([fmean(rates) for rates in zip(*row.traces["tcp_kbps"], strict=True)]),)})
         for row in tables["afpft.fig3"].rows
@@ -88,7 +88,7 @@ def _of_flow_means(
 
 
 def spread_of_schemes(tables: Mapping[str, Table]) -> Table:
-    """Largest minus smallest throughput of the CBR flow among the schemes, run by run, by its rate."""
+    """Largest minus smallest throughput of the CBR flow among the schemes, for each rate and run."""
     rates: dict[float, list[Sequence[float]]] = {}
     for row in tables["afpft.fig5b"].rows:
         rates.setdefault(row.at["R_udp_kbps"], []).append(row.metric("udp_kbps"))
@@ -103,7 +103,7 @@ def spread_of_schemes(tables: Mapping[str, Table]) -> Table:
 
 
 def largest_over_smallest(experiment: str) -> Callable[[Mapping[str, Table]], Table]:
-    """Largest over smallest throughput of a flow, run by run, by scheme and all variables but the flow."""
+    """Largest divided by smallest throughput of a flow, for each run, scheme and value of the other variables."""
 
     def table(tables: Mapping[str, Table]) -> Table:
         own = tables[experiment]
@@ -125,9 +125,9 @@ def _quotient(above: float, below: float) -> float:
 
 
 def most_listed(tables: Mapping[str, Table]) -> Table:
-    """Most flows that a link lists at the end of any run, and the fewest packets that one holds, by links in a row.
+    """For each number of links: the most flows that a link lists at the end of a run, and the fewest packets it holds.
 
-    The routers of Fig. 4(b) are the edge of the cross traffic, and list its flows too: more than core routers would.
+    The routers of Fig. 4(b) are the edge of the cross traffic, so they also list its flows. Core routers list fewer.
     """
     rows = [
         Row(
@@ -146,7 +146,7 @@ def short_variances(tables: Mapping[str, Table]) -> Table:
 
 
 def relative_swings(tables: Mapping[str, Table]) -> Table:
-    """Largest minus smallest averaged queue over that of RED without adaptation, by scheme."""
+    """Largest minus smallest averaged queue, divided by the same for RED without adaptation, by scheme."""
     swings = _of_averages(tables, lambda average: max(average) - min(average))
     plain = [row.samples["avg_queue"] for row in swings.rows if row.at["scheme"] == "red_static"]
     rows = [
@@ -158,7 +158,7 @@ def relative_swings(tables: Mapping[str, Table]) -> Table:
 
 
 def averages(table: Table) -> dict[str, list[list[float]]]:
-    """The averaged queue of Fig. 8 in every run, from its start, by scheme."""
+    """Traces of the averaged queue length (Fig. 8) by scheme: one per run, from the start of the run."""
     return {
         row.at["scheme"]: [
             averaged(queue, sent, row.at["scheme"], table.parameters)
@@ -170,7 +170,7 @@ def averages(table: Table) -> dict[str, list[list[float]]]:
 
 
 def _of_averages(tables: Mapping[str, Table], number: Callable[[Sequence[float]], float]) -> Table:
-    """One number of the second half of each run's averaged queue."""
+    """One number computed from the second half of each run's averaged queue."""
     rows = [
         Row({"scheme": name}, {"avg_queue": tuple(number(average[len(average) // 2 :]) for average in runs)})
         for name, runs in averages(tables["afpft.fig8"]).items()
@@ -179,7 +179,7 @@ def _of_averages(tables: Mapping[str, Table], number: Callable[[Sequence[float]]
 
 
 def _without_mean(trace: Sequence[float], width: int) -> list[float]:
-    """The trace less its mean over each stretch of `width` bins."""
+    """The trace minus its mean over each stretch of `width` bins."""
     stretches = [trace[start : start + width] for start in range(0, len(trace), width)]
     return [value - math.fsum(part) / len(part) for part in stretches for value in part]
 

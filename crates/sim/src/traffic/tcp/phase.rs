@@ -5,15 +5,16 @@
 pub enum Phase {
     /// Not started.
     Closed,
-    /// The SYN is not answered yet.
+    /// The SYN has not been answered yet.
     SynSent,
     /// No congestion.
     Open,
-    /// Duplicate ACKs, fewer than the threshold.
+    /// Fewer duplicate ACKs than the threshold.
     Disorder,
     /// Fast recovery.
     Recovery,
-    /// After a timeout, until all that was sent before it is acknowledged, and a segment more.
+    /// Recovery from a retransmission timeout. Ends when everything sent before it is acknowledged, without SACK only
+    /// with an ACK beyond that.
     Loss,
 }
 

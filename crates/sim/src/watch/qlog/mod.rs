@@ -1,4 +1,4 @@
-//! TCP senders as qlog, for qvis and its kin: packets sent, received and lost, windows and round-trip times.
+//! TCP senders as qlog, for qvis and similar tools: packets sent, received and lost, windows and round-trip times.
 //!
 //! # Which qlog
 //!
@@ -6,7 +6,7 @@
 //! draft-ietf-quic-qlog-main-schema-02, draft-ietf-quic-qlog-quic-events-01. [`Dialect::Sequential`] is a JSON text
 //! sequence (RFC 7464) with a group for each connection: main-schema-14, quic-events-13.
 //!
-//! # How TCP is told in words of QUIC
+//! # How TCP is expressed in terms of QUIC
 //!
 //! - A packet is one transmission of a segment: packets of type `1RTT` are numbered in the order of sending, from 0, so
 //!   that a retransmission has a new number. SYN and the ACK that ends the handshake are of type `initial`.
@@ -14,7 +14,7 @@
 //!   is that of the segment in the transfer.
 //! - An ACK is a packet that is received, with those packets in its ranges that it is the first to acknowledge: all
 //!   copies of a segment that were not taken for lost, or else the last one. TCP cannot tell which copy arrived.
-//! - A packet is lost when the sender takes it for lost. A sender without a record of each segment (`loss_detection =
+//! - A packet is lost when the sender considers it lost. A sender without a record of each segment (`loss_detection =
 //!   "dupack"`) has no such moment: the packet is lost when its segment is sent again.
 //! - Metrics are those of the sender, as in the table `tcp` of [`crate::watch::trace`]; the latest and the least RTT
 //!   are of the samples that it took.
@@ -47,16 +47,16 @@ use text::Events;
 /// Senders to log, and the format.
 #[derive(Clone, Debug, Default)]
 pub struct QlogOptions {
-    /// Form of the file.
+    /// Format of the file.
     pub dialect: Dialect,
-    /// Numbers of flows, as in traces; all without.
+    /// Numbers of flows, as in traces; all flows if absent.
     pub flows: Option<Vec<u32>>,
 }
 
-/// Says why the senders of a scenario cannot be logged, if they cannot.
+/// Checks that the senders of a scenario can be logged.
 ///
 /// # Errors
-/// A flow that there is not, or no TCP at all.
+/// A flow does not exist, or the scenario has no TCP sender.
 pub fn check(scenario: &Scenario, options: &QlogOptions) -> Result<(), ConfigError> {
     let sources = || scenario.groups.iter().flat_map(|group| group.sources.iter().map(move |source| (group, source)));
     if !sources().any(|(_, source)| source.tcp().is_some()) {
@@ -81,14 +81,14 @@ pub struct Qlog<W, S> {
     output: W,
     flows: Option<Vec<u32>>,
     dialect: Dialect,
-    /// Traces written to one file; a sequence needs no buffering.
+    /// Storage for the traces of a contained log; a sequence needs none.
     spool: Option<Spool<S>>,
     title: String,
     description: String,
     groups: Vec<String>,
     /// Group of each user, and the number within it.
     users: Vec<(u16, u32)>,
-    /// By place of the flow; nothing for those that are not logged.
+    /// Logs by slot of the flow; `None` for flows that are not logged.
     connections: Vec<Option<Connection>>,
     events: String,
     failure: Option<io::Error>,
@@ -101,8 +101,8 @@ impl<W, S> std::fmt::Debug for Qlog<W, S> {
 }
 
 impl<W: Write, S: Read + Write + Seek> Qlog<W, S> {
-    /// Begins the log of a replication of a scenario; [`check`] must have agreed. A contained log needs `storage`,
-    /// which is empty, for what it collects.
+    /// Begins the log of a replication of a scenario that passed [`check`]. A contained log needs an empty `storage`
+    /// for the events that it collects.
     ///
     /// # Errors
     /// `output` cannot be written.
@@ -141,10 +141,10 @@ impl<W: Write, S: Read + Write + Seek> Qlog<W, S> {
         })
     }
 
-    /// Ends the log and gives the output back, which is to be flushed.
+    /// Finishes the log and returns the output. The caller must flush it.
     ///
     /// # Errors
-    /// Something could not be written.
+    /// A write failed.
     pub fn close(mut self) -> io::Result<W> {
         if let Some(error) = self.failure {
             return Err(error);
@@ -157,7 +157,7 @@ impl<W: Write, S: Read + Write + Seek> Qlog<W, S> {
         Ok(self.output)
     }
 
-    /// Begins the log of a connection at a place, if it is wanted.
+    /// Begins the log of a connection in a slot, if it is to be logged.
     fn open(&mut self, index: u32, flow: &TcpFlow) {
         let place = index as usize;
         if place >= self.connections.len() {

@@ -7,13 +7,13 @@ use super::state::State;
 use super::{Ack, Bbr3, UNBOUNDED};
 use fairlane_schemes::base::units::Time;
 
-/// The RTT of the first pacing rate, if none was sampled (section 5.6.2).
+/// RTT assumed for the initial pacing rate before there is an RTT sample (section 5.6.2).
 const NOMINAL_RTT: Time = Time::from_millis(1);
-/// Volume of a quantum at the pacing rate (section 5.6.3).
+/// Time in which the pacing rate sends a quantum (section 5.6.3).
 const QUANTUM_TIME: Time = Time::from_millis(1);
 /// Maximum size of a quantum in bytes (section 5.6.3).
 const MOST_QUANTUM: u32 = 64 * 1024;
-/// Quanta that the hosts hold at full rate: queue, segmentation, reassembly (section 5.5.8.1).
+/// Number of quanta that the hosts hold at full rate: in queue, segmentation and reassembly (section 5.5.8.1).
 const OFFLOAD_QUANTA: u64 = 3;
 
 impl Bbr3 {
