@@ -71,13 +71,13 @@ def test_is_my_line_fair(cli: Cli, here: Path) -> None:
     page.write(here)
     assert list(page.files) == ["line.toml", "fair.toml"]
     assert commands_that_fail(page, cli) == ["check fair.toml"]
-    # Close to 1, and a fifth; eight connections eight times as much.
+    # Close to 1, and two ninths; eight connections eight times as much.
     shown = page.commands[0].shown
     shares = re.search(
-        r"^Worst share .* CAKE is best \(([\d.]+).* DropTail \(([\d.]+).*, work\)", "\n".join(shown), re.M
+        r"^Worst share .* CAKE is best \(([\d.]+).* FQ-CoDel \(([\d.]+).*, work\)", "\n".join(shown), re.M
     )
     assert shares
-    assert [float(share) for share in shares.groups()] == [pytest.approx(0.9, abs=0.05), pytest.approx(0.2, abs=0.02)]
+    assert [float(share) for share in shares.groups()] == [pytest.approx(0.9, abs=0.05), pytest.approx(2 / 9, abs=0.01)]
     rows = {line.split()[0]: re.split(r"\s{2,}", line.strip()) for line in shown if "throughput/user" in line}
     backup, work = (float(rows[group][2].split()[0]) for group in ("backup", "work"))
     assert backup / work == pytest.approx(8, abs=0.1)

@@ -51,7 +51,7 @@ def test_a_scheme_is_a_module_a_line_in_the_list_a_chapter_and_an_entry(checkout
     assert re.search(r"pub mod sfb;\npub mod toy_red;\nmod virtual_queue;", (checkout / SCHEME[1]).read_text())
     registry = (checkout / SCHEME[3]).read_text()
     listed = registry[registry.index("\nschemes! {") :].partition("\n}\n")[0]
-    assert listed.endswith('ToyRed = "toy_red", crate::aqm::toy_red::ToyRedScheme;')
+    assert listed.endswith('ToyRed = "toy_red", "ToyRed", aqm::toy_red::ToyRedScheme;')
     assert (checkout / SCHEME[0]).read_text().startswith("Scheme `toy_red`: ")
 
 

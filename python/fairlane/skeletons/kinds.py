@@ -52,7 +52,7 @@ def _scheme(name: str, root: Path) -> Skeleton:
     room, registry = source / "aqm" / "mod.rs", source / "registry" / "schemes.rs"
     chapter = root / "docs" / "schemes" / f"{name}.md"
     _check_free("scheme", name, [*source.glob(f"*/{name}.rs"), *source.glob(f"*/{name}/mod.rs"), chapter], registry)
-    line = f'    {kind} = "{name}", crate::aqm::{name}::{kind}Scheme;\n'
+    line = f'    {kind} = "{name}", "{kind}", aqm::{name}::{kind}Scheme;\n'
     return Skeleton(
         {
             source / "aqm" / f"{name}.rs": _filled("scheme.rs", name=name, Type=kind),
