@@ -68,3 +68,11 @@ def test_a_site_without_the_playground_is_one_that_was_asked_for() -> None:
     *_, last = done.stdout.splitlines()
     assert "site/build.py --no-playground" in done.stdout
     assert last == 'echo "site: without the playground: PLAYGROUND=0"'
+
+
+def test_what_the_pictures_draw_has_a_style() -> None:
+    style = (ROOT / "site" / "static" / "site.css").read_text()
+    script = (ROOT / "site" / "static" / "pictures.js").read_text()
+    for name in ("heat", "chip", "legend", "shades", "tile", "detail"):
+        assert re.search(rf"\b{name}\b", script), name
+        assert re.search(rf"\.{name}\b", style), name
