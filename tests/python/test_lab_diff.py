@@ -14,7 +14,7 @@ from fairlane import Scenario, cbr, group, tcp
 from fairlane.base.errors import UserError
 from fairlane.cli.lab import lab_commands
 from fairlane.lab import difference as diff
-from fairlane.lab.difference import DROPPED, STARTED, Packet, captured, difference, first_difference, traced
+from fairlane.lab.difference import DROPPED, STARTED, Packet, captured, difference, first_difference, in_order, traced
 from fairlane.linux import guest
 
 SCENARIO = Scenario(
@@ -41,6 +41,12 @@ def test_the_first_difference_is_in_event_flow_segment_or_time() -> None:
         assert first_difference(one, other, 1e-3) == 4
     assert first_difference(one, [Packet(p.time_s + 9e-4, p.kind, p.flow, p.byte) for p in one], 1e-3) is None
     assert first_difference(one, events(6), 1e-3) == 6
+
+
+def test_drops_of_one_moment_are_compared_in_the_order_of_their_numbers() -> None:
+    batch = [Packet(0.5, DROPPED, 0, 1448 * number) for number in (4, 3, 2)]
+    others = [Packet(0.4, STARTED, 1, 7), *batch, Packet(0.6, DROPPED, 0, 0)]
+    assert [packet.byte for packet in in_order(others)] == [7, 2896, 4344, 5792, 0]
 
 
 def test_a_trace_of_the_guest_has_its_events_without_arrivals_and_acks() -> None:

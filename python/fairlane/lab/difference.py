@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import groupby, islice, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event as Flag
@@ -160,7 +160,7 @@ def difference(
     made = plan.made(canonical, replication, Extra(trace=(index, _EVENTS_A_PACKET * count + MOST_WAITING)))
     output = guest.run(find(kernel), made, Flag(), ("trace.bin",))
     kinds = [flow.kind for flow in made.flows]
-    on_kernel = list(islice(traced(output.files.get("trace.bin", b""), kinds), count))
+    on_kernel = in_order(islice(traced(output.files.get("trace.bin", b""), kinds), count))
     simulated = _simulated(canonical, replication, index, count)
     # The kernel's trace has a number of events, of which arrivals leave too few where many packets wait.
     compared = min(count, len(on_kernel)) if len(on_kernel) < len(simulated) else count
@@ -176,6 +176,16 @@ def difference(
         on_kernel[:compared],
         first_difference(simulated[:compared], on_kernel[:compared], tolerance_s),
     )
+
+
+def in_order(events: Iterable[Packet]) -> list[Packet]:
+    """Events of one kind and moment by flow and number: Linux lists the drops of a batch backwards."""
+    moments = groupby(events, key=lambda event: (event.kind, event.time_s))
+    return [
+        event
+        for _, moment in moments
+        for event in sorted(moment, key=lambda event: (event.flow, -2 if event.byte is None else event.byte))
+    ]
 
 
 def first_difference(one: Sequence[Packet], other: Sequence[Packet], tolerance_s: float) -> int | None:
@@ -217,7 +227,7 @@ def _simulated(scenario: str, replication: int, link: int, count: int) -> list[P
                 _, done = run.next(WAIT_S)
         finally:
             run.cancel()
-        return list(islice(captured(file.read_bytes()), count))
+        return in_order(islice(captured(file.read_bytes()), count))
 
 
 def captured(content: bytes) -> Iterator[Packet]:

@@ -153,12 +153,19 @@ def delay_cdf(results: Sequence[Replications], columns: int) -> Figure:
 
 @_for_page_and_column
 def delay_quantiles(results: Sequence[Replications], columns: int) -> Figure:
-    """Quantiles of the one-way delay, which all records keep."""
+    """Quantiles of the one-way delay, which all records of the simulator keep.
+
+    Raises:
+        UserError: The runs are of a plane that keeps only the mean.
+    """
+    groups = [group["path"]["one_way_delay"] for result in results for group in result.summary["groups"]]
+    if not any(times[name] for times in groups if times for name in QUANTILES):
+        raise UserError("delay_quantiles: the runs have no quantiles of the one-way delay; the plane linux has its mean")
 
     def draw(axes: Axes, result: Replications, group: int, **style: Any) -> None:
         times: Any = result.summary["groups"][group]["path"]["one_way_delay"]
         # A group without packets has none.
-        delays = [1e3 * times[name]["mean"] if times else math.nan for name in QUANTILES]
+        delays = [1e3 * times[name]["mean"] if times and times[name] else math.nan for name in QUANTILES]
         axes.plot(delays, range(len(delays)), **(style | {"linestyle": ":", "linewidth": 1}))
         axes.set_yticks(range(len(QUANTILES)), list(QUANTILES.values()))
 
