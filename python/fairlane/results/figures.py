@@ -158,9 +158,9 @@ def delay_quantiles(results: Sequence[Replications], columns: int) -> Figure:
     Raises:
         UserError: The runs are of a plane that keeps only the mean.
     """
-    groups = [group["path"]["one_way_delay"] for result in results for group in result.summary["groups"]]
+    groups: list[Any] = [group["path"]["one_way_delay"] for result in results for group in result.summary["groups"]]
     if not any(times[name] for times in groups if times for name in QUANTILES):
-        raise UserError("delay_quantiles: the runs have no quantiles of the one-way delay; the plane linux has its mean")
+        raise UserError("delay_quantiles: the runs have only means of delays, as those of the plane linux")
 
     def draw(axes: Axes, result: Replications, group: int, **style: Any) -> None:
         times: Any = result.summary["groups"][group]["path"]["one_way_delay"]
