@@ -503,6 +503,9 @@ fn slowed_control(control: CongestionControl, k: u32) -> Json {
     };
     scenario["groups"][0]["sources"] = flows_of(4);
     scenario["groups"][1]["sources"] = flows_of(1);
+    // Before CoDel drops anything: a connection whose SYN is lost has no ECN, and RACK waits for milliseconds.
+    scenario["groups"][0]["start_until"] = time(50).into();
+    scenario["groups"][1]["start_until"] = time(50).into();
     scenario
 }
 
