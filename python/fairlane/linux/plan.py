@@ -191,7 +191,7 @@ def _settings(tcp: Table) -> dict[str, Any]:
         # State that one connection learnt about the path must not reach the next.
         "tcp_no_metrics_save": 1,
         "tcp_wmem": f"4096 {buffer} {buffer}",
-        # What can be sent at once.
+        # A sender never sends more than a window at once.
         "tcp_notsent_lowat": _bytes(tcp["socket_buffer"]),
         "tcp_slow_start_after_idle": keys.AFTER_IDLE[tcp["after_idle"]],
         "tcp_frto": 2 if tcp["frto"] else 0,

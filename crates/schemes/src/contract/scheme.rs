@@ -24,13 +24,13 @@ pub struct About {
     pub source: &'static str,
     /// State that it keeps per port, flow and user.
     pub state: &'static str,
-    /// What a port remembers of flows or users.
+    /// State that a port keeps per flow or user.
     pub flow_state: FlowState,
     /// Order in which a port sends the packets of a traffic class.
     pub order: Order,
 }
 
-/// What a port remembers of flows or users: what a core node has to be able to do.
+/// State that a port keeps per flow or user, which a core node must be able to hold.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlowState {
@@ -50,7 +50,7 @@ pub enum FlowState {
 pub enum Order {
     /// The order of arrival: one queue.
     Fifo,
-    /// That of arrival within each of several queues.
+    /// Arrival order within each of several queues.
     Queues,
     /// By a number of each packet: a sorted queue.
     Sorted,

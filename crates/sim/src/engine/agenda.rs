@@ -42,7 +42,7 @@ fn rank(entity: u32) -> u32 {
     2 * entity
 }
 
-/// Whether an event of a busy entity comes before one of another entity at the same time.
+/// Returns true if an event of a busy entity precedes one of another entity at the same time.
 #[cold]
 #[inline(never)]
 fn is_before(rank: u32, other: u32) -> bool {

@@ -270,7 +270,7 @@ impl CongestionParams {
         Self { cubic: cubic::CubicParams { cubic_clock, ..Default::default() }, ..Default::default() }
     }
 
-    /// Those of Linux.
+    /// The parameters that Linux uses.
     #[must_use]
     pub(super) fn linux() -> Self {
         Self {
