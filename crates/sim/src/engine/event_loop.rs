@@ -16,7 +16,7 @@ use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::tcp_flow::{AtEnd, Span};
 use crate::network::{Entry, Hop, Network, Stopping};
 use crate::scenario::Scenario;
-use crate::traffic::tcp::{Ack, Segment};
+use crate::traffic::tcp::{Ack, Prompt, Segment};
 use crate::traffic::video_player::Awaits;
 use crate::watch::observer::{LinkObserver, NoObserver, Observer};
 use fairlane_schemes::base::units::Time;
@@ -509,7 +509,11 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
             cwr: packet.cwr,
             ecn: packet.ecn,
             timestamp: packet.timestamp,
-            prompt: packet.kind == PacketKind::PromptData,
+            prompt: match packet.kind {
+                PacketKind::PushedData => Prompt::InOrder,
+                PacketKind::WideningData => Prompt::Always,
+                _ => Prompt::No,
+            },
         };
         let ack = flow.receiver.on_segment(params, segment, now);
         if flow.span != Span::Endless {
@@ -662,8 +666,9 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                     ecn: segment.ecn,
                     kind: match (segment.syn, segment.prompt) {
                         (true, _) => PacketKind::Syn,
-                        (false, false) => PacketKind::Data,
-                        (false, true) => PacketKind::PromptData,
+                        (false, Prompt::No) => PacketKind::Data,
+                        (false, Prompt::InOrder) => PacketKind::PushedData,
+                        (false, Prompt::Always) => PacketKind::WideningData,
                     },
                     cwr: segment.cwr,
                 };

@@ -11,8 +11,10 @@ pub enum PacketKind {
     Udp,
     /// A TCP data segment.
     Data,
-    /// A TCP data segment that is acknowledged at once.
-    PromptData,
+    /// A TCP data segment that ends a burst (PSH).
+    PushedData,
+    /// A TCP data segment that widens the receive window.
+    WideningData,
     /// The SYN of a TCP connection.
     Syn,
 }

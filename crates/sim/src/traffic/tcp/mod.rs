@@ -395,8 +395,20 @@ pub struct Segment {
     pub ecn: Ecn,
     /// Send time (TSval, RFC 7323).
     pub timestamp: Time,
-    /// It is acknowledged at once: it widens the receive window, by `autotuning`, or ends a burst, by `tso_defer`.
-    pub prompt: bool,
+    /// Asks for an immediate ACK.
+    pub prompt: Prompt,
+}
+
+/// Reason of a segment for an immediate ACK.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Prompt {
+    /// None.
+    #[default]
+    No,
+    /// It ends a burst (PSH), by `tso_defer`: only if it arrives in order (tcp_event_data_recv).
+    InOrder,
+    /// It widens the receive window, by `autotuning` (tcp_grow_window).
+    Always,
 }
 
 /// Output of a receiver.

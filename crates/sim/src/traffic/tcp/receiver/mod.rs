@@ -8,7 +8,7 @@ use fairlane_schemes::contract::packet::Ecn;
 
 use super::blocks::{SackBlock, SackBlocks};
 use super::ring::BitRing;
-use super::{Ack, Segment, TcpParams};
+use super::{Ack, Prompt, Segment, TcpParams};
 
 /// Segments acknowledged one by one after the first mark that is echoed. `tcp_input.c` tcp_data_ecn_check of Linux.
 const QUICK_AFTER_MARK: u8 = 2;
@@ -115,7 +115,7 @@ impl Receiver {
     #[inline]
     fn on_plain_segment(&mut self, params: &TcpParams, segment: &Segment, now: Time) -> Option<Ack> {
         self.wire_bytes += u64::from(params.header_bytes + segment.payload);
-        self.quick |= u8::from(segment.prompt);
+        self.quick |= u8::from(segment.prompt != Prompt::No);
         if segment.seq <= self.last_ack && (!params.sack || segment.timestamp >= self.echo) {
             self.echo = segment.timestamp;
         }
@@ -138,8 +138,13 @@ impl Receiver {
             return None;
         }
         let before = if params.ecn { self.note_congestion(params, &segment) } else { None };
-        // tcp_grow_window: while the window grows nothing waits; ICSK_ACK_PUSHED: nor does what ends a burst.
-        self.quick |= u8::from(segment.prompt);
+        // tcp_grow_window, and ICSK_ACK_PUSHED of tcp_measure_rcv_mss.
+        let is_prompt = match segment.prompt {
+            Prompt::No => false,
+            Prompt::InOrder => segment.seq == self.next,
+            Prompt::Always => true,
+        };
+        self.quick |= u8::from(is_prompt);
         // ns-3.26 ProcessOptionTimestamp: only the segment that the last ACK asked for is echoed. With SACK, by which
         // every echo gives a sample, RFC 7323 4.3 (2): also one that is sent again because its ACK was lost.
         //= RFC 7323 4.3-1: An ACK echoes the stamp of the earliest segment that it answers.

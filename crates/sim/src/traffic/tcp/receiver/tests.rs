@@ -285,8 +285,9 @@ fn a_segment_that_asks_for_it_is_acknowledged_at_once() {
         let segment = Segment { seq, payload: MSS, prompt, ..Segment::default() };
         receiver.on_segment(&params(), segment, ms(1)).is_some()
     };
-    // The first one is, in any case; then each second one except those that widen the window.
-    let answers = [(0, false), (1, false), (2, false), (3, true), (4, true), (5, false), (6, false)];
+    // The first one is, in any case; then each second one except those that end a burst or widen the window.
+    let (no, end, widens) = (Prompt::No, Prompt::InOrder, Prompt::Always);
+    let answers = [(0, no), (1, no), (2, no), (3, widens), (4, end), (5, no), (6, no)];
     assert_eq!(answers.map(|(seq, prompt)| answered(seq, prompt)), [true, false, true, true, true, false, true]);
 }
 
@@ -366,6 +367,21 @@ fn acks_of_segments_beyond_a_gap_wait_from_the_fourth_on() {
     assert!((10..13).all(|seq| at(seq, 20_480).0.is_some()) && at(13, 20_490).0.is_none());
     // What arrives once the 0.5 ms are over ends the wait.
     assert!(at(14, 20_980).0.is_none() && at(15, 20_991).0.is_some());
+}
+
+#[test]
+fn beyond_a_gap_the_end_of_a_burst_waits_and_what_widens_the_window_does_not() {
+    let params = TcpParams { sack: true, sack_delay: ms(1), quickack: 0, delayed_ack: 1, ..params() };
+    let mut receiver = Receiver::new(&params);
+    let mut answered = |seq, prompt| {
+        let segment = Segment { seq, payload: MSS, prompt, ..Segment::default() };
+        receiver.on_segment(&params, segment, ms(9)).is_some()
+    };
+    assert!((1..=3).all(|seq| answered(seq, Prompt::No)));
+    assert_eq!(
+        [(4, Prompt::No), (5, Prompt::InOrder), (6, Prompt::Always)].map(|(seq, prompt)| answered(seq, prompt)),
+        [false, false, true]
+    );
 }
 
 #[test]

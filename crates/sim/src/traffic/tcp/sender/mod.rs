@@ -15,7 +15,7 @@ use super::congestion::dispatch::Congestion;
 use super::phase::Phase;
 use super::rto::Rto;
 use super::sender_stats::SenderStats;
-use super::{Ack, FullAckWindow, Segment, TcpParams, clamped};
+use super::{Ack, FullAckWindow, Prompt, Segment, TcpParams, clamped};
 use sack_state::Selective;
 
 /// SYNs sent before ns-3.26 gives up (`tcp-socket.cc` ConnCount).
@@ -651,7 +651,15 @@ impl Sender {
         //= RFC 3168 6.1.2-8: CWR stands in the first new segment only.
         let cwr = new && std::mem::take(&mut self.cwr_due);
         //= RFC 7323 3.2-1: Every segment carries a time stamp, once both ends agreed.
-        Segment { seq, payload: self.bytes(params, seq, seq + 1), syn: false, cwr, ecn, timestamp: now, prompt: false }
+        Segment {
+            seq,
+            payload: self.bytes(params, seq, seq + 1),
+            syn: false,
+            cwr,
+            ecn,
+            timestamp: now,
+            prompt: Prompt::No,
+        }
     }
 
     /// Payload of segments `from` to `to - 1` in bytes.

@@ -6,7 +6,7 @@
 use fairlane_schemes::base::units::Time;
 
 /// The window of a new connection (tcp_rmem, half of 128 KiB).
-const FIRST: u64 = 65_536;
+pub(super) const FIRST_WINDOW_BYTES: u64 = 65_536;
 /// Segments of a round trip that the first window expects.
 const EXPECTED: u64 = 10;
 /// By how many segments the window grows for each that arrives.
@@ -22,6 +22,8 @@ pub(super) struct ReceiveWindow {
     window: u64,
     /// The part known to the sender: the window a round trip ago.
     offered: u64,
+    /// End of the window when it was last asked for.
+    end: u64,
     /// The most that arrived in a round trip (rcvq_space).
     space: u64,
     /// Start of this round trip, and data sent in it so far.
@@ -36,11 +38,12 @@ impl ReceiveWindow {
     pub(super) fn new(mss: u32) -> Self {
         let mss = u64::from(mss);
         // A segment less than the buffer holds: the one that arrives is in it (tcp_space).
-        let most = FIRST.max(3 * mss) - mss;
+        let most = FIRST_WINDOW_BYTES.max(3 * mss) - mss;
         Self {
             most,
             window: most,
             offered: most,
+            end: most,
             space: EXPECTED * mss,
             round_start: Time::ZERO,
             sent: 0,
@@ -53,6 +56,15 @@ impl ReceiveWindow {
     #[inline]
     pub(super) fn offered(&self) -> u64 {
         self.offered
+    }
+
+    /// End of the window as a byte of the connection, when all bytes before `una` are acknowledged and the receiver
+    /// holds `beyond` bytes beyond a gap. They take room in its buffer (tcp_space), but the end never moves back
+    /// (tcp_select_window).
+    #[inline]
+    pub(super) fn end(&mut self, una: u64, beyond: u64) -> u64 {
+        self.end = self.end.max(una + self.offered.saturating_sub(beyond));
+        self.end
     }
 
     /// A segment is sent, of `new` segments of new data: whether it widens the window when it arrives. The window is
@@ -134,6 +146,16 @@ mod tests {
         assert_eq!(round(&mut window, at(4), 20), 13);
         assert_eq!(round(&mut window, at(5), 20), 0);
         assert_eq!(window.offered(), 167_000);
+    }
+
+    #[test]
+    fn data_beyond_a_gap_take_room_and_what_was_offered_stays() {
+        let mut window = ReceiveWindow::new(MSS);
+        assert_eq!(window.end(0, 0), 64_536);
+        // 40 segments beyond a gap leave 24 536 bytes, which end before what was offered.
+        assert_eq!(window.end(10_000, 40_000), 64_536);
+        // The gap is filled: all of the window again.
+        assert_eq!(window.end(51_000, 0), 51_000 + 64_536);
     }
 
     #[test]

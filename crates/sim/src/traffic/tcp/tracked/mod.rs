@@ -138,6 +138,8 @@ pub struct TrackedSender {
     deferred: bool,
     /// Segments of the burst in hand that have not left yet.
     burst_left: u32,
+    /// End of the send buffer (skb) that holds the next new segment, as a segment number.
+    buffer_end: u32,
     /// The segment to send is the last of a burst of several.
     ends_burst: bool,
     /// The connection has no ECN, since its SYN was sent again.
@@ -228,6 +230,7 @@ impl TrackedSender {
             retries: 0,
             deferred: false,
             burst_left: 0,
+            buffer_end: 0,
             ends_burst: false,
             falls_back: false,
             has_sent: false,

@@ -3,16 +3,19 @@
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::packet::Ecn;
 
+use super::autotuning::FIRST_WINDOW_BYTES;
 use super::pacing::chunk_bytes;
 use super::timer::Timer;
 use super::{Forced, SYN_TRIES, TrackedSender};
 use crate::traffic::tcp::congestion::control::{EcnUse, Event};
 use crate::traffic::tcp::congestion::external::Sent;
 use crate::traffic::tcp::phase::Phase;
-use crate::traffic::tcp::{LossDetection, Pacing, Segment, TcpParams};
+use crate::traffic::tcp::{LossDetection, Pacing, Prompt, Segment, TcpParams};
 
 /// Part of the window for which no segment waits (tcp_tso_win_divisor).
 const TSO_WIN_DIVISOR: u32 = 3;
+/// Data that an application writes before the first window update arrives.
+const FIRST_WRITE_BYTES: u64 = 128 << 10;
 
 /// A segment that may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,9 +102,9 @@ impl TrackedSender {
         }
         let mss = params.segment_payload;
         let cwnd = self.output.cwnd / mss;
-        let offered = u32::try_from(self.receive_window(params) / u64::from(mss)).unwrap_or(u32::MAX);
         let congestion_room = cwnd.saturating_sub(self.records.in_flight());
-        let receive_room = offered.saturating_sub(self.records.outstanding());
+        let receive_room = u32::try_from(self.receive_room(params) / u64::from(mss)).unwrap_or(u32::MAX);
+        let offered = receive_room.saturating_add(self.records.outstanding());
         let room = congestion_room.min(receive_room);
         let most = self.largest_burst(params);
         let srtt = self.rtt.srtt();
@@ -109,6 +112,7 @@ impl TrackedSender {
         let defers = matches!(self.phase, Phase::Open | Phase::Disorder)
             && now <= self.last_sent + Time::from_micros(1000)
             && room < most
+            && room < self.left_in_buffer(params)
             && room < cwnd.min(offered) / TSO_WIN_DIVISOR
             // The next ACK will come soon.
             && next_ack.is_some_and(|due| due <= now + Time(srtt.0 / 2).min(Time::from_micros(1000)));
@@ -118,6 +122,20 @@ impl TrackedSender {
             self.burst_left = room.min(most).saturating_sub(1);
         }
         defers
+    }
+
+    /// Segments of the first unsent buffer, which waits for no more data. A buffer of an application that always has
+    /// data holds as much as offloads take, but at most half the receive window (tcp_xmit_size_goal).
+    pub(super) fn left_in_buffer(&mut self, params: &TcpParams) -> u32 {
+        let (mss, next) = (params.segment_payload, self.records.nxt());
+        while self.buffer_end <= next {
+            let is_first = u64::from(self.buffer_end) * u64::from(mss) < FIRST_WRITE_BYTES;
+            let offered = if params.autotuning { self.receive_window.offered() } else { params.socket_buffer.0 };
+            let window = if is_first { FIRST_WINDOW_BYTES } else { offered };
+            let bytes = params.tso.0.min(window / 2);
+            self.buffer_end += u32::try_from(bytes).unwrap_or(u32::MAX).max(mss) / mss;
+        }
+        self.buffer_end - next
     }
 
     /// Segments that leave in a burst (tcp_tso_segs).
@@ -175,17 +193,21 @@ impl TrackedSender {
 
     /// Returns true if there are unsent data, and room for them in the buffers.
     #[inline]
-    pub(super) fn has_new_segment(&self, params: &TcpParams) -> bool {
-        let outstanding = u64::from(self.records.outstanding()) + 1;
+    pub(super) fn has_new_segment(&mut self, params: &TcpParams) -> bool {
         self.records.nxt() < self.end.min(self.supply.written())
-            && outstanding * u64::from(params.segment_payload) <= self.receive_window(params)
+            && self.receive_room(params) >= u64::from(params.segment_payload)
     }
 
-    /// The window that the receiver offers, in bytes.
+    /// Bytes of new data that the buffers of sender and receiver have room for.
     #[inline]
-    fn receive_window(&self, params: &TcpParams) -> u64 {
-        let offered = if params.autotuning { self.receive_window.offered() } else { u64::MAX };
-        params.socket_buffer.0.min(offered)
+    fn receive_room(&mut self, params: &TcpParams) -> u64 {
+        let bytes = |segments| u64::from(segments) * u64::from(params.segment_payload);
+        let (una, sacked, next) = (self.records.una(), self.records.sacked(), self.records.nxt());
+        let room = params.socket_buffer.0.saturating_sub(bytes(next - una));
+        if !params.autotuning {
+            return room;
+        }
+        room.min(self.receive_window.end(bytes(una), bytes(sacked)).saturating_sub(bytes(next)))
     }
 
     /// All segments allowed now were sent.
@@ -293,8 +315,12 @@ impl TrackedSender {
         let widens =
             params.autotuning && self.receive_window.on_send(now, self.rtt.latest(), u64::from(new), mss, buffer);
         // Of several segments in one buffer the last carries PSH (__tcp_transmit_skb).
-        let pushed = std::mem::take(&mut self.ends_burst);
-        Segment { seq, payload, syn: false, cwr, ecn, timestamp: now, prompt: widens || pushed }
+        let prompt = match (widens, std::mem::take(&mut self.ends_burst)) {
+            (true, _) => Prompt::Always,
+            (false, true) => Prompt::InOrder,
+            (false, false) => Prompt::No,
+        };
+        Segment { seq, payload, syn: false, cwr, ecn, timestamp: now, prompt }
     }
 
     /// ECN codepoint of data sent for the first time, or `again` like a SYN.
