@@ -110,9 +110,11 @@ impl TrackedSender {
         let srtt = self.rtt.srtt();
         let next_ack = self.records.first_sent().map(|sent| sent + srtt);
         let defers = matches!(self.phase, Phase::Open | Phase::Disorder)
-            && now <= self.last_sent + Time::from_micros(1000)
+            // Of a paced burst the time counts to which it reaches (tcp_wstamp_ns).
+            && now <= self.last_sent.max(self.pacer.next()) + Time::from_micros(1000)
             && room < most
-            && room < self.left_in_buffer(params)
+            // A buffer takes from the next one what the congestion window has room for (tcp_grow_skb).
+            && (receive_room < congestion_room || room < self.left_in_buffer(params))
             && room < cwnd.min(offered) / TSO_WIN_DIVISOR
             // The next ACK will come soon.
             && next_ack.is_some_and(|due| due <= now + Time(srtt.0 / 2).min(Time::from_micros(1000)));
