@@ -30,8 +30,8 @@ reproduce: setup ## Reproduce all papers: claims, figures, points in results/; Q
 verdicts figures league: setup ## Regenerate the verdicts of all papers, the figures of README and pairs, the league (an hour)
 	tools/publish.sh $@
 
-# Lanes run concurrently, so that compilers and tests share the processors; a step runs even if earlier ones failed.
-# Tests on real links mostly wait.
+# Lanes run concurrently, so that compilers and tests share the processors. A step runs even if earlier steps failed.
+# Tests on real links spend most of their time waiting.
 test: ## Run lints and tests, Rust and Python, and count them; LIVE=1 adds test-live
 	@$(PYTHON) tools/run_tests.py "lint-rust test-rust" "setup lint-python test-python" $(if $(LIVE),$(LIVE_LANE))
 
@@ -51,7 +51,7 @@ test-long: setup test-stacks ## Run the longest tests, once a night
 fuzz: setup ## Fuzz scenarios, sweeps and commands for an hour: MINUTES=60, SEED= to repeat; see docs/howto/fuzz.md
 	PYTHONPATH=tests $(BIN)/python -m fuzzer --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
 
-audit: ## Look up all locked packages, Python and Rust, in the advisories of OSV
+audit: ## Look up all locked Python and Rust packages in the OSV advisories
 	@$(PYTHON) tools/audit.py
 
 training: setup ## Profile the engine for an optimised build: see docs/benchmarks.md (needs rustup's llvm-tools)
@@ -69,7 +69,7 @@ lock: ## Update all lock files after a change of dependencies; UPGRADE=1 upgrade
 
 playground: site/playground/dist/playground.html ## Build the playground, a page for browsers: site/playground/dist/playground.html (needs npm and Rust's wasm32-unknown-unknown)
 
-# Rebuilt when the simulator, the page or the chapters that it quotes change.
+# Depends on the simulator, the page and the chapters that the page quotes.
 site/playground/dist/playground.html: site/playground/node_modules/.installed site/playground/equations.json $(RUST) $(shell find site/playground/src site/playground/build docs/schemes -type f 2>/dev/null)
 	site/playground/build.sh
 
@@ -114,7 +114,7 @@ bench-%: setup ## Run a bench: .venv/bin/python -m benches lists them; ARGS='...
 
 coverage: bench-coverage ## Show the coverage of each scheme by its own tests; below 90 % fails (some minutes; needs llvm-tools of rustup)
 
-# These run the program that is built.
+# These benches run the built program.
 bench-linux-tcp bench-lab-ranks bench-kernel-htb bench-kernel-queue: node
 
 node: ## Build target/release/fairlane-node, with the kernel data plane if clang, libelf and zlib are installed
@@ -123,26 +123,26 @@ node: ## Build target/release/fairlane-node, with the kernel data plane if clang
 kernel: setup ## Build the Linux kernel of the plane linux into ~/.cache/fairlane: VERSION=6.12 [default: the newest in apt]
 	$(BIN)/fairlane kernel build $(VERSION)
 
-deb: ## Build and test a Debian package of fairlane-node: target/deb/ (needs clang, libelf-dev, zlib1g-dev); NODE=FILE uses a built one
+deb: ## Build and test a Debian package of fairlane-node: target/deb/ (needs clang, libelf-dev, zlib1g-dev); NODE=FILE packs an existing binary
 	packaging/deb/package.sh $(NODE)
 
-screen vectors bpf-headers p4-tables p4-vectors: ## Regenerate what Rust computes for tests and planes, after an intended change
+screen vectors bpf-headers p4-tables p4-vectors: ## Regenerate the files that Rust computes for tests and planes, after an intended change
 	tools/record.sh $@
 
-p4-extern: ## Build the externs of planes/p4/abc_extern.p4 for BMv2: BMV2_INCLUDE="DIR ..." are its headers
+p4-extern: ## Build the externs of planes/p4/abc_extern.p4 for BMv2: BMV2_INCLUDE="DIR ..." has its headers
 	@BMV2_INCLUDE="$(BMV2_INCLUDE)" planes/p4/extern/build.sh
 
 clean: ## Remove build outputs and results
 	rm -rf target $(VENV) results python/fairlane/*.so site/playground/dist site/playground/node_modules
 
-# Virtual environments, again when their lock changes: that of the package, what builds the site beside it, a release's.
+# Virtual environments of the package, of the site and of a release. Updated when their lock files change.
 $(VENV)/.packages: requirements/dev.txt
 $(VENV)/.site: requirements/site.txt $(VENV)/.packages
 $(RELEASE)/.packages: requirements/release.txt
 $(VENV)/.packages $(VENV)/.site $(RELEASE)/.packages:
 	@tools/install.sh $(PYTHON) $@ $<
 
-# The package itself, editable, with the extension built in release mode: again when Rust code changes.
+# The package, editable, with the extension built in release mode. Updated when Rust code changes.
 $(VENV)/.extension: $(VENV)/.packages $(RUST)
 	$(BIN)/maturin develop --release --quiet
 	@touch $@

@@ -1,4 +1,4 @@
-"""Simulates what subscribers of an access network get, by scheme and case: ten minutes on two cores."""
+"""Simulates the service that subscribers of an access network get, by scheme and case (ten minutes on two cores)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fairlane.results.intervals import Interval, interval
 from .harness import ROOT, Report, bench, out, replications
 
 MORE = {"failover": 20}
-"""Replications of cases whose intervals are too wide with five."""
+"""Numbers of replications of cases whose intervals are too wide with five."""
 LEVELS = ("gateway", "site", "access_point")
 PLAN_BYTES = 24
-"""State of a plan's shaper: a rate and the next send time, 8 bytes each, and the two ends of its queue, 4 each. Waiting
-packets are not counted anywhere in the table."""
+"""State of a plan's shaper: rate and next send time, 8 bytes each, and the two ends of its queue, 4 bytes each. The
+table does not count waiting packets anywhere."""
 
 NETWORK = {
     "topology.sites": 2,
@@ -31,7 +31,7 @@ NETWORK = {
     "run.warmup": "10 s",
     "run.measure": "20 s",
 }
-"""Half of the example, so that every case can be run several times."""
+"""Half the size of the example, so that every case can be run several times."""
 
 TREE = {"scheme": "htb", "limit": "1000 packets", "quantum": "1514 B"}
 FULL = {"scheme": "htb", "limit": "1000 packets", "node_rates": "full"}
@@ -48,13 +48,13 @@ ENTRIES: Mapping[str, Mapping[str, Any]] = {
 }
 """Compared schemes, by name on the page."""
 COMPARED = {**ENTRIES, "`wfq`": {"queue": {**DROPTAIL, "scheme": "wfq"}}}
-"""With the schemes that are compared on the uneven network only."""
+"""These schemes, and one that is compared only on the uneven network."""
 
 Run = Mapping[str, Any]
 Measure = Callable[[Run], float | None]
 """Value of a run; None if it has none."""
 Measures = Mapping[str, tuple[int, Measure]]
-"""Columns of a table: digits, and value of a run."""
+"""Columns of a table: number of digits, and value of a run."""
 Found = dict[tuple[str, ...], dict[str, Interval]]
 """Means by the label of their row."""
 
@@ -86,12 +86,12 @@ def page_object_ms(run: Run) -> float:
 
 
 def worst_site(run: Run) -> float:
-    """Smallest share of 5 % of the users of a site."""
+    """Smallest 5th percentile of the users' shares, over all sites."""
     return min(float(node["share"]["p5"]) for node in run["access"]["nodes"] if node["level"] == "site")
 
 
 def gateway_busy(run: Run) -> float:
-    """Fraction of the time in which the gateway sends towards the subscribers."""
+    """Fraction of time in which the gateway sends towards the subscribers."""
     return next(float(link["utilisation"]) for link in run["links"] if link["name"] == "gateway/down")
 
 
@@ -137,12 +137,12 @@ STATE_HEAD = (
     "token buckets a packet",
     "mode changes a packet",
 )
-"""Columns of the state table: bytes, except for the last two. Ports down and up, then the edge."""
-# In the order of `state`: ports down, the gateway's port up, the edge in both directions.
+"""Columns of the state table, in bytes except for the last two: ports downstream and upstream, then the edge."""
+# In the order of `state`: ports downstream, the gateway's port upstream, the edge in both directions.
 
 
 def cases() -> dict[str, Scenario]:
-    """The network, and its problem."""
+    """The network under normal load, and with each of three problems."""
     normal = Scenario.from_toml(ROOT / "examples" / "access-network.toml").changed(NETWORK)
     table = normal.to_dict()
     neighbours = fairlane.group("neighbours", fairlane.tcp(flows=2), share=0.1, direction="local", rtt="10 ms")
@@ -157,7 +157,7 @@ def cases() -> dict[str, Scenario]:
 
 
 def homes() -> dict[str, Scenario]:
-    """Twenty subscribers limited only by their plans; in ten homes somebody plays while others download and upload."""
+    """Twenty subscribers limited only by their plans. In ten homes somebody plays while others download and upload."""
 
     def home(name: str, direction: str, bulk: str, game: str) -> dict[str, Any]:
         play = {"kind": "cbr", "application": game, "rate": "100 kbit/s", "packet_size": "200 B"}
@@ -182,7 +182,7 @@ def homes() -> dict[str, Scenario]:
 
 
 def uneven() -> Scenario:
-    """Six subscribers at one site and one at the other share a full gateway."""
+    """Six subscribers at one site and one at another share a full gateway."""
     counts = {"kind": "access", "sites": 2, "access_points": 1, "subscribers": 6}
     rates = {"gateway_rate": "70 Mbit/s", "site_rate": "100 Mbit/s", "access_point_rate": "100 Mbit/s"}
     bulk = {"kind": "tcp", "application": "bulk", "flows": 2}
@@ -202,10 +202,10 @@ def uneven() -> Scenario:
 
 
 def state(scenario: Scenario, entry: str) -> list[str]:
-    """Bytes at ports of each level, of meters and plans; token buckets and mode changes per packet downstream.
+    """Bytes at ports of each level, of meters and of plans; token buckets and mode changes per packet downstream.
 
-    Downstream traffic passes the edge at the gateway, upstream traffic at the access points. They do not meet, so each
-    can be run alone.
+    Downstream traffic passes the edge at the gateway, upstream traffic at the access points. The two directions do not
+    interact, so each can be run alone.
     """
     groups = scenario.to_dict()["groups"]
     runs = {
@@ -230,13 +230,13 @@ def state(scenario: Scenario, entry: str) -> list[str]:
             readings = links[names["gateway"]]["readings"]
     sizes = [f"{size:,}".replace(",", " ") for size in (*ports, *edges)]
     if not has_tree:
-        # State of the plan, wherever it is kept.
+        # State of the plan, wherever it is stored.
         return [*sizes, "1", "0"]
     return [*sizes, *(f"{readings[name]:.1f}" for name in ("buckets_per_packet", "mode_changes_per_packet"))]
 
 
 def draw(found: Found, out: Path) -> None:
-    """A panel for each case: median shares of videos and heavy users under each scheme."""
+    """Draws a panel for each case: median shares of videos and heavy users under each scheme."""
     import matplotlib as mpl
 
     names = list(dict.fromkeys(case for case, *_ in found))
@@ -270,7 +270,7 @@ def draw(found: Found, out: Path) -> None:
 @out("docs/figures")
 @replications(5)
 def main(report: Report, out: Path, replications: int) -> None:
-    """Simulates, and writes tables and figure; some cases have more replications."""
+    """Simulates, and writes tables and figure. Some cases have more replications."""
 
     def found(case: str, scenario: Scenario, entry: str, of: Measures, least: int = 0) -> dict[str, Interval]:
         runs = fairlane.run(scenario.changed(COMPARED[entry]), replications=max(replications, least)).runs

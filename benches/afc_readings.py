@@ -1,6 +1,6 @@
-"""Measures rows of the tables of afc under each reading of its schemes that the paper leaves open.
+"""Measures rows of afc's tables under each reading of the details that the paper leaves open.
 
-Prints kbit/s, UDP/TCP, for the numbers of python/fairlane/papers/afc/readings.toml.
+Prints kbit/s, UDP/TCP, the numbers of python/fairlane/papers/afc/readings.toml.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Agreement of Fairlane with another side on a measure.
+"""Agreement between Fairlane and another simulator or system on a measure.
 
 Criterion: the means differ by at most the half width of the 95 % interval of their difference (Welch), or by at most a
 given fraction of the other side's mean.
@@ -22,10 +22,10 @@ class Measure:
 
     Attributes:
         name: Name of the measure.
-        ours: Values of the runs of Fairlane.
-        theirs: Values of the runs of the other side.
+        ours: Values of Fairlane's runs.
+        theirs: Values of the other side's runs.
         tolerance: Fraction of the other side's mean by which the means may differ.
-        counts: The verdict depends on it.
+        counts: True if the verdict depends on this measure.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Measure:
         return self._shown([str(interval(side)) for side in (self.ours, self.theirs)])
 
     def text(self, factor: float = 1.0) -> str:
-        """Both sides, without half widths below the digits of their means."""
+        """Both sides, without half widths below the last digit of their means."""
         return self._shown([_scaled(interval(side), factor) for side in (self.ours, self.theirs)])
 
     def _shown(self, sides: Sequence[str]) -> str:

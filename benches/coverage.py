@@ -1,8 +1,8 @@
-"""Shows the coverage of each scheme by its own tests; below 90 % fails (some minutes; needs llvm-tools of rustup).
+"""Shows the coverage of each scheme by its own tests; fails below 90 % (some minutes; needs llvm-tools of rustup).
 
-A scheme's own tests are those of its module (`aqm::red::` for `aqm/red.rs`, `aqm::afc::` for `aqm/afc/`), run alone.
-Lines covered only by other schemes' tests do not count, nor do the lines of tests. Code shared by several schemes is
-one more row, with the unit tests of all. Exits with 1 if a row is below the bound.
+A scheme's own tests are the tests in its module (`aqm::red::` for `aqm/red.rs`, `aqm::afc::` for `aqm/afc/`), run
+alone. Lines covered only by other schemes' tests do not count, nor do the lines of tests. The last row is the code
+shared by several schemes, covered by the unit tests of all schemes. Exits with 1 if a row is below the bound.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from .harness import ROOT, Report, Skipped, bench
 SOURCES = ROOT / "crates/schemes/src"
 SCHEMES = {path.stem for path in (ROOT / "tests" / "vectors").glob("*.txt")}
 VARIANTS = {"drr": ["drr_lds"]}
-"""Schemes whose code is in another one's module: their tests count there."""
+"""Schemes whose code is in another scheme's module: their tests count for that module."""
 SHARED = "what schemes share"
 NOT_COUNTED = {"lib.rs", "tests.rs"}
-"""Files without code, and files with tests only."""
+"""Files without code, and files that contain only tests."""
 
 
 @dataclass
@@ -39,12 +39,12 @@ class Row:
 
     @property
     def percent(self) -> float:
-        """Covered lines, and all lines."""
+        """Covered lines in per cent of all lines."""
         return 100 * self.covered / self.lines
 
 
 def tools() -> Path:
-    """The folder of llvm-cov and llvm-profdata of the compiler in use."""
+    """Folder of llvm-cov and llvm-profdata of the compiler in use."""
     libraries = subprocess.check_output(["rustc", "--print", "target-libdir"], cwd=ROOT, text=True).strip()
     folder = Path(libraries).parent / "bin"
     if not (folder / "llvm-cov").exists() or not (folder / "llvm-profdata").exists():
@@ -53,7 +53,7 @@ def tools() -> Path:
 
 
 def build(target: Path) -> Path:
-    """Builds the unit tests of the schemes with coverage counters; returns the binary."""
+    """Builds the unit tests of the schemes with coverage counters; returns the path of the binary."""
     environment = os.environ | {"RUSTFLAGS": "-C instrument-coverage", "LLVM_PROFILE_FILE": os.devnull}
     command = ["cargo", "test", "--package", "fairlane-schemes", "--lib", "--no-run", "--target-dir", str(target)]
     log = subprocess.run(command, cwd=ROOT, env=environment, check=False, stderr=subprocess.PIPE, text=True).stderr
@@ -70,14 +70,14 @@ def modules() -> dict[str, list[Path]]:
         parts = path.relative_to(SOURCES).with_suffix("").parts
         if path.name in NOT_COUNTED or "testing" in parts:
             continue
-        # A scheme is a file or a folder, in the folder of its group or elsewhere.
+        # # A scheme is a file or a folder, in the folder of its group or elsewhere.
         depth = next((depth for depth, part in enumerate(parts, 1) if part in SCHEMES), 0)
         files["::".join(parts[:depth]) if depth else SHARED].append(path)
     return files
 
 
 def tests_of(module: str) -> list[str]:
-    """Filters of the test binary for a module's tests; none: all."""
+    """Filters of the test binary that select a module's tests; an empty list selects all."""
     if module == SHARED:
         return []
     *group, name = module.split("::")
@@ -134,7 +134,7 @@ def row(module: str, paths: list[Path], found: dict[Path, dict[int, int]]) -> Ro
 @bench("coverage")
 @click.argument("schemes", nargs=-1, metavar="[SCHEME]...")
 @click.option("--least", default=90.0, show_default=True, help="Per cent that every row must reach.")
-@click.option("--missed", is_flag=True, help="Print the numbers of the lines that no test runs.")
+@click.option("--missed", is_flag=True, help="Print the line numbers that no test covers.")
 def main(report: Report, schemes: tuple[str, ...], least: float, missed: bool) -> int:
     """Prints the table; returns the exit status."""
     bin_folder = tools()

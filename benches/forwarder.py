@@ -1,6 +1,6 @@
 """Measures the user-space forwarder on veth pairs, with AF_PACKET and AF_XDP: packets per second, lateness.
 
-Packets per second are those of its one thread; lateness is measured at 100 Mbit/s with 5 ms. Needs root, clang,
+Packets per second are those of its single thread; lateness is measured at 100 Mbit/s and 5 ms. Needs root, clang,
 iproute2, ethtool, chrt, taskset and two processors. The forwarder has one processor, the frame source and the receiving
 stacks have the other. The source exceeds the forwarder's capacity: the kernel generates the frames, since a sender that
 builds packets one by one is slower than the forwarder.
@@ -65,7 +65,7 @@ def main(report: Report, turns: int) -> None:
 
 
 class _Row:
-    """A client, a forwarder and a server in namespaces, the forwarder on the second processor."""
+    """A client, a forwarder and a server in namespaces, with the forwarder on the second processor."""
 
     def __init__(self, processors: list[int], io: str, egress: dict[str, Any]) -> None:
         self.namespaces = Namespaces()
@@ -79,7 +79,7 @@ class _Row:
         self.client, self.at, self.server = (self.namespaces.add(role) for role in ("client", "node", "server"))
         hosts.cable(self.namespaces, (self.client, "eth0"), (self.at, "in"))
         hosts.cable(self.namespaces, (self.server, "eth0"), (self.at, "out"))
-        # XDP frames are only received where NAPI is on.
+        # veth receives XDP frames only if NAPI is enabled.
         self.namespaces.run(self.at, ["ethtool", "-K", "in", "gro", "on"])
         for at, name in ((self.server, "eth0"), (self.at, "in"), (self.at, "out")):
             steer = f"echo {1 << int(self.others):x} > /sys/class/net/{name}/queues/rx-0/rps_cpus"
@@ -95,7 +95,7 @@ class _Row:
         self.folder.cleanup()
 
     def send(self, command: list[str]) -> dict[str, Any]:
-        """Sends from the client while the command runs; returns the forwarder's report of the window within."""
+        """Sends from the client while the command runs; returns the forwarder's report of the measurement window."""
         with (Path(self.folder.name) / "sent.json").open("wb") as out:
             real_time = ["taskset", "-c", self.others, "chrt", "-f", "10"]
             sender = self.namespaces.start(self.client, [*real_time, *command], out)

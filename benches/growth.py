@@ -1,6 +1,6 @@
-"""Measures cost, memory and fairness from 100 to a million users and on 1 to 10 bottlenecks; about 15 minutes.
+"""Measures cost, memory and fairness from 100 to a million users and on 1 to 10 bottlenecks (about 15 minutes).
 
-Every point is a separate process, so that peak memory is that of one run. The tables of the page store a measurement:
+Every point is a separate process, so that peak memory is that of one run. The tables of the page store the measurement;
 laws and figures are computed from them. Times are CPU times of one thread; the largest point takes minutes.
 """
 
@@ -28,17 +28,18 @@ BOTTLENECKS = (1, 2, 3, 5, 7, 10)
 SCHEMES = {"droptail": "drop-tail", "abc": "ABC"}
 # Rate of each user in bit/s, base RTT in seconds, and bits of a packet.
 RATE, RTT, PACKET = 1e6, 0.04, 12_000
-# Spread of the users' base RTT for fairness: with one RTT for all, the user's number decides its share
+# Spread of the users' base RTT for fairness: if all have the same RTT, the user's number decides its share
 # (docs/engine.md).
 SPREAD = 0.1
-# Minimum number of packets for a cost, and simulated times for fairness.
+# Minimum number of packets when measuring cost, and simulated times when measuring fairness.
 PACKETS, WARMUP, MEASURE = 2e6, 1.0, 2.0
-# Number of users from which both times are shorter, and too short to measure fairness.
+# From this number of users on, both times are shorter, which is too short to measure fairness.
 MANY, SHORT = 1_000_000, 0.2
 PATH_USERS = 100
-# Number of users from which laws are fitted: with fewer, state fits into caches, and the line would be too flat.
+# Laws are fitted from this number of users on. With fewer users the state fits into caches, and the line would be too
+# flat.
 FITTED = 10_000
-# Number of users up to which the law is drawn, dashed beyond the measured ones.
+# Laws are drawn up to this number of users, dashed outside the measured range.
 BEYOND = 10_000_000
 
 USERS_COLUMNS = {"scheme": "", "users": "{}", "ns per packet": "{:.0f}", "events per packet": "{:.2f}"}
@@ -50,11 +51,11 @@ PATH_COLUMNS |= {"users of all links": "{:.2f}", "users of one link": "{:.2f}"}
 USERS_MARK, PATH_MARK = "measured:growth", "measured:growth bottlenecks"
 
 Rows = dict[str, list[tuple[float, Json]]]
-"""By name of the scheme: users or bottlenecks, and the other columns."""
+"""Rows by name of the scheme: number of users or bottlenecks, and the other columns."""
 
 
 def users_scenario(scheme: str, users: int, warmup: float, measure: float, *, spread: bool = False) -> Json:
-    """Users with one flow each over one link of 1 Mbit/s per user; a buffer of one bandwidth-delay product."""
+    """Users with one flow each over one link of 1 Mbit/s per user, with a buffer of one bandwidth-delay product."""
     rate = users * RATE
     group = {"users": users, "start_until": f"{500 * warmup:g} ms", "sources": [{"kind": "tcp"}]}
     if spread:
@@ -74,7 +75,7 @@ def users_scenario(scheme: str, users: int, warmup: float, measure: float, *, sp
 
 
 def path_scenario(scheme: str, bottlenecks: int, *, spread: bool = False) -> Json:
-    """Users over all links of a row, and as many over each link alone: the max-min share of all is the same."""
+    """Users over all links in a row, and as many users over each link alone; all have the same max-min share."""
     rate = 2 * PATH_USERS * RATE
     users = {"users": PATH_USERS, "rtt": f"{1e3 * RTT:g} ms", "start_until": "500 ms", "sources": [{"kind": "tcp"}]}
     if spread:
@@ -97,7 +98,7 @@ def path_scenario(scheme: str, bottlenecks: int, *, spread: bool = False) -> Jso
 
 
 def measure_users(program: Path, scheme: str, users: int) -> Json:
-    """Cost and memory of a run with enough packets, fairness of runs with the same times for any number of users."""
+    """Cost and memory of a run with enough packets; fairness of runs with the same times for any number of users."""
 
     def point(warmup: float, measure: float, replication: int = 0, *, spread: bool = False) -> Json:
         click.echo(f"{scheme}, {users} users, {warmup + measure:g} s", err=True)
@@ -122,7 +123,7 @@ def measure_users(program: Path, scheme: str, users: int) -> Json:
 
 
 def measure_path(program: Path, scheme: str, bottlenecks: int) -> Json:
-    """Cost, and share of the users over all links relative to their max-min share."""
+    """Cost, and mean share of the users over all links relative to their max-min share."""
     click.echo(f"{scheme}, {bottlenecks} bottlenecks", err=True)
     line = run(program, json.dumps(path_scenario(scheme, bottlenecks)))
     spread = run(program, json.dumps(path_scenario(scheme, bottlenecks, spread=True)))
@@ -137,7 +138,7 @@ def measure_path(program: Path, scheme: str, bottlenecks: int) -> Json:
 
 
 def power_law(points: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
-    """Factor and exponent of `y = a x^b` by least squares of the logarithms, and the maximum ratio to it."""
+    """Fits `y = a x^b` by least squares of the logarithms. Returns a, b and the maximum ratio of a point to it."""
     x, y = ([math.log(point[side]) for point in points] for side in (0, 1))
     exponent = statistics.linear_regression(x, y).slope
     factor = mean(y) - exponent * mean(x)
@@ -158,7 +159,7 @@ def path_row(scheme: str, bottlenecks: int, one: Json) -> list[object]:
 
 
 def read_table(page: Path, mark: str) -> tuple[str, Rows]:
-    """The line before a table of the page, and the table, with its displayed digits."""
+    """Reads a table of the page, with the digits shown, and the line before it."""
     _, _, rest = page.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n")
     above, head, _, *rows = [line for line in rest.partition("<!-- end -->")[0].splitlines() if line]
     _, first, *names = cells_of(head)
@@ -209,7 +210,7 @@ def laws_text(by_users: Rows, by_path: Rows) -> str:
 
 
 def draw(measured: str, by_users: Rows, by_path: Rows, out: Path) -> None:
-    """Two figures: cost against users, share against bottlenecks; points as measured, laws as lines."""
+    """Draws two figures, cost against users and share against bottlenecks: points as measured, laws as lines."""
     out.mkdir(parents=True, exist_ok=True)
     machine_name = measured.partition(", rustc")[0]
     with plots.figure("CPU time per packet", f"one flow a user, 1 Mbit/s each; {machine_name}") as (drawn, axes):
@@ -243,14 +244,14 @@ def style(number: int, label: str) -> Json:
 
 
 def draw_law(axes: Any, law: tuple[float, float, float], places: Sequence[float], number: int) -> None:
-    """A line between two positions, over the measured range, and dashed from the second to a third if there is one."""
+    """Draws a law as a solid line over the measured range, and as a dashed line on to a third position if given."""
     for line, ends in zip(("-", "--"), pairwise(places), strict=False):
         axes.plot(ends, [law[0] * x ** law[1] for x in ends], line, color=plots.COLOURS[number], linewidth=1.0)
 
 
 @bench("growth", page=PAGE)
 @out("docs/figures")
-@click.option("--redraw", is_flag=True, help="Measure nothing: laws and figures of the tables on the page.")
+@click.option("--redraw", is_flag=True, help="Do not measure: compute laws and figures from the tables on the page.")
 def main(report: Report, out: Path, redraw: bool) -> None:
     """Measures, draws, and writes tables and laws into the page."""
     page = report.page or ROOT / PAGE

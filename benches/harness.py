@@ -59,8 +59,8 @@ class Report:
     """Results of a bench: tables for people, for pages of the documentation, and for programs.
 
     Attributes:
-        page: Page, or data of one in `site/data`, whose generated tables are replaced, if any.
-        document: What `--json` writes.
+        page: Page, or its data file in `site/data`, whose generated tables are replaced, if any.
+        document: Content of the file that `--json` writes.
     """
 
     page: Path | None
@@ -76,12 +76,12 @@ class Report:
         above: str = "",
         below: str = "",
     ) -> None:
-        """Prints a table, writes it between the marks of the page, and keeps its values for `--json`.
+        """Prints a table, writes it between the markers of the page, and stores its values for `--json`.
 
         Args:
             columns: Format of each column's values, such as `{:.0f} B`.
             rows: A list has the values of all turns, a tuple has several values of one cell.
-            mark: Mark on the page; without one the page is unchanged.
+            mark: Marker on the page; without one the page does not change.
             above: Text above the table.
             below: Text below the table.
         """
@@ -113,10 +113,10 @@ class Report:
 
 
 def bench(name: str, page: str | None = None) -> Callable[[Main], click.Command]:
-    """Declares a bench: the docstring of its module is its help, the first sentence its entry in the list.
+    """Declares a bench. The docstring of its module is its help, the first sentence its entry in the list.
 
     Args:
-        name: In `python -m benches NAME`.
+        name: Name in `python -m benches NAME`.
         page: Page of its generated tables; "" if it is written only on request.
     """
 
@@ -176,11 +176,11 @@ def jobs(default: int) -> Callable[[C], C]:
     return click.option("--jobs", type=click.IntRange(1), default=default, show_default=True, help="Runs at a time.")
 
 
-only = click.option("--only", default="", help="Only cells whose name contains this; the page stays.")
+only = click.option("--only", default="", help="Only cells whose names contain this text; the page does not change.")
 
 
 def chosen(report: Report, cells: Sequence[T], only: str, name: Callable[[T], str]) -> list[T]:
-    """Filter of cells by a text in their names; the page is written only with all of them."""
+    """Selects cells whose names contain a text. The page is written only if all cells are selected."""
     found = [cell for cell in cells if only in name(cell)]
     if not found:
         raise click.BadParameter(f'no cell contains "{only}"; a cell is "{name(cells[0])}"', param_hint="--only")
@@ -195,7 +195,7 @@ def interleaved(turns: int, variants: Mapping[K, Callable[[], T]], *, alternate:
     Args:
         turns: Number of runs of each variant.
         variants: Functions to run, by name.
-        alternate: Reverse every second turn (A B B A).
+        alternate: Reverse the order in every second turn (A B B A).
     """
     found: dict[K, list[T]] = {name: [] for name in variants}
     for turn in range(turns):
@@ -207,7 +207,7 @@ def interleaved(turns: int, variants: Mapping[K, Callable[[], T]], *, alternate:
 
 
 def cell(value: Any, spec: str = "{}") -> str:
-    """A value in a table: turns as median with lowest and highest, an interval as mean ± half width."""
+    """A value in a table: for turns the median with minimum and maximum, for an interval mean ± half width."""
     match value:
         case None:
             return "–"
@@ -229,7 +229,7 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def blocks(text: str) -> list[Block]:
-    """Paragraphs and tables of a text in Markdown."""
+    """Splits a text in Markdown into paragraphs and tables."""
     found: list[Block] = []
     for part in re.split(r"\n{2,}", text.strip()):
         if not part.startswith("| "):
@@ -241,7 +241,7 @@ def blocks(text: str) -> list[Block]:
 
 
 def write_data(file: Path, data: Mapping[str, Sequence[Block]]) -> None:
-    """Writes the data of a page, a row of a table to a line."""
+    """Writes the data of a page, one line per row of a table."""
     text = json.dumps(data, indent=1, ensure_ascii=False)
     text = re.sub(r"\[\s+((?:\"(?:[^\"\\]|\\.)*\",?\s+)+)\]", lambda row: f"[{' '.join(row[1].split())}]", text)
     write_aside(file, f"{text}\n".encode())
@@ -262,12 +262,12 @@ def cargo(*words: str) -> Path:
 
 def build(program: str) -> Path:
     """Builds a program of `crates/bench`; returns its path."""
-    # Includes the extension, though it is not built: its features make the engine the same as that of `make setup`.
+    # Builds the extension too, though it is not used: its features make the engine the same as that of `make setup`.
     return cargo("build", "--package", "fairlane-bench", "--package", "fairlane-py", "--bin", program) / program
 
 
 def scenario(path: Path, *, queue: Json | None = None, tcp: Json | None = None, run: Json | None = None) -> str:
-    """A scenario file as JSON for the programs, with some keys of these tables changed."""
+    """A scenario file as JSON for the programs, with some keys of the given tables changed."""
     content: Json = tomllib.loads(path.read_text(encoding="utf-8"))
     for table, changes in (("queue", queue), ("tcp", tcp), ("run", run)):
         content[table] = content.get(table, {}) | (changes or {})
@@ -292,7 +292,7 @@ def nanoseconds(line: Json) -> float:
 
 
 def instructions(*command: str | Path, options: Sequence[str] = ()) -> float | None:
-    """Instructions per packet, as counted by callgrind, of a program that prints its packets; None without valgrind."""
+    """Instructions per packet, by callgrind, of a program that prints its number of packets; None without valgrind."""
     if shutil.which("valgrind") is None:
         return None
     with tempfile.TemporaryDirectory() as folder:

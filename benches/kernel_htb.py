@@ -1,4 +1,4 @@
-"""Compares the scheme `htb` with the kernel's sch_htb on real packets: six minutes.
+"""Compares the scheme `htb` with the kernel's sch_htb on real packets (six minutes).
 
 Needs root, `make node`, iperf3 and a kernel with sch_htb. Expected values are computed by hand from rates, quanta and
 ceilings, as in `tests/python/test_lab.py`.
@@ -20,7 +20,7 @@ from .harness import Report, bench, machine, replications
 
 TIMES = {"run.warmup": "1 s", "run.measure": "5 s"}
 PLANES = ("simulator", "kernel")
-# Payload of a packet of 1500 bytes: 1470 in a datagram of the lab, 1448 in a segment.
+# Payload as a fraction of a packet of 1500 bytes: 1470 in a datagram of the lab, 1448 in a segment.
 UDP, TCP = 1470 / 1500, 1448 / 1500
 
 Case = tuple[Scenario, Mapping[str, object], Sequence[float]]
@@ -34,7 +34,7 @@ def datagrams() -> Scenario:
 
 
 def flows() -> Scenario:
-    """A user with eight flows and one with one on 20 Mbit/s."""
+    """A user with eight flows and a user with one flow on 20 Mbit/s."""
     counts = {"8 flows": 8, "1 flow": 1}
     return users({name: {"sources": [{"kind": "tcp", "flows": count}]} for name, count in counts.items()})
 
@@ -52,7 +52,7 @@ def users(groups: Mapping[str, Mapping[str, Any]]) -> Scenario:
 
 
 def cases() -> dict[str, Case]:
-    """Cases by what they show."""
+    """Cases by the behaviour that they show."""
     packet = {"queue.quantum": "1500 B"}
     return {
         "rates 1 to 4 Mbit/s, quanta by rate": (datagrams(), {}, [UDP * rate for rate in (2, 4, 6, 8)]),
@@ -75,7 +75,7 @@ def goodputs(runs: Sequence[Mapping[str, Any]]) -> list[Interval]:
 @bench("kernel-htb", page="site/data/htb.json")
 @replications(10)
 def main(report: Report, replications: int) -> None:
-    """Simulates, sends, and writes the table."""
+    """Runs the simulator and the kernel, and writes the table."""
     rows: list[list[object]] = []
     for number, (name, (scenario, settings, expected)) in enumerate(cases().items(), 1):
         with tempfile.TemporaryDirectory() as store:

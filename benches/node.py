@@ -1,8 +1,8 @@
 """Measures the kernel programs: ns per packet, forwarding with and without (needs root, clang, iperf3, veth).
 
-Three network namespaces in a row; the one in the middle forwards. UDP packets of 1500 bytes as fast as one sender makes
-them, so that the path is limited by its processors, not by a qdisc or by TCP. ABC meters and manages, and drops
-nothing: the port is a FIFO that never fills.
+Three network namespaces are connected in a row; the middle one forwards. One sender sends UDP packets of 1500 bytes as
+fast as it can, so that processors limit the path, not a qdisc or TCP. ABC meters and decides on every packet but drops
+none: the port is a FIFO that never fills.
 
 `--parts` compares the parts of ABC: an empty program at each hook, the meter alone, the AQM alone, both. Processor time
 per packet, of sender and receiver, shows the differences even on a busy machine, where throughput depends on the share
@@ -66,7 +66,7 @@ def within(name: str, *command: str) -> str:
 
 
 def wire(a: str, a_port: str, a_address: str, b: str, b_port: str, b_address: str) -> None:
-    """Lays a veth pair between two namespaces."""
+    """Connects two namespaces with a veth pair."""
     pair = ["link", "add", a_port, "type", "veth", "peer", "name", b_port, "netns", PREFIX + b]
     run("ip", "-n", PREFIX + a, *pair)
     for name, port, address in [(a, a_port, a_address), (b, b_port, b_address)]:
@@ -76,8 +76,8 @@ def wire(a: str, a_port: str, a_address: str, b: str, b_port: str, b_address: st
 
 @contextmanager
 def network() -> Iterator[Path]:
-    """Client, node and server for a while; gives a folder in which programs of the kernel can be pinned below `bpf`."""
-    # Before other work of the machine: sender and receiver inherit it.
+    """Context with client, node and server. Yields a folder with a BPF file system at `bpf`, for pins."""
+    # Takes precedence over other work of the machine; sender and receiver inherit the priority.
     os.nice(-19)
     with tempfile.TemporaryDirectory() as name:
         pins = Path(name) / "bpf"
@@ -105,7 +105,7 @@ def _lay() -> None:
 
 @contextmanager
 def empty_programs() -> Iterator[None]:
-    """Attaches an empty program to both hooks for a while."""
+    """Context with an empty program attached to both hooks."""
     hooks = {"in0": "ingress", "out0": "egress"}
     for port, hook in hooks.items():
         within("n", "tc", "qdisc", "add", "dev", port, "clsact")
@@ -117,7 +117,7 @@ def empty_programs() -> Iterator[None]:
 
 @contextmanager
 def attached(tool: str, folder: Path, text: str) -> Iterator[None]:
-    """Attaches a node with a configuration for a while."""
+    """Context with a node attached with a configuration."""
     config = folder / "node.toml"
     config.write_text(text.format(pins=folder / "bpf" / "node"))
     within("n", tool, "attach", str(config))
@@ -126,7 +126,7 @@ def attached(tool: str, folder: Path, text: str) -> Iterator[None]:
 
 
 def forward(seconds: int = SECONDS) -> tuple[float, float]:
-    """Packets per second that the server's interface received in a run, and processor time of each, in ns."""
+    """Packets per second received by the server's interface in a run, and processor time per packet, in ns."""
     server = subprocess.Popen(
         ["nsenter", f"--net=/run/netns/{PREFIX}s", "timeout", "30", "iperf3", "-s", "-1"], stdout=subprocess.DEVNULL
     )
@@ -154,7 +154,7 @@ def forward(seconds: int = SECONDS) -> tuple[float, float]:
 @turns(21)
 @click.option("--parts", is_flag=True, help="Compare the parts of ABC instead.")
 def main(report: Report, tool: str | None, turns: int, parts: bool) -> int:
-    """Builds the programs and measures them, without those of a given TOOL; 1 if ABC leaves less than 90 %."""
+    """Measures with and without the programs, built unless TOOL is given; returns 1 if ABC leaves less than 90 %."""
     if tool is None:
         cargo("run", *FEATURES, "--example", "bench_node")
         tool = str(cargo("build", *FEATURES) / "fairlane-node")

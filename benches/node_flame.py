@@ -1,7 +1,7 @@
 """Draws where the kernel spends its time on a forwarding node with meter and ABC; see docs/costs.md.
 
-The path of `node`, sampled by the processor's clock. Needs root, iperf3, perf, and inferno (`cargo install inferno`),
-which folds the stacks and draws them.
+Samples the path of the bench `node` by the processor's clock. Needs root, iperf3, perf, and inferno (`cargo install
+inferno`), which folds the stacks and draws them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from .harness import FILE, ROOT, Report, Skipped, bench, cargo
 from .node import CONFIG, FEATURES, attached, forward, network
 
 HERTZ = 4999
-# Frames narrower than that are left out of the figure.
+# The figure omits frames narrower than this.
 LEAST_PERCENT = 0.3
 WIDTH_PX = 1200
-# Part of a sample: that of its first function, from the innermost, that begins with one of these words.
+# Parts of a sample: its innermost function that begins with one of these words decides.
 PARTS = {
     "the meter's program": ("bpf_prog_*_fairlane_ingress",),
     "ABC's program": ("bpf_prog_*_fairlane_egress",),
@@ -41,7 +41,7 @@ PARTS = {
 def part_of(stack: str) -> str:
     """The part that a folded stack belongs to."""
     for frame in reversed(stack.split(";")):
-        # A program has a tag in its name, which its content decides.
+        # The name of a program includes a tag, a hash of its content.
         name = "bpf_prog_*_" + frame.split("_", 3)[3] if frame.startswith("bpf_prog_") else frame
         for part, words in PARTS.items():
             if name.startswith(words):
@@ -50,7 +50,7 @@ def part_of(stack: str) -> str:
 
 
 def folded(recording: Path, inferno: str) -> Counter[str]:
-    """Nanoseconds of each stack of sender and receiver and of what runs in softirq for them."""
+    """Nanoseconds of each stack of sender and receiver, including softirq work in their context."""
     script = ["perf", "script", "--force", "-i", str(recording)]
     text = subprocess.run(script, check=True, capture_output=True, text=True).stdout
     lines = subprocess.run([inferno], input=text, check=True, capture_output=True, text=True).stdout.splitlines()
@@ -64,10 +64,10 @@ def folded(recording: Path, inferno: str) -> Counter[str]:
 
 
 def record(folder: Path, seconds: int) -> tuple[Path, float]:
-    """Records the path; its packets per second as well."""
+    """Records the path. Also returns its packets per second."""
     recording = folder / "perf.data"
     command = ["perf", "record", "-a", "-g", "-e", "cpu-clock", "-F", str(HERTZ), "-o", str(recording)]
-    # It begins when the traffic has, and ends before.
+    # Starts after the traffic, and ends before it.
     command = ["sh", "-c", 'sleep 1.5; exec "$@"', "sh", *command, "--", "sleep", str(seconds)]
     recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     rate, _ = forward(seconds + 3)
@@ -97,10 +97,10 @@ def draw(stacks: Counter[str], inferno: str, file: Path) -> None:
 
 @bench("node-flame")
 @click.argument("tool", required=False)
-@click.option("--out", type=FILE, default=ROOT / "docs/figures/node-flame.svg", help="The figure.")
-@click.option("--seconds", default=20, show_default=True, help="How long it records.")
+@click.option("--out", type=FILE, default=ROOT / "docs/figures/node-flame.svg", help="File of the figure.")
+@click.option("--seconds", default=20, show_default=True, help="Seconds to record.")
 def main(report: Report, tool: str | None, out: Path, seconds: int) -> None:
-    """Records fairlane-node, built with the feature ebpf unless it is given as TOOL; draws and prints."""
+    """Records fairlane-node and draws the figure. Without TOOL, builds fairlane-node with the feature ebpf."""
     tools = {}
     for name, source in [
         ("perf", "package linux-perf"),

@@ -17,7 +17,7 @@ import click
 from .harness import SCENARIOS, Report, bench, build, conditions, interleaved, rate, run, scenario, turns
 
 SCENARIOS_OF_TCP = ("dumbbell-32", "dumbbell-1000")
-# Label, scheme, and whether TCP acknowledges as in the scenario or every second segment.
+# Label, scheme, changed keys of [tcp].
 VARIANTS = [
     ("drop-tail", "droptail", {}),
     ("drop-tail, an ACK for 2 segments", "droptail", {"delayed_ack": 2}),
@@ -31,7 +31,7 @@ VARIANTS = [
 @turns(9)
 @click.option("--other", default="", help="Command of the other simulator.")
 def main(report: Report, scenarios: tuple[str, ...], turns: int, other: str) -> None:
-    """Measures and prints a table of each scenario; of both without any."""
+    """Measures and prints a table for each scenario; for both if none is given."""
     for name in scenarios or SCENARIOS_OF_TCP:
         compare(report, name, turns, other)
 

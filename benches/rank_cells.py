@@ -1,6 +1,6 @@
-"""Cells in which orders of schemes are compared: users on one link, in a simulator or forwarder.
+"""Cells in which the ranks of schemes are compared: users on one link, in a simulator or forwarder.
 
-Every user demands more than an equal part of the link, so that this part is its max-min share.
+Every user demands more than an equal share of the link, so this share is its max-min share.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Table = dict[str, Any]
 ACCESS_DELAY_MS = 0.1
 WIRE_BITS = 12_000
 ABC_SHARES = {"q_min": 12 / 24, "q_base": 20 / 24, "gamma": 16 / 24}
-"""Thresholds of ABC relative to the limit of the queue, abc2018 Table 1."""
+"""Thresholds of ABC as fractions of the queue limit, abc2018 Table 1."""
 POISSON_SHARE = 0.75
-"""Fraction of the link for an unresponsive user: three times the max-min share of four."""
+"""Demand of an unresponsive user as a fraction of the link: three times the max-min share of each of four users."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Users:
     Attributes:
         users: Number of users.
         control: Congestion control, or `poisson`.
-        flows: Flows of each user.
-        far: Their round-trip time is twice that of the cell.
+        flows: Flows per user.
+        far: True if their round-trip time is twice that of the cell.
     """
 
     users: int
@@ -42,24 +42,24 @@ Mixes = Mapping[str, Sequence[Users]]
 
 
 def queue(scheme: str, packets: int) -> Table:
-    """A queue with this limit in packets, and for ABC the thresholds of its paper."""
+    """A queue with this limit in packets; for ABC, with the thresholds of its paper scaled to it."""
     shares = ABC_SHARES if scheme == "abc" else {}
     thresholds = {key: f"{share * packets:.6g} packets" for key, share in shares.items()}
     return {"scheme": scheme, "limit": f"{packets} packets", **thresholds}
 
 
 class OneLink:
-    """A cell whose users share one link: its rate, and the round-trip time without queues."""
+    """A cell whose users share one link, with its rate and its round-trip time without queues."""
 
     rate_mbps: int
     rtt_ms: int
 
     def packets_of(self, bdp: float) -> int:
-        """Packets in a number of bandwidth-delay products."""
+        """Number of packets in a number of bandwidth-delay products."""
         return math.ceil(bdp * self.rate_mbps * 1e3 * self.rtt_ms / WIRE_BITS)
 
     def topology(self) -> Table:
-        """Scenario for Fairlane."""
+        """Topology for Fairlane."""
         return {
             "bottleneck_rate": f"{self.rate_mbps} Mbit/s",
             "bottleneck_delay": f"{self.rtt_ms / 2 - ACCESS_DELAY_MS:g} ms",
@@ -96,16 +96,16 @@ class Cell(OneLink):
         return f"{self.mix}, {self.rate_mbps} Mbit/s, {self.rtt_ms} ms, {self.packets} packets"
 
     def worst_share(self, rates_bps: Sequence[float]) -> float:
-        """Rate of the user with the least relative to its max-min share."""
+        """Smallest rate of a user relative to its max-min share."""
         return min(rates_bps) * len(rates_bps) / (self.rate_mbps * 1e6)
 
     def groups(self, mix: Sequence[Users], start_until: str, settings: Callable[[str], Table]) -> list[Table]:
-        """The groups of a mix.
+        """Groups of a mix.
 
         Args:
             mix: Users.
             start_until: Latest start of a flow.
-            settings: Keys of a congestion control's source.
+            settings: Returns the source's keys for a congestion control.
         """
         return [
             {"name": f"group{number}", "users": users.users, "start_until": start_until}
@@ -124,7 +124,7 @@ class Cell(OneLink):
 def crossed(
     mixes: Mixes, rates_mbps: Sequence[int], rtts_ms: Sequence[int], buffers_bdp: Sequence[float], pace: int
 ) -> list[Cell]:
-    """Combines mixes with round-trip times; the rate rotates with every cell, the buffer once every `pace` mixes."""
+    """Combines mixes with round-trip times. The rate changes with every cell, the buffer after every `pace` mixes."""
     return [
         Cell(mix, rates_mbps[(m + r) % len(rates_mbps)], rtt, buffers_bdp[(m // pace + r) % len(buffers_bdp)])
         for (m, mix), (r, rtt) in itertools.product(enumerate(mixes), enumerate(rtts_ms))

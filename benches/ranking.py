@@ -1,15 +1,15 @@
-"""Order of schemes in the same cells on two sides: which pairs have the same order on both, within intervals.
+"""Ranks schemes in the same cells on two sides, and counts pairs of schemes in the same order within intervals.
 
 The rule was fixed before the first comparison:
 
-- A side separates two schemes by a measure if their 95 % intervals are apart: `fairlane.evaluate.ranks.order`, by which
-  places of the league are given.
-- A pair agrees if both sides order it the same way, or if at least one does not separate it: its intervals leave room
-  for either order. So a pair disagrees only if both separate it, and the other way round.
+- A side separates two schemes by a measure if their 95 % intervals do not overlap: `fairlane.evaluate.ranks.order`,
+  which also gives the ranks of the league.
+- A pair agrees if both sides order it the same way, or if at least one side does not separate it: its intervals allow
+  either order. So a pair disagrees only if both sides separate it, in opposite orders.
 
-That is lenient: wide intervals separate nothing. Therefore strict counts are reported too. Of the pairs that both sides
-separate, they count those in the same order. Of the pairs that only one side separates, they count those for which the
-means of the other have the same order.
+This rule is lenient, since wide intervals separate nothing. Therefore strict counts are reported too. Of the pairs that
+both sides separate, they count those in the same order. Of the pairs that only one side separates, they count those
+whose means on the other side have the same order.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .harness import ROOT, Report, markdown
 from .rank_cells import Cell
 
 Sides = tuple[Interval, Interval]
-"""Fairlane, and the other side."""
+"""Intervals of Fairlane and of the other side."""
 Values = Mapping[str, Mapping[str, Sides]]
 """Results of a cell, by scheme and measure."""
 Found = Mapping[str, Values]
@@ -47,9 +47,9 @@ class Pair:
         measure: Measure.
         first: One scheme.
         second: The other scheme.
-        ours: 1 if the first has more in Fairlane, -1 if less, 0 if the intervals overlap.
+        ours: 1 if the first scheme has the larger value in Fairlane, -1 if the smaller, 0 if the intervals overlap.
         theirs: The same for the other side.
-        same_means: The means are in the same order, whatever the intervals; equal means have no order.
+        same_means: True if the means are in the same order, whatever the intervals; equal means have no order.
     """
 
     cell: str
@@ -67,12 +67,12 @@ class Pair:
 
     @property
     def by_both(self) -> bool:
-        """True if both sides separate it."""
+        """True if both sides separate the pair."""
         return self.ours * self.theirs != 0
 
     @property
     def by_one(self) -> bool:
-        """True if only one side separates it."""
+        """True if only one side separates the pair."""
         return (self.ours == 0) != (self.theirs == 0)
 
 
@@ -137,7 +137,7 @@ def table(found: Found, other: str) -> str:
     """The results in Markdown: a sentence, the counts by measure and by cell, and the pairs that disagree.
 
     Args:
-        found: The measured cells.
+        found: Results of the measured cells.
         other: Name of the other side.
     """
     every = pairs(found)
@@ -197,7 +197,7 @@ def rank(
     other: str,
     head: str,
 ) -> None:
-    """Runs the schemes in the cells, and writes the table into the page and its values next to the page's figures."""
+    """Runs the schemes in the cells. Writes the table into the page, and its values next to the page's figures."""
     found: dict[str, Values] = {}
     for number, (cell, by_scheme) in enumerate(work.items(), 1):
         found[cell.name] = {scheme: measure() for scheme, measure in by_scheme.items()}
@@ -212,7 +212,7 @@ def rank(
 
 
 def save(out: Path, found: Found, other: str, head: str) -> dict[str, Any]:
-    """Writes ranks.json, ranks.csv and ranks.md; after each cell, so that a kill loses at most one."""
+    """Writes ranks.json, ranks.csv and ranks.md after each cell, so that a killed process loses at most one cell."""
     every = pairs(found)
     document: dict[str, Any] = {
         "measured": head,

@@ -1,7 +1,8 @@
 """Counts packets that overtake others of their TCP flow at the bottleneck.
 
-A packet that leaves with an earlier timestamp than a previous one of its flow was sent before it; a retransmission has
-a later timestamp. The counts are of the first run, captured by `fairlane run --pcap`: 20 s after 10 s.
+If a packet leaves with an earlier timestamp than a previous packet of its flow, it was sent before that packet. A
+retransmission has a later timestamp. The counts are from the first run, captured by `fairlane run --pcap`: 20 s after a
+warm-up of 10 s.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def packets(file: Path) -> Iterator[bytes]:
 
 
 def sent(packet: bytes) -> tuple[bytes, tuple[int, int]] | None:
-    """Flow of a TCP packet, and its timestamp with its sequence number."""
+    """Flow of a TCP packet; its timestamp and sequence number."""
     header = packet[20:]
     options, at = header[20 : (header[12] >> 4) * 4], 0
     while at < len(options) and options[at]:

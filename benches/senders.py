@@ -11,7 +11,7 @@ from . import harness
 from .harness import SCENARIOS, Json, Report, bench, build, interleaved, run, scenario, turns
 
 SCENARIO = SCENARIOS / "paced-32.toml"
-# Label, keys of [tcp].
+# Label; keys of [tcp].
 VARIANTS: dict[str, Json] = {
     "reno": {"congestion_control": "reno"},
     "cubic": {"congestion_control": "cubic"},

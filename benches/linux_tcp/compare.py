@@ -1,10 +1,10 @@
 """Compares the simulator with a Linux kernel in virtual time on a grid of 246 cells (`make kernel` first; an hour).
 
-Senders, receivers and queue are the kernel's on one side and the simulator's on the other. What has run is kept in the
-store of `--out`: the same command continues.
+Senders, receivers and queue are the kernel's on one side and the simulator's on the other. Finished runs are kept in
+the store of `--out`; the same command continues from there.
 
 Per cell and measure the tolerance of the criterion (agreement.py) is 5 %. A cell agrees if the share of the smaller
-user, the mean queue and the use of the link do; the other measures are shown.
+user, the mean queue and the use of the link agree. The other measures do not count.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def measures(record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def quantile(distribution: Sequence[float], level: float) -> float:
-    """The shortest queue that is not exceeded for a share of the time."""
+    """Smallest queue length that is exceeded for at most a fraction `1 - level` of the time."""
     sums = itertools.accumulate(distribution)
     return float(next((packets for packets, share in enumerate(sums) if share >= level), len(distribution)))
 
@@ -129,7 +129,7 @@ def counts(found: Found) -> str:
 
 
 def save(out: Path, found: Found, linux: str) -> dict[str, Any]:
-    """Writes the results after each cell, so that a kill loses at most one."""
+    """Writes the results after each cell, so that a killed process loses at most one cell."""
 
     def short(values: Sequence[float]) -> list[float]:
         return [float(f"{value:.5g}") for value in values]
@@ -149,7 +149,7 @@ def save(out: Path, found: Found, linux: str) -> dict[str, Any]:
 
 
 def draw(found: Found, linux: str) -> Figure:
-    """Every cell by share and by mean queue: the simulator over the kernel."""
+    """Draws every cell by share and by mean queue, the simulator's values divided by the kernel's."""
     agreeing = sum(map(agree, found.values()))
     title = f"Simulator and Linux {linux}: {agreeing} of {len(found)} cells agree"
     shown = (("share of the smaller user", "linear", (0.0, 0.55)), ("mean queue, packets", "log", (0.05, 5e4)))
@@ -174,7 +174,7 @@ def _sides(points: Sequence[Measure]) -> tuple[list[Sequence[float]], list[Seque
 @out("results/linux-tcp")
 @only
 @click.option("--kernel", "version", metavar="VERSION", help="Version of the kernel [default: the newest built].")
-@click.option("--recorded", is_flag=True, help=f"Take the kernel's side from {RECORDED.name}: only the simulator runs.")
+@click.option("--recorded", is_flag=True, help=f"Run only the simulator; the kernel's results are in {RECORDED.name}.")
 @click.option("--figure", "stem", type=click.Path(path_type=Path), help="Draw all cells into STEM.png.")
 def main(report: Report, out: Path, only: str, version: str | None, recorded: bool, stem: Path | None) -> None:
     """Runs the cells, and writes which of them agree."""

@@ -1,8 +1,8 @@
 """The grid of cells in which the simulator and a Linux kernel in virtual time are compared.
 
-It was fixed before the first comparison. Every queue meets every mix of controls with 1 flow against 1 and with 8
-against 1; rate, round-trip time, buffer and ECN rotate with them, so that pairs of their levels are in about equally
-many cells. The 48 cells with drop-tail and CoDel of an older comparison on real time are part of it.
+The grid was fixed before the first comparison. Every queue is combined with every mix of controls, with 1 flow against
+1 and with 8 against 1. Rate, round-trip time, buffer and ECN rotate with them, so that pairs of their levels are in
+about equally many cells. The grid includes the 48 cells with drop-tail and CoDel of an older comparison in real time.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ AS_IN_LINUX: dict[str, Table] = {
     "sfq": {},
     "htb": {"leaf": "droptail"},
 }
-"""Settings of each scheme that Linux has, where the kernel's are not the default."""
+"""Settings of each scheme that Linux has, where the kernel's differ from the defaults."""
 ALWAYS_ECN, OPTIONAL_ECN = ("sfb", "cake"), ("red", "codel", "fq_codel", "pie", "fq_pie")
 LEAST_PACKETS, MOST_PACKETS = {"choke": 24}, {"sfq": 127 * 128}
-"""Maximum backlog of a queue."""
+"""Minimum and maximum limit of a queue."""
 WINDOWS = {10: (5, 15), 20: (5, 15), 100: (5, 15), 1000: (2, 6)}
 """Warm-up and measured time by rate, in s."""
 
@@ -71,8 +71,8 @@ class Cell(OneLink):
         rate_mbps: Rate of the link.
         rtt_ms: Round-trip time without queues.
         buffer_bdp: Limit of the queue in bandwidth-delay products.
-        scheme: The queue.
-        ecn: Senders request ECN and the queue marks.
+        scheme: Scheme of the queue.
+        ecn: True if senders request ECN and the queue marks.
     """
 
     mix: tuple[str, str]
@@ -160,5 +160,5 @@ def rotated() -> list[Cell]:
 
 
 def cells() -> list[Cell]:
-    """All 246."""
+    """All 246 cells."""
     return older() + rotated()

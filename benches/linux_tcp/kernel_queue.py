@@ -1,7 +1,7 @@
 """Compares the kernel's own queue with the simulator in known cases (needs root; 10 minutes).
 
-TCP of this machine through a token bucket, and the profile `linux`: five runs of 26 s of each case on the plane
-`kernel`, in the network of p4abc: 50 Mbit/s, 24 packets, 20 ms. Criterion: `compare.py`.
+Compares TCP of this machine through a token bucket with the profile `linux`. Each case has five runs of 26 s on the
+plane `kernel`, in the network of p4abc: 50 Mbit/s, 24 packets, 20 ms. Criterion: `compare.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .compare import on_both
 
 RUNS = {SIMULATOR: 20, KERNEL: 5}
 CASES = (("bbr1", 1), ("cubic", 8))
-"""Congestion control and number of flows of the user who competes with one flow of CUBIC."""
+"""Congestion control and number of flows of the user that competes with one flow of CUBIC."""
 QUEUES = ("droptail", "abc")
 
 

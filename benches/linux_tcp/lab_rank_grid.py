@@ -1,13 +1,13 @@
-"""The cells in which the order of schemes is compared with that on real packets.
+"""The cells in which schemes are ranked in the simulator and on real packets.
 
 The cells, the schemes and the rule of ranking.py were fixed before the first comparison. Each mix of users is combined
 with both round-trip times; rate and buffer rotate with them, so that each mix has both rates and both buffers.
 
-Mixes: equal users of CUBIC; and users that schemes distinguish from others: one with eight flows, BBR, those with twice
-the round-trip time, Poisson datagrams.
+Mixes: equal users of CUBIC, and mixes with users that schemes treat differently: one with eight flows, BBR, twice the
+round-trip time, Poisson datagrams.
 
-Schemes: one of each kind that the forwarder has. No control, labels of the edge, an averaged queue, two controllers of
-the delay, a queue for each flow.
+Schemes: one of each kind that the forwarder has: no control, labels from the edge, an averaged queue, two controllers
+of the delay, a queue per flow.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from ..rank_cells import Cell, Mixes, Users, crossed, queue
 
 OF_PACED = {"bbr1": {"tso": "0 B"}}
-"""The lab's hosts have no offloads: paced segments leave one by one."""
+"""The lab's hosts have no offloads: paced segments are sent one by one."""
 
 SCHEMES = ("droptail", "abc", "red", "pie", "codel", "fq_codel")
 RTTS_MS = (20, 60)
@@ -35,7 +35,7 @@ MIXES: Mixes = {
 
 
 def scenario(cell: Cell, scheme: str) -> dict[str, Any]:
-    """A cell under a scheme, as the simulator and the lab read it."""
+    """A cell under a scheme, as a scenario for the simulator and the lab."""
     return {
         "name": f"{cell.name}, {scheme}",
         "run": RUN,
@@ -47,5 +47,5 @@ def scenario(cell: Cell, scheme: str) -> dict[str, Any]:
 
 
 def cells() -> list[Cell]:
-    """All ten."""
+    """All ten cells."""
     return crossed(MIXES, RATES_MBPS, RTTS_MS, BUFFERS_BDP, pace=2)

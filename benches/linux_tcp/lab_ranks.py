@@ -1,8 +1,8 @@
-"""Compares the order of 6 schemes with that on real packets, 10 cells (needs root, iperf3; about 20 minutes).
+"""Ranks 6 schemes in the simulator and on real packets, in 10 cells (needs root, iperf3; about 20 minutes).
 
-Both planes have the same schemes, those of the forwarder; what differs is TCP: the kernel's of this machine, and the
-profile `linux`. What counts as the same order says benches/ranking.py. What has run is kept in the store of `--out`:
-the same command continues.
+Both planes have the same schemes, those of the forwarder. TCP differs: that of this machine's kernel, and the profile
+`linux`. benches/ranking.py defines when the order is the same. Finished runs are kept in the store of `--out`; the same
+command continues from there.
 """
 
 from __future__ import annotations

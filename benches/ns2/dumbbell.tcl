@@ -4,7 +4,8 @@
 #     ns benches/ns2/dumbbell.tcl 1 DropTail 300 49.5
 #     ns benches/ns2/dumbbell.tcl 1 RED 300 5000
 #
-# Prints mean goodput of a TCP flow in kbit/s, headers included, Jain's index of it, and timeouts, from 50 to 200 s.
+# Prints the mean goodput of a TCP flow in kbit/s with headers, Jain's index of the goodputs, and the number of
+# timeouts, all from 50 to 200 s.
 lassign $argv seed type limit cbr
 set flows 100
 set from 50

@@ -21,7 +21,7 @@ double ActivityMeter::Update(double accountedBytes)
     const double now = Simulator::Now().GetSeconds();
     m_sum = std::exp(-(now - m_last) / m_memory) * m_sum + 8.0 * accountedBytes; // eq. (1)
     m_last = now;
-    // eq. (2). It is zero at t0 itself; a packet then shows the rate of a first packet in the long run.
+    // eq. (2). It is zero at t0 itself; there its limit, M, is used instead.
     const double measured = now > 0 ? m_memory * -std::expm1(-now / m_memory) : m_memory;
     return std::log2(m_sum / measured / m_referenceRate); // eq. (3), (5)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // ABC for ns-3: meters at the edge, AQM in a device's queue. Written from abc2018, eq. (1)-(10), independently of
-// Fairlane's own: agreement of the two checks both.
+// Fairlane's ABC, so that the agreement of the two checks both.
 #ifndef FAIRLANE_NS3_ABC_H
 #define FAIRLANE_NS3_ABC_H
 
@@ -15,7 +15,7 @@ class ActivityMeter
   public:
     ActivityMeter(double memorySeconds, double referenceRate);
 
-    /// Counts a packet that arrives now, its bytes times the accounting factor of its class, and returns the user's
+    /// Counts a packet that arrives now, by its bytes times the accounting factor of its class. Returns the user's
     /// activity.
     double Update(double accountedBytes);
 
@@ -34,7 +34,7 @@ struct AbcParams
     double averagerMemory{0.3};
 };
 
-/// Applies eq. (6)-(10); its length is that of both classes.
+/// Applies eq. (6)-(10). Its queue length includes both classes.
 class AbcQueue : public ClassQueue
 {
   public:
@@ -43,7 +43,7 @@ class AbcQueue : public ClassQueue
     static ns3::TypeId GetTypeId();
     bool Enqueue(ns3::Ptr<ns3::Packet> packet) override;
 
-    /// Drops by eq. (10); those at the limit are the queue's other drops.
+    /// Drops by eq. (10). The other drops of the queue are those at the limit.
     uint64_t AqmDrops() const { return m_aqmDrops; }
 
   private:

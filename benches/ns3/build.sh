@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds dumbbell against the installed libns3-dev into target/ns3, and prints where it is. Exit 3: ns-3 is not here.
+# Builds dumbbell against the installed libns3-dev into target/ns3, and prints that path. Exit code 3: ns-3 is missing.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)

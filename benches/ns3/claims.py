@@ -1,8 +1,8 @@
 """Runs ns-3 for claims of abc2018 that differ in Fairlane, at the points where they differ.
 
-Writes python/fairlane/papers/abc2018/ns3.toml; rows of other claims stay. `fairlane reproduce` compares with them
-(python/fairlane/judge/ns3.py). Where a window can fill ns-3's default socket buffer, ns-3 also runs with that: these
-rows have `shipped = true`.
+Writes python/fairlane/papers/abc2018/ns3.toml; keeps rows of other claims. `fairlane reproduce` compares with these
+rows (python/fairlane/judge/ns3.py). Where a window can fill ns-3's default socket buffer, ns-3 also runs with that
+default. These rows have `shipped = true`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def wanted(paper: Paper, selection: Mapping[str, Any], replications: int) -> Ite
 
 
 def fills(canonical: str) -> bool:
-    """True if the path and the bottleneck's queue hold more than the socket buffer of ns-3."""
+    """True if the path and the bottleneck's queue hold more than ns-3's default socket buffer."""
     scenario = json.loads(canonical)
     topology = scenario["topology"]
     round_trip_s = 2 * (quantity(topology["bottleneck_delay"], TIME) + quantity(topology["access_delay"], TIME))
@@ -79,7 +79,7 @@ def fills(canonical: str) -> bool:
 
 
 def record(result: Table) -> Table:
-    """Output of `dumbbell` in the form of a Fairlane record, as far as the metrics of abc2018 need it."""
+    """Converts the output of `dumbbell` to a Fairlane record, as far as the metrics of abc2018 need it."""
     link = {
         "name": "bottleneck",
         "utilisation": result["utilisation"],
@@ -91,7 +91,7 @@ def record(result: Table) -> Table:
 
 @bench("ns3-claims")
 @click.argument("names", nargs=-1, metavar="[CLAIM]...")
-@click.option("--missing", is_flag=True, help="Ask only what ns3.toml lacks.")
+@click.option("--missing", is_flag=True, help="Run only points that ns3.toml lacks.")
 @replications(None)
 @jobs(os.cpu_count() or 1)
 def main(report: Report, names: tuple[str, ...], missing: bool, replications: int | None, jobs: int) -> None:

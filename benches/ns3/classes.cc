@@ -67,7 +67,7 @@ ClassQueue::ConstIterator ClassQueue::Next() const
         EdgeTag tag;
         (*packet)->PeekPacketTag(tag);
         const double due = tag.OfferedAt() + (tag.Expedited() ? 0.0 : m_offset);
-        // EF wins a tie; of one class the first one in the queue is the earliest.
+        // EF wins a tie; within a class the first packet in the queue is the earliest.
         if (best == packets.end() || due < earliest || (due == earliest && tag.Expedited() && m_offset > 0))
         {
             best = packet;

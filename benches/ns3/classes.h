@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Two traffic classes at a port, EF before BE (abc2018 III-D2), and what the edge writes into a packet.
+// Two traffic classes at a port, EF before BE (abc2018 III-D2), and the tag that the edge writes into a packet.
 #ifndef FAIRLANE_NS3_CLASSES_H
 #define FAIRLANE_NS3_CLASSES_H
 
@@ -11,8 +11,8 @@
 namespace fairlane
 {
 
-/// What the edge writes into a packet when it offers it to the bottleneck: whose it is and when (for the probe), its
-/// class, and how active that user is (for ABC).
+/// Tag that the edge writes into a packet when it offers it to the bottleneck: user and time (for the probe), class,
+/// and activity of the user (for ABC).
 class EdgeTag : public ns3::Tag
 {
   public:
@@ -38,9 +38,9 @@ class EdgeTag : public ns3::Tag
     double m_offeredAt{0};
 };
 
-/// A device queue with a limit on all packets, which are served in the order of arrival plus an offset, that of EF
-/// being zero: MEDF. No offset is a FIFO, an endless one strict priority. As any device's queue it leaves out the
-/// packet in transmission.
+/// A device queue with one limit for all packets. It serves packets in the order of arrival time plus an offset, which
+/// is 0 for EF: MEDF. An offset of 0 for BE gives a FIFO, an infinite one strict priority. As in any device queue, the
+/// packet in transmission is not counted.
 class ClassQueue : public ns3::Queue<ns3::Packet>
 {
   public:
@@ -53,7 +53,7 @@ class ClassQueue : public ns3::Queue<ns3::Packet>
     ns3::Ptr<const ns3::Packet> Peek() const override;
 
   private:
-    /// The packet to serve next; the end if there is none.
+    /// Next packet to serve; the end if there is none.
     ConstIterator Next() const;
 
     double m_offset;

@@ -1,8 +1,8 @@
 """Compares Fairlane with ns-3 on the same scenarios: agreement and speed (about 20 minutes; needs libns3-dev).
 
 The tolerance of the criterion (agreement.py) is 5 % per scenario and measure. A scenario agrees if its throughput
-ratio, utilisation and mean queue do. The drop rate and the throughput of each group are judged by the same rule and
-shown, but do not count.
+ratio, utilisation and mean queue agree. The drop rate and the throughput of each group are checked by the same rule and
+shown, but do not affect the verdict.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SPEED_RUNS = 7
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Measures of either simulator in one replication."""
+    """Measures of one replication in either simulator."""
 
     throughput_bps: list[float]
     utilisation: float
@@ -55,13 +55,13 @@ class Run:
 
     @property
     def smaller_share(self) -> float:
-        """Share of the user with the least throughput in that of all; NaN for one user."""
+        """Smallest throughput of a user as a fraction of the throughput of all users; NaN for one user."""
         total = sum(self.user_throughput_bps)
         return min(self.user_throughput_bps) / total if len(self.user_throughput_bps) > 1 and total > 0 else math.nan
 
     @property
     def speed(self) -> float:
-        """Packets over the bottleneck per CPU-second."""
+        """Packets over the bottleneck per CPU second."""
         return self.packets / self.cpu_seconds
 
 
@@ -78,7 +78,7 @@ class Outcome:
 
     @property
     def speed_ratio(self) -> float:
-        """Fairlane's packets per CPU-second over those of ns-3, medians of the runs."""
+        """Fairlane's packets per CPU second divided by those of ns-3, medians of the runs."""
         return self.fairlane_speed / self.ns3_speed
 
 
@@ -141,7 +141,7 @@ def _group_mbps(group: int, run: Run) -> float:
 def measured(
     name: str, counts: bool, ours: Sequence[Run], theirs: Sequence[Run], value: Callable[[Run], float]
 ) -> Measure:
-    """A measure of the runs of both."""
+    """A measure of the runs of both simulators."""
     return Measure(name, [value(run) for run in ours], [value(run) for run in theirs], TOLERANCE, counts)
 
 
@@ -184,7 +184,7 @@ def _row(outcome: Outcome) -> list[str]:
 
 
 def document(measure: Measure) -> Table:
-    """A measure in the form of agreement.json."""
+    """A measure in the format of agreement.json."""
     sides = {"fairlane": asdict(interval(measure.ours)), "ns3": asdict(interval(measure.theirs))}
     return {"name": measure.name, "counts": measure.counts, **sides, "agrees": measure.agrees}
 
@@ -218,7 +218,7 @@ def _document(outcomes: Sequence[Outcome], speed: Sequence[Outcome], skipped: Se
 @out("results/ns3")
 @only
 @replications(None)
-@click.option("--speed-runs", type=click.IntRange(0), default=SPEED_RUNS, help="Runs that compare the speed.")
+@click.option("--speed-runs", type=click.IntRange(0), default=SPEED_RUNS, help="Number of runs to compare the speed.")
 def main(report: Report, out: Path, only: str, replications: int | None, speed_runs: int) -> None:
     """Runs both simulators, and writes which scenarios agree."""
     program = ns3.build()
@@ -234,7 +234,7 @@ def main(report: Report, out: Path, only: str, replications: int | None, speed_r
     runnable = [case for case in of if not case.missing]
     for case in runnable:
         outcomes.append(compare(program, case))
-        # After each scenario, so that a kill loses at most one.
+        # Written after each scenario, so that a killed process loses at most one.
         report.document |= _document(outcomes, speed, skipped)
         write_aside(out / "agreement.json", (json.dumps(_document(outcomes, speed, skipped), indent=1) + "\n").encode())
         write_aside(out / "agreement.md", (text(outcomes, speed, skipped) + "\n").encode())

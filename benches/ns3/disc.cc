@@ -17,7 +17,7 @@ namespace fairlane
 namespace
 {
 
-/// A packet on its way through a queue disc. It has its headers already.
+/// A packet in a queue disc. It already has its headers.
 class Item : public QueueDiscItem
 {
   public:
@@ -40,7 +40,7 @@ class Item : public QueueDiscItem
         return capable;
     }
 
-    /// Of addresses, protocol and ports, as Ipv4QueueDiscItem does.
+    /// Hash of addresses, protocol and ports, as in Ipv4QueueDiscItem.
     uint32_t Hash(uint32_t perturbation) const override
     {
         auto packet = GetPacket()->Copy();
@@ -52,7 +52,7 @@ class Item : public QueueDiscItem
         network.GetSource().Serialize(key);
         network.GetDestination().Serialize(key + 4);
         key[8] = network.GetProtocol();
-        packet->CopyData(key + 9, 4); // the ports stand first in TCP and in UDP
+        packet->CopyData(key + 9, 4); // TCP and UDP headers start with the ports
         for (int byte = 0; byte < 4; ++byte)
         {
             key[13 + byte] = perturbation >> (8 * byte);
@@ -61,14 +61,14 @@ class Item : public QueueDiscItem
     }
 };
 
-/// Bytes that a queue of a disc with many may send per round; it would be the MTU of a device.
+/// Bytes that each queue of a multi-queue disc may send per round; a device would use its MTU.
 constexpr uint32_t QUANTUM = 1514;
 
 } // namespace
 
 DiscQueue::DiscQueue(Ptr<QueueDisc> disc) : m_disc(disc)
 {
-    SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, UINT32_MAX)); // the disc has the limit
+    SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, UINT32_MAX)); // the disc enforces the limit
     if (auto flows = DynamicCast<FqPieQueueDisc>(disc))
     {
         flows->SetQuantum(QUANTUM);
@@ -108,7 +108,7 @@ void DiscQueue::RemoveDropped()
 
 bool DiscQueue::Enqueue(Ptr<Packet> packet)
 {
-    // A disc with discs inside says that it has stored what one of them refused.
+    // A disc with inner discs also returns true if an inner disc refused the packet.
     m_refused = false;
     if (!m_disc->Enqueue(Create<Item>(packet)) || m_refused)
     {
@@ -120,7 +120,7 @@ bool DiscQueue::Enqueue(Ptr<Packet> packet)
     RemoveDropped();
     if (m_idle)
     {
-        // PointToPointNetDevice::Send sends what it gets from a queue that has just stored something, without a look.
+        // PointToPointNetDevice::Send dequeues right after storing a packet, and sends the result without a check.
         m_next = Take();
         return static_cast<bool>(m_next);
     }

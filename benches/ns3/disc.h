@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A queue disc of ns-3 in the place of a device's own queue, so that no second queue stands between it and the link.
+// A queue disc of ns-3 as a device's own queue, so that there is no second queue between it and the link.
 #ifndef FAIRLANE_NS3_DISC_H
 #define FAIRLANE_NS3_DISC_H
 
@@ -12,8 +12,8 @@
 namespace fairlane
 {
 
-/// Asks a queue disc what to accept and what to give. The packets are kept here too, in the order of arrival, so that
-/// length and trace sources are those of a device's queue.
+/// Stores packets as a queue disc decides. Packets are also stored here, in the order of arrival, so that length and
+/// trace sources are those of a device's queue.
 class DiscQueue : public ns3::Queue<ns3::Packet>
 {
   public:
@@ -35,9 +35,9 @@ class DiscQueue : public ns3::Queue<ns3::Packet>
 
     ns3::Ptr<ns3::QueueDisc> m_disc;
     bool m_refused = false;
-    /// Whether the link has asked in vain, so that the next packet goes to it at once.
+    /// True if the link found no packet, so that the next packet is sent at once.
     bool m_idle = true;
-    /// That packet, if the disc gave it: COBALT may drop what comes to an idle link.
+    /// That packet, if the disc returned it: COBALT may drop a packet that arrives at an idle link.
     ns3::Ptr<ns3::Packet> m_next;
     /// Stored packets that the disc has dropped, until they are removed here.
     std::vector<ns3::Ptr<const ns3::Packet>> m_dropped;

@@ -1,4 +1,4 @@
-"""Fairlane's schemes as queue discs of ns-3: class, and attribute for each key."""
+"""Maps Fairlane's schemes to queue discs of ns-3: class, and attribute for each key."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Disc:
 
     name: str
     attributes: dict[str, Translation]
-    """By key of Fairlane: attribute, and format of its value; None for an absent key."""
+    """By key of Fairlane: attribute, and formatter of its value (which gets None if the key is absent)."""
     fixed: dict[str, Any] = field(default_factory=dict)
-    """Keys with the only value that ns-3 supports."""
+    """Keys for which ns-3 supports only this value."""
     link_rate: str = ""
-    """Attribute that needs the rate of the link."""
+    """Attribute that receives the rate of the link."""
 
     def factory(self, queue: dict[str, Any], link_rate: str) -> str:
-        """The text from which ns-3 creates the disc.
+        """Returns the text from which ns-3 creates the disc.
 
         Raises:
             UntranslatableError: A key has a value that ns-3 does not support.
@@ -81,7 +81,7 @@ DISCS = {
     "ared": Disc(
         "RedQueueDisc",
         {
-            # ARED stands for automatic thresholds and weight, and an adaptive max_p.
+            # ARED enables automatic thresholds and weight, and an adaptive max_p.
             "adaptation": ("ARED", lambda _: "true"),
             "max_p": ("LInterm", lambda value: f"{1 / value:.12g}"),
             "interval": ("Interval", _time),

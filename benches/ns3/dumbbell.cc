@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The one-sided dumbbell of abc2018 in ns-3: users behind access links of their own share one bottleneck to a server.
+// The one-sided dumbbell of abc2018 in ns-3: users behind separate access links share one bottleneck to a server.
 //
 //     user --(access)-- edge --(bottleneck)-- server
 //
-// It runs one replication and prints one JSON object; compare.py beside it runs it in turn with Fairlane. It links
-// ns-3, which is under the GNU GPL version 2: these files are our own work, and the MIT licence, one of the two above,
-// is compatible with it. No part of ns-3 is in this repository.
+// Runs one replication and prints one JSON object; compare.py next to it runs it interleaved with Fairlane. The program
+// links ns-3, which is under the GNU GPL version 2. These files are our own work, and the MIT licence, one of the two
+// above, is compatible with it. No part of ns-3 is in this repository.
 //
-// Choices that move results, each as in Fairlane's default scenario:
-// 1. No hidden queue: the policy is the bottleneck device's own queue, its devices have no flow control towards the
-//    traffic-control layer, and no queue disc sits above: one of ns-3's own takes the place of the device's queue
-//    (disc.h). The packet in transmission is not in the queue.
+// Choices that affect results, each as in Fairlane's default scenario:
+// 1. There is no hidden queue. The policy is in the bottleneck device's own queue, its devices have no flow control
+//    towards the traffic-control layer, and no queue disc is installed there. A queue disc of ns-3 replaces the
+//    device's queue (disc.h). The packet in transmission is not in the queue.
 // 2. Lengths include the PPP header of 2 bytes: in the meters, in the throughput, on the links.
-// 3. TCP never gives up (DataRetries), and no socket buffer limits it unless asked to.
-// 4. Without SACK, ns-3 (seen in 3.37, unchanged in 3.44) guesses from duplicate ACKs what has arrived, and keeps the
-//    guesses when fast recovery ends: it then believes that little or nothing is in flight where a whole window is,
-//    and some flows never slow down. By mendRenoSack the guesses are dropped with the recovery, as the duplicate ACKs
-//    that they came from are. It has no effect with SACK.
-// 5. Meters see a packet when the edge has received it whole, that is when it is offered to the bottleneck.
+// 3. TCP never gives up (DataRetries), and socket buffers do not limit it unless an option says so.
+// 4. Without SACK, ns-3 (seen in 3.37, unchanged in 3.44) guesses from duplicate ACKs which segments have arrived, and
+//    keeps the guesses when fast recovery ends. It then assumes little or nothing in flight when a whole window is, and
+//    some flows never slow down. The option mendRenoSack discards the guesses when recovery ends, as the underlying
+//    duplicate ACKs are. It has no effect with SACK.
+// 5. Meters see a packet when the edge has received all of it, that is when it is offered to the bottleneck.
 
 #include "abc.h"
 #include "classes.h"
@@ -55,12 +55,12 @@ using namespace fairlane;
 namespace
 {
 
-constexpr uint16_t TCP_PORT = 5000; ///< of the first group, the next one's is the next
+constexpr uint16_t TCP_PORT = 5000; ///< of the first group; each further group has the next port
 constexpr uint16_t UDP_PORT = 5001;
 constexpr uint32_t UDP_WIRE_BYTES = 1500;
 constexpr uint32_t UDP_HEADER_BYTES = 30; // 2 PPP, 20 IP, 8 UDP
 
-/// Users that behave alike.
+/// Users with the same behaviour.
 struct Group
 {
     uint32_t users{1};
@@ -68,9 +68,9 @@ struct Group
     double poisson{0};      ///< bit/s of each user, 0 for none
     double referenceRate{10000};
     bool expedited{false};  ///< traffic class EF, otherwise BE
-    std::string control;    ///< congestion control; empty for that of all
-    double accessDelay{-1}; ///< of its access links in seconds; negative for that of all
-    uint32_t delayedAck{0}; ///< segments per ACK; 0 for that of all
+    std::string control;    ///< congestion control; empty for the common one
+    double accessDelay{-1}; ///< of its access links in seconds; negative for the common one
+    uint32_t delayedAck{0}; ///< segments per ACK; 0 for the common value
     double startFrom{0};
     double startUntil{15};
 };
@@ -217,8 +217,8 @@ std::vector<Group> ReadGroups(const std::string& text)
     return groups;
 }
 
-/// The class of a congestion control or of a recovery: that of ns-3, or the mended one if there is one and it is asked
-/// for.
+/// Class of a congestion control or a recovery: the mended class if there is one and the options request it, otherwise
+/// that of ns-3.
 TypeId MendedType(const Options& options, const std::string& name)
 {
     TypeId type;
@@ -260,8 +260,8 @@ void SetTcpDefaults(const Options& options)
     }
 }
 
-/// Accepts connections at a port and reads what comes. Receivers have the congestion control of their senders: that of
-/// DCTCP says when an ACK echoes a mark.
+/// Accepts connections at a port and reads the data. Receivers have the congestion control of their senders, since
+/// DCTCP decides when an ACK echoes a mark.
 class TcpSink
 {
   public:
@@ -305,7 +305,7 @@ Ptr<Queue<Packet>> DropTail(const std::string& limit)
     return queue;
 }
 
-/// The queue disc that the options describe, with their limit.
+/// Creates the queue disc of the options, with their limit.
 Ptr<QueueDisc> MakeDisc(const Options& options)
 {
     ObjectFactory factory;
@@ -316,7 +316,8 @@ Ptr<QueueDisc> MakeDisc(const Options& options)
     return disc;
 }
 
-/// One end of a link. Without a NetDeviceQueueInterface nothing above it waits for it, and no queue disc comes.
+/// Adds one end of a link. Without a NetDeviceQueueInterface, upper layers do not wait for the device, and no queue
+/// disc is installed.
 Ptr<PointToPointNetDevice> AddDevice(Ptr<Node> node, const std::string& rate, Ptr<Queue<Packet>> queue)
 {
     auto device = CreateObject<PointToPointNetDevice>();
@@ -331,10 +332,10 @@ Ptr<PointToPointNetDevice> AddDevice(Ptr<Node> node, const std::string& rate, Pt
 class TcpWatch
 {
   public:
-    /// How often fast recovery and the loss state were entered, over the whole run.
+    /// Number of times that fast recovery and the loss state were entered, over the whole run.
     uint64_t Recoveries() const { return m_recoveries; }
     uint64_t Losses() const { return m_losses; }
-    /// Segments sent again, over the whole run.
+    /// Segments retransmitted over the whole run.
     uint64_t Retransmissions() const { return m_retransmissions; }
 
     void Add(Ptr<BulkSendApplication> source, bool mendRenoSack)
@@ -375,7 +376,7 @@ class TcpWatch
         end = std::max(end, header.GetSequenceNumber() + packet->GetSize());
     }
 
-    /// Choice 4 in the file's head.
+    /// Choice 4 in the comment at the top of this file.
     static void ResetRenoSack(TcpSocketBase* socket, State, State state)
     {
         if (state == TcpSocketState::CA_OPEN)
@@ -387,11 +388,10 @@ class TcpWatch
     uint64_t m_recoveries{0};
     uint64_t m_losses{0};
     uint64_t m_retransmissions{0};
-    /// What each socket has sent.
+    /// End of the data that each socket has sent.
     std::map<Ptr<const TcpSocketBase>, SequenceNumber32> m_end;
 };
 
-/// The simulated network.
 class Dumbbell
 {
   public:
@@ -400,7 +400,6 @@ class Dumbbell
     PortProbe& Bottleneck() { return m_probe; }
     const std::vector<Group>& Groups() const { return m_groups; }
     const TcpWatch& Tcp(size_t group) const { return m_tcp[group]; }
-    /// Packets that access links dropped.
     uint64_t AccessDrops() const;
 
   private:
@@ -442,7 +441,7 @@ Dumbbell::Dumbbell(const Options& options)
       m_probe(CountUsers(m_groups), Seconds(options.warmup)),
       m_addresses("10.0.0.0", "255.255.255.252")
 {
-    m_internet.SetRoutingHelper(Ipv4StaticRoutingHelper()); // the default, a list of protocols, costs time only
+    m_internet.SetRoutingHelper(Ipv4StaticRoutingHelper()); // the default, a list of protocols, only costs time
     m_internet.SetIpv6StackInstall(false);
     AddBottleneck();
     for (size_t i = 0; i < m_groups.size(); ++i)

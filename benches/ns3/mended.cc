@@ -46,7 +46,7 @@ void MendedBbr::CongestionStateSet(Ptr<TcpSocketState> tcb, const TcpSocketState
     TcpBbr::CongestionStateSet(tcb, newState);
     if (newState == TcpSocketState::CA_LOSS && m_buffer)
     {
-        m_lost = m_buffer->GetLost(); // what a timeout takes for lost is no news of an ACK
+        m_lost = m_buffer->GetLost(); // losses that a timeout assumes are not reported by an ACK
     }
     if (repaired)
     {
@@ -72,7 +72,7 @@ void MendedBbr::CongControl(Ptr<TcpSocketState> tcb, const TcpRateOps::TcpRateCo
     }
     if (tcb->m_congState == TcpSocketState::CA_RECOVERY && sample.m_priorDelivered < m_recoveryRound)
     {
-        sample.m_priorDelivered = 0; // no round ends
+        sample.m_priorDelivered = 0; // the round does not end
     }
     const uint32_t window = tcb->m_cWnd;
     const auto state = GetBbrState();
@@ -125,7 +125,7 @@ Ptr<TcpCongestionOps> MendedDctcp::Fork() { return CopyObject<MendedDctcp>(this)
 
 uint32_t MendedDctcp::GetSsThresh(Ptr<const TcpSocketState> tcb, uint32_t bytesInFlight)
 {
-    // A window of one segment spends what has been counted.
+    // With a window of one segment, the call uses up the counted acknowledgements.
     auto one = CreateObject<TcpSocketState>();
     one->m_segmentSize = 1;
     one->m_cWnd = 1;
@@ -167,7 +167,7 @@ void MendedDctcp::Arrived(Ptr<TcpSocketState> tcb, bool marked)
 {
     if (marked != m_marked && m_ackIsDelayed)
     {
-        // The packet is not yet in the buffer: this acknowledges what came before it.
+        // The packet is not yet in the buffer, so this acknowledges only the packets before it.
         tcb->m_sendEmptyPacketCallback(m_marked ? TcpHeader::ACK | TcpHeader::ECE : TcpHeader::ACK);
         m_ackIsDelayed = false;
     }
@@ -210,7 +210,7 @@ Ptr<TcpCongestionOps> MendedVegas::Fork() { return CopyObject<MendedVegas>(this)
 
 uint32_t MendedVegas::GetSsThresh(Ptr<const TcpSocketState> tcb, uint32_t bytesInFlight)
 {
-    // Its own reductions tell of nothing in flight.
+    // Vegas calls this with 0 bytes in flight for its own reductions.
     return bytesInFlight > 0 ? TcpNewReno::GetSsThresh(tcb, bytesInFlight) : TcpVegas::GetSsThresh(tcb, 0);
 }
 
@@ -224,7 +224,7 @@ Ptr<TcpCongestionOps> MendedLedbat::Fork() { return CopyObject<MendedLedbat>(thi
 
 void MendedLedbat::CongestionAvoidance(Ptr<TcpSocketState> tcb, uint32_t segmentsAcked)
 {
-    // A product of 32 bits bounds what one ACK may cover; further bytes lose their parts.
+    // The 32-bit product limits how much one ACK may cover; for larger ACKs, fractions of bytes are dropped.
     const uint32_t parts = segmentsAcked <= 16 ? 16 : 1;
     m_fine = m_fine ? m_fine : CreateObject<TcpSocketState>();
     const uint32_t outstanding = tcb->m_highTxMark.Get() - tcb->m_lastAckedSeq;

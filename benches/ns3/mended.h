@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Congestion controls of ns-3 3.37 without faults that its source shows: each calls the class of ns-3, and changes from
-// outside, by its public and protected interface, what departs from the document that the class cites.
+// Congestion controls of ns-3 3.37 without faults that are visible in its source. Each calls the class of ns-3 and
+// corrects, from outside, through its public and protected interface, what departs from the document that the class
+// cites.
 #ifndef FAIRLANE_NS3_MENDED_H
 #define FAIRLANE_NS3_MENDED_H
 
@@ -20,19 +21,21 @@ namespace fairlane
 
 /// BBR, after draft-cardwell-iccrg-bbr-congestion-control-00.
 /// 1. When recovery ends, TcpSocketBase::ProcessAck sets cwnd = ssthresh for every control. TcpBbr leaves ssthresh at
-///    its first value, 4 GiB, until Startup is over, and then at one bandwidth-delay product. Here ssthresh is the
-///    window before recovery, to which section 4.2.3.4 returns.
-/// 2. TcpRateLinux::SkbDelivered takes the ACK phase of a rate sample from the segment delivered before, so that the
-///    interval is longer by the time between two ACKs (mended in ns-3 by 3.44). Here it is that of the sample's
-///    segment.
-/// 3. TcpBbr::SetSendQuantum takes a segment at any rate. Here the quantum, of which windows hold three more than the
-///    bandwidth-delay product, is that of section 4.2.2. What leaves at once stays a segment.
-/// 4. TcpSocketBase::ReceivedAck gives as newly lost by how much the count of lost segments has changed, in either
-///    direction: each loss that is repaired counts as a further one, and takes from the window. Here only a rise does.
-/// 5. The round for which recovery conserves packets (section 4.2.3.4) is here one that begins with recovery, in TcpBbr
-///    what is left of the present one.
-/// 6. TcpBbr does not restore the window when the loss state ends (section 4.2.3.4, "upon exiting loss recovery").
-/// 7. TcpRateLinux::GenerateSample leaves the last rate in a sample that it takes for invalid. Here that has none.
+///    its initial value, 4 GiB, until Startup ends, and then at one bandwidth-delay product. Here ssthresh is the
+///    window before recovery, which section 4.2.3.4 restores.
+/// 2. TcpRateLinux::SkbDelivered takes the ACK phase of a rate sample from the previously delivered segment, so that
+///    the interval is too long by the time between two ACKs (fixed in ns-3 by 3.44). Here the ACK phase is that of the
+///    sample's segment.
+/// 3. TcpBbr::SetSendQuantum uses one segment at any rate. Here the quantum is that of section 4.2.2; windows are the
+///    bandwidth-delay product plus three quanta. Bursts are still one segment.
+/// 4. TcpSocketBase::ReceivedAck reports any change of the count of lost segments, up or down, as newly lost segments.
+///    Thus each repaired loss counts as a further loss and reduces the window. Here only an increase counts.
+/// 5. Recovery conserves packets for one round (section 4.2.3.4). Here this round starts with recovery; in TcpBbr it is
+///    the rest of the current round.
+/// 6. TcpBbr does not restore the window when the loss state ends (section 4.2.3.4, "upon exiting loss recovery"). Here
+///    it is restored.
+/// 7. TcpRateLinux::GenerateSample leaves the last rate in a sample that it considers invalid. Here such a sample has
+///    no rate.
 class MendedBbr : public ns3::TcpBbr
 {
   public:
@@ -43,7 +46,7 @@ class MendedBbr : public ns3::TcpBbr
     uint32_t GetSsThresh(ns3::Ptr<const ns3::TcpSocketState> tcb, uint32_t bytesInFlight) override;
     void CongControl(ns3::Ptr<ns3::TcpSocketState> tcb, const ns3::TcpRateOps::TcpRateConnection& rc,
                      const ns3::TcpRateOps::TcpRateSample& rs) override;
-    /// Tells where the socket counts what is lost.
+    /// Sets the buffer in which the socket counts lost segments.
     void Watch(ns3::Ptr<ns3::TcpTxBuffer> buffer) { m_buffer = buffer; }
 
   private:
@@ -53,22 +56,24 @@ class MendedBbr : public ns3::TcpBbr
     ns3::Ptr<ns3::TcpTxBuffer> m_buffer;
     uint32_t m_lost{0};
     bool m_recoveryBegins{false};
-    uint64_t m_recoveryRound{0}; ///< the first round of recovery ends with what is sent once so much is delivered
+    uint64_t m_recoveryRound{0}; ///< that round ends with a packet sent after this many delivered bytes
     uint32_t m_windowBefore{0};
-    ns3::Ptr<ns3::TcpSocketState> m_quantum; ///< a state whose segment is the quantum, for SetSendQuantum
+    ns3::Ptr<ns3::TcpSocketState> m_quantum; ///< a state with the quantum as its segment size, for SetSendQuantum
 };
 
 /// DCTCP, after RFC 8257.
-/// 1. When a packet's mark differs from that of the one before, and an ACK is delayed, the receiver acknowledges first
-///    what came before (section 3.2). TcpDctcp::CeState1to0 acknowledges up to where that packet began instead, which
-///    is acknowledged already, so that the sender ignores the echo: a mark alone is lost if its ACK was delayed.
-/// 2. A loss halves the window (section 3.5); TcpDctcp::GetSsThresh takes from it what a mark does.
-/// 3. An observation window ends with an ACK beyond DCTCP.WindowEnd, SND.NXT as it began (section 3.3); in
-///    TcpDctcp::PktsAcked with that of WindowEnd itself. The first one ends with the first ACK, as WindowEnd is SND.UNA
-///    at first; TcpDctcp takes a window more. What that leaves of alpha is FirstAlpha.
-/// 4. TcpLinuxReno, of which TcpDctcp is, follows Linux, but keeps what it has counted towards the next segment of
-///    growth over a reduction, where Linux begins anew (tcp_input.c tcp_init_cwnd_reduction): half a segment more after
-///    each mark.
+/// 1. When a packet's mark differs from the previous packet's and an ACK is delayed, the receiver must first
+///    acknowledge the previous packets (section 3.2). TcpDctcp::CeState1to0 acknowledges up to the start of the
+///    previous packet instead. That is already acknowledged, so the sender ignores the echo: a single mark is lost if
+///    its ACK was delayed.
+/// 2. A loss halves the window (section 3.5); TcpDctcp::GetSsThresh reduces it as for a mark.
+/// 3. An observation window ends with an ACK above DCTCP.WindowEnd, which is SND.NXT when the window begins (section
+///    3.3). In TcpDctcp::PktsAcked it ends with an ACK of WindowEnd itself. The first window ends with the first ACK,
+///    as WindowEnd is initially SND.UNA; TcpDctcp takes a window longer. FirstAlpha is the alpha that this first window
+///    leaves.
+/// 4. TcpLinuxReno, the base of TcpDctcp, follows Linux, except that a reduction keeps the acknowledgements counted
+///    towards the next segment of growth. Linux resets them (tcp_input.c tcp_init_cwnd_reduction). The difference is
+///    half a segment after each mark.
 class MendedDctcp : public ns3::TcpDctcp
 {
   public:
@@ -88,11 +93,11 @@ class MendedDctcp : public ns3::TcpDctcp
     bool m_ackIsDelayed{false};
 };
 
-/// New Reno with ECN, after RFC 3168. Section 6.1.3: once CWR has come, ACKs of unmarked packets carry no echo.
-/// TcpSocketBase::DoForwardUp ends the echo unless the state is that of a mark just received, to which the mark of an
-/// earlier packet, whose ACK is delayed, leads as well as that of the one with CWR: such an echo goes on, and the
-/// sender, which has reduced its window, reduces it again. Here an unmarked packet leaves the state of an echo that CWR
-/// ends.
+/// New Reno with ECN, after RFC 3168. Section 6.1.3: after CWR has arrived, ACKs of unmarked packets carry no echo.
+/// TcpSocketBase::DoForwardUp stops the echo unless the state is that of a mark just received. The state can also come
+/// from the mark of an earlier packet whose ACK is delayed, not only from a mark on the packet with CWR. Then the echo
+/// continues, and the sender, which has already reduced its window, reduces it again. Here an unmarked packet sets the
+/// state ECN_SENDING_ECE, in which CWR stops the echo.
 class MendedNewReno : public ns3::TcpNewReno
 {
   public:
@@ -101,8 +106,9 @@ class MendedNewReno : public ns3::TcpNewReno
     void CwndEvent(ns3::Ptr<ns3::TcpSocketState> tcb, const ns3::TcpSocketState::TcpCAEvent_t event) override;
 };
 
-/// Vegas, after Brakmo and Peterson (1995), and Linux. TcpVegas::GetSsThresh gives cwnd less a segment, for its own
-/// reductions and for losses alike, so that Vegas never halves upon a loss. Here losses are those of New Reno.
+/// Vegas, after Brakmo and Peterson (1995), and Linux. TcpVegas::GetSsThresh returns cwnd minus a segment, both for its
+/// own reductions and for losses, so that Vegas never halves its window after a loss. Here losses are handled as in New
+/// Reno.
 class MendedVegas : public ns3::TcpVegas
 {
   public:
@@ -112,10 +118,11 @@ class MendedVegas : public ns3::TcpVegas
 };
 
 /// LEDBAT, after RFC 6817.
-/// 1. TcpLedbat::CongestionAvoidance bounds cwnd by what was outstanding, without ALLOWED_INCREASE (section 2.4.2):
-///    once slow start is over, the window can shrink only. Here it is a segment, the default of section 2.5.
-/// 2. It rounds the window down to whole bytes after each ACK, where section 2.4.2 adds MSS^2 / cwnd times what may be
-///    far below one: with 834 segments the window stops growing at 71 % of TARGET. Here it has sixteenths of a byte.
+/// 1. TcpLedbat::CongestionAvoidance limits cwnd to the outstanding bytes, without ALLOWED_INCREASE (section 2.4.2), so
+///    after slow start the window can only shrink. Here ALLOWED_INCREASE is one segment, the default of section 2.5.
+/// 2. TcpLedbat rounds the window down to whole bytes after each ACK, while the increment of section 2.4.2, a multiple
+///    of MSS^2 / cwnd, can be far below one byte: with 834 segments the window stops growing at 71 % of TARGET. Here
+///    the window has a resolution of 1/16 byte.
 class MendedLedbat : public ns3::TcpLedbat
 {
   public:
@@ -126,21 +133,22 @@ class MendedLedbat : public ns3::TcpLedbat
     void CongestionAvoidance(ns3::Ptr<ns3::TcpSocketState> tcb, uint32_t segmentsAcked) override;
 
   private:
-    ns3::Ptr<ns3::TcpSocketState> m_fine; ///< window and segment in parts of a byte
-    uint32_t m_part{0};                   ///< of a byte, by which the window is more than its whole bytes
+    ns3::Ptr<ns3::TcpSocketState> m_fine; ///< window and segment in fractions of a byte
+    uint32_t m_part{0};                   ///< fraction of a byte in the window
 };
 
 /// Proportional rate reduction, after RFC 9937, which replaces the RFC 6937 that TcpPrrRecovery follows.
-/// 1. TcpPrrRecovery::DoRecovery multiplies prr_delivered by ssthresh in 32 bits, which wraps once their product is
-///    4 GiB, at windows of 64 KiB and more: nothing is then sent until what is in flight has fallen to ssthresh. Here
-///    it is exact.
-/// 2. TcpSocketBase calls it twice for one ACK: for the one that enters CWR, and for a partial ACK with news in SACK
-///    blocks. DeliveredData is what one ACK delivers; here it counts once.
-/// 3. RecoverFS lacks what the ACK that enters CWR acknowledges, though prr_delivered has it (RFC 9937 6.1 adds it):
-///    with windows below 40 segments nothing is reduced before the round trip is over.
-/// 4. Up to ssthresh TcpPrrRecovery sends what an ACK delivers, where RFC 6937 has
-///    max(prr_delivered - prr_out, DeliveredData) + MSS; here the segment is added as by RFC 9937, if the ACK is a
-///    SafeACK: if it acknowledges a copy, as ns-3 tells progress, or nothing is lost.
+/// 1. TcpPrrRecovery::DoRecovery multiplies prr_delivered by ssthresh in 32 bits. The product overflows at 4 GiB, at
+///    windows of 64 KiB and more; then nothing is sent until the bytes in flight have fallen to ssthresh. Here the
+///    product is exact.
+/// 2. TcpSocketBase calls DoRecovery twice for some ACKs: for the ACK that enters CWR, and for a partial ACK with new
+///    SACK blocks. DeliveredData is what one ACK delivers; here it counts once.
+/// 3. RecoverFS lacks the bytes acknowledged by the ACK that enters CWR, though prr_delivered includes them (RFC 9937
+///    6.1 adds them): with windows below 40 segments there is no reduction before the end of the round trip. Here
+///    RecoverFS includes them.
+/// 4. Up to ssthresh, TcpPrrRecovery sends what an ACK delivers, where RFC 6937 has max(prr_delivered - prr_out,
+///    DeliveredData) + MSS. Here MSS is added as in RFC 9937, if the ACK is a SafeACK: if it acknowledges a
+///    retransmission, which is how ns-3 detects progress, or if nothing is lost.
 class MendedPrrRecovery : public ns3::TcpPrrRecovery
 {
   public:
@@ -155,13 +163,13 @@ class MendedPrrRecovery : public ns3::TcpPrrRecovery
     int64_t m_delivered{0};
     int64_t m_out{0};
     int64_t m_flight{1};
-    ns3::Time m_last{-1}; ///< when the last ACK came
+    ns3::Time m_last{-1}; ///< time of the last ACK
 };
 
-/// A sender that counts what is in flight after RFC 6675. TcpTxBuffer::BytesInFlight adds all that was sent again, and
-/// Update leaves a copy that is SACKed among it until its number is acknowledged, where SetPipe (section 4) counts
-/// nothing that is SACKed. While the copy of another segment is lost, those behind it that have arrived fill the window
-/// in this way, and nothing is sent until the timeout.
+/// A sender that counts the bytes in flight as in RFC 6675. TcpTxBuffer::BytesInFlight adds all retransmitted segments,
+/// and Update keeps a SACKed retransmission among them until it is cumulatively acknowledged, whereas SetPipe (section
+/// 4) counts no SACKed segment. Thus, while the retransmission of one segment is lost, retransmissions of later
+/// segments that have arrived still fill the window, and nothing is sent until the timeout.
 class MendedSocket : public ns3::TcpSocketBase
 {
   public:
@@ -174,13 +182,13 @@ class MendedSocket : public ns3::TcpSocketBase
     uint32_t BytesInFlight() const override;
 
   private:
-    /// What was sent again since the last timeout: without a SACK, and with one.
+    /// Segments retransmitted since the last timeout: not SACKed, and SACKed.
     mutable std::set<ns3::SequenceNumber32> m_copies;
     mutable std::set<ns3::SequenceNumber32> m_arrived;
-    mutable bool m_timeout{false}; ///< the buffer is about to forget its copies
+    mutable bool m_timeout{false}; ///< the buffer is about to discard its retransmissions
 };
 
-/// Makes such senders, with the control and the recovery of their node.
+/// Creates such senders, with the control and the recovery of their node.
 class MendedSocketFactory : public ns3::SocketFactory
 {
   public:

@@ -10,11 +10,11 @@
 namespace fairlane
 {
 
-/// UDP packets of one size with exponential gaps, the first one gap after the start.
+/// Sends UDP packets of one size with exponential gaps. The first packet follows one gap after the start.
 class PoissonSource : public ns3::Application
 {
   public:
-    /// `rate` in bit/s on the wire, where a packet of `payload` bytes is `wireBytes` long.
+    /// `rate` is in bit/s on the wire, where a packet of `payload` bytes is `wireBytes` long.
     PoissonSource(const ns3::Address& peer, double rate, uint32_t payload, uint32_t wireBytes);
 
     static ns3::TypeId GetTypeId();

@@ -11,22 +11,22 @@
 namespace fairlane
 {
 
-/// Watches the bottleneck's port, and measures from the end of the warm-up on.
+/// Observes the bottleneck's port, and measures from the end of the warm-up on.
 class PortProbe
 {
   public:
     PortProbe(uint32_t users, ns3::Time warmup);
 
     void Attach(ns3::Ptr<ns3::PointToPointNetDevice> device);
-    /// Closes the measurement now.
+    /// Ends the measurement now.
     void Finish();
 
-    /// Bytes with the PPP header that left the port, of one user, or of all.
+    /// Bytes, including the PPP header, that left the port: of one user, or of all.
     uint64_t UserBytes(uint32_t user) const { return m_userBytes[user]; }
     uint64_t Bytes() const;
-    /// Mean number of waiting packets over time; the one in transmission does not wait.
+    /// Mean number of waiting packets over time, without the packet in transmission.
     double MeanQueue() const;
-    /// Mean time in the queue of the packets of a class in seconds, and how many there were.
+    /// Mean queueing time in seconds, and number, of the packets of a class.
     double MeanWait(bool expedited) const
     {
         return m_waitSeconds[expedited] / static_cast<double>(m_served[expedited]);
@@ -36,7 +36,7 @@ class PortProbe
     uint64_t Arrivals() const { return m_arrivals; }
     uint64_t AqmDrops() const { return m_aqmDrops; }
     uint64_t LimitDrops() const { return m_drops - m_aqmDrops; }
-    /// Packets over the whole run, warm-up included.
+    /// Packets over the whole run, including the warm-up.
     uint64_t TotalPackets() const { return m_totalPackets; }
 
   private:

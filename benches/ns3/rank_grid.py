@@ -1,15 +1,15 @@
-"""The cells in which the order of schemes is compared with that in ns-3.
+"""The cells in which schemes are ranked in Fairlane and in ns-3.
 
 The cells, the schemes and the rule of ranking.py were fixed before the first comparison. Each mix of users is combined
 with each round-trip time. Rate and buffer rotate with them, so that each mix has all three buffers and both rates, and
 each of the six combinations of rate and buffer is in at least three cells.
 
-Mixes, chosen to distinguish schemes. Equal users of New Reno, of CUBIC, and of both show the effect of queues alone;
-many users, short windows. In others a scheme protects users: one user with eight flows, two round-trip times, Poisson
-datagrams, and BBR.
+Mixes are chosen to distinguish schemes. Equal users of New Reno, of CUBIC, and of both show the effect of queues alone;
+many users show that of short windows. In the other mixes a scheme has to protect users: one user with eight flows, two
+round-trip times, Poisson datagrams, and BBR.
 
-Schemes: all of ns-3 3.37 that Fairlane also has, with the same parameters (discs.py), and ABC as in abc.cc. ns-3 has no
-SFQ; its FqCobalt is not in Fairlane, whose CAKE has more than COBALT.
+Schemes: all schemes of ns-3 3.37 that Fairlane also has, with the same parameters (discs.py), and ABC as in abc.cc.
+ns-3 has no SFQ. Its FqCobalt is not in Fairlane, whose CAKE does more than COBALT.
 
 ns-3 is the repaired one of sender_grid.py, with exact round-trip times.
 """

@@ -1,6 +1,6 @@
-"""Compares the order of 9 schemes with that in ns-3, 24 cells: a quarter of an hour; a repeat continues.
+"""Ranks 9 schemes in Fairlane and in ns-3, in 24 cells (a quarter of an hour; a repeated run continues).
 
-benches/ranking.py defines the same order. Finished runs of ns-3 are kept in `--out`.
+benches/ranking.py defines when the order is the same. Finished runs of ns-3 are kept in `--out`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ RUNS_OF_NS3 = 5
 RUNS_OF_FAIRLANE = 20
 WITH_CODEL = {"codel", "fq_codel"}
 SHORT_QUEUE: Table = {"ns3::CoDelQueueDisc::MinBytes": 1501}
-"""CoDel does not drop if an MTU or less remains (RFC 8289 4.4); ns-3's if less than MinBytes remains, 1500 by default:
-it drops where one full packet waits. In FQ-CoDel, whose queues are short, that is often: see docs/agreement-ranks.md.
+"""CoDel does not drop if at most an MTU remains in the queue (RFC 8289 4.4). ns-3 does not drop if less than MinBytes
+remains, by default 1500, so it drops even if only one full packet is waiting. FQ-CoDel has short queues, so this
+happens often: see docs/agreement-ranks.md.
 """
 
 

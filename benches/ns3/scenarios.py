@@ -23,8 +23,7 @@ ACCESS_DELAY_S = 0.1e-3
 # Where a scheme can follow ns-3 or another source, it follows ns-3.
 NS3_BEHAVIOUR: dict[str, Table] = {
     "red": {"forced_restarts": False},
-    # ns-3's choice of the minimum max_p departs from its source (docs/schemes/ared.md); both sides use that of
-    # ared2001.
+    # ns-3's minimum of max_p departs from its source (docs/schemes/ared.md); both sides use that of ared2001.
     "ared": {"forced_restarts": False, "bottom": 0.01},
     "pie": {"derandomize": False},
     "cobalt": {"ecn": False, "blue_threshold": "400 ms", "spared_packets": 0, "keep_last": False},
@@ -56,7 +55,7 @@ def cases(path: Path, replications: int | None = None) -> list[Case]:
 
 
 def default_case(scheme: str) -> Case:
-    """The default scenario of abc2018, in full length: 100 s of warm-up, 100 s of measurement."""
+    """The default scenario of abc2018 at full length: 100 s of warm-up, 100 s of measurement."""
     return _case("default", scheme, "1 x 10 tcp, 10 x 1 tcp", "5 ms", "24", {"run": {"replications": 10}})
 
 

@@ -1,15 +1,16 @@
-"""The grid of cells in which BBR, DCTCP, Vegas and LEDBAT of Fairlane and of ns-3 are compared.
+"""The grid of cells in which Fairlane's BBR, DCTCP, Vegas and LEDBAT are compared with those of ns-3.
 
 The grid was fixed before the first comparison. Each control is combined with each mix of users at each round-trip time.
 Rate and buffer rotate with them, so that each control has all six combinations of the two, and each round-trip time
 both rates.
 
-Mixes: a single flow shows a control's use of a path; four users, the sharing among its flows; New Reno, what it leaves
-to others; two round-trip times, its bias. Buffers, in bandwidth-delay products of the (shorter) round-trip time, are
-too small, by the rule, and deep. For DCTCP, a step mark replaces the buffers (RFC 8257 3.1: here RED that marks all or
-nothing), low and high, and CoDel with ECN; then all users use ECN.
+Mixes: a single flow shows how a control uses a path. Four users show how its flows share. A competing New Reno flow
+shows how much the control leaves to others. Two round-trip times show its bias. Buffers, in bandwidth-delay products of
+the (shorter) round-trip time, are too small (0.5), by the rule of thumb (1), and deep (4). For DCTCP, other queues
+replace these buffers: a step mark (RFC 8257 3.1: here RED that marks all or nothing) with a low and a high threshold,
+and CoDel with ECN; then all users use ECN.
 
-Everything is compared twice. `AS_IS`: ns-3 3.37 as installed. `MENDED`: without the faults that are visible in its
+All cells are compared twice. `AS_IS`: ns-3 3.37 as installed. `MENDED`: without the faults that are visible in its
 source and can be repaired from outside (mended.h), with exact round-trip times.
 """
 
@@ -27,20 +28,20 @@ RTTS_MS = (10, 40, 100)
 RATES_MBPS = (10, 50)
 BUFFERS_BDP = (0.5, 1.0, 4.0)
 MARKS_BDP = (0.25, 1.0, None)
-"""Thresholds of the step mark in bandwidth-delay products; none is CoDel."""
+"""Thresholds of the step mark in bandwidth-delay products; None means CoDel."""
 MARKED_LIMIT_BDP = 8
-"""Limit of a queue that marks: long enough that it rarely drops."""
+"""Limit of a queue that marks, long enough that it rarely drops."""
 
 AS_IS: Table = {}
 MENDED: Table = {"mended": 1, "rttGain": 1}
-"""Options of `dumbbell`. With a gain of 1, ns-3's smoothed RTT is the last sample: it passes the smoothed RTT to
+"""Options of `dumbbell`. With a gain of 1, ns-3's smoothed RTT is the last sample. ns-3 passes the smoothed RTT to
 controls that need samples (tcp-socket-base.cc EstimateRtt; until 3.40, fixed by 3.44)."""
 
 RUN: Table = {"warmup": "5 s", "measure": "15 s"}
-"""One or two ProbeRTTs of BBR, at least 75 round trips; short, since ns-3 is slow."""
+"""Includes one or two ProbeRTTs of BBR and at least 75 round trips; short, since ns-3 is slow."""
 SHARED: Table = {"profile": "ns3", "socket_buffer": "8 MiB"}
-"""ns-3's defaults (initial window of 10 segments, SACK, PRR, an ACK for two segments, minimum RTO of 1 s), and a
-receive window that limits nobody."""
+"""ns-3's defaults (initial window of 10 segments, SACK, PRR, an ACK per two segments, minimum RTO of 1 s), and a
+receive window that never limits a sender."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Cell(OneLink):
         control: Congestion control.
         mix: Users of the link.
         rate_mbps: Rate of the link.
-        rtt_ms: Round-trip time without queues; the second user of "two RTTs" has twice as much.
+        rtt_ms: Round-trip time without queues; twice as long for the second user of "two RTTs".
         buffer_bdp: Limit of a queue that drops, threshold of one that marks, in bandwidth-delay products; or CoDel.
     """
 
@@ -67,7 +68,7 @@ class Cell(OneLink):
         return f"{self.control}, {self.mix}, {self.rate_mbps} Mbit/s, {self.rtt_ms} ms, {self._queue_name()}"
 
     def scenario(self, *, mended: bool) -> Table:
-        """Scenario for Fairlane; the exact round-trip times of a repaired ns-3 need packets without timestamps."""
+        """Scenario for Fairlane. To match the exact round-trip times of a repaired ns-3, packets have no timestamps."""
         exact = mended and not CONTROLS[self.control].needs_timestamps
         tcp = SHARED | ({"ecn": True} if self._marks else {}) | (WITHOUT_TIMESTAMPS if exact else {})
         return {
@@ -114,7 +115,7 @@ class Cell(OneLink):
     def _group(self, name: str, control: str) -> Table:
         settings = CONTROLS[control].settings
         if control == "reno":
-            # The same sender for all, that of ns-3: PRR also upon marks (EnterCwr).
+            # All have the sender of ns-3, which uses PRR also after marks (EnterCwr).
             settings = settings | RECORDS
         source = {"kind": "tcp", "congestion_control": control} | settings
         return {"name": name, "start_until": "1 s", "sources": [source]}

@@ -1,8 +1,8 @@
-"""Compares BBR, DCTCP, Vegas and LEDBAT with those of ns-3: 48 cells, about half an hour; a repeat continues.
+"""Compares BBR, DCTCP, Vegas and LEDBAT with those of ns-3 in 48 cells (about half an hour; a repeated run continues).
 
 The criterion, per measure, is that of compare.py. A cell agrees if the utilisation, the share of the smaller user and
-the mean queue do. Retransmissions are judged by the same rule and shown, but do not count. Finished runs are kept in
-`--out`.
+the mean queue agree. Retransmissions are checked by the same rule and shown, but do not affect the verdict. Finished
+runs are kept in `--out`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def compared(program: Path, store: Path, cell: Cell, way: str) -> list[Measure]:
 
 
 def kept_run(store: Path, program: Path, scenario: str, options: Table, number: int) -> Run:
-    """A replication in ns-3, from the store if it has already run."""
+    """A replication in ns-3, or its stored result."""
     words = [*ns3.arguments(json.loads(scenario)), json.dumps(options), str(number), _sources(program)]
     file = store / f"{hashlib.sha256(' '.join(words).encode()).hexdigest()[:24]}.json"
     if file.exists():
@@ -59,7 +59,7 @@ def kept_run(store: Path, program: Path, scenario: str, options: Table, number: 
 
 
 def _sources(program: Path) -> str:
-    """Sources of the program: results of an older one are not reused."""
+    """Hash of the program's sources: results of older sources are not reused."""
     files = sorted(ns3.HERE.glob("*.cc")) + sorted(ns3.HERE.glob("*.h"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files) + program.name.encode()).hexdigest()
 
@@ -87,7 +87,7 @@ def text(found: Found) -> str:
 
 
 def save(out: Path, found: Found) -> list[Table]:
-    """Writes the results after each cell, so that a kill loses at most one."""
+    """Writes the results after each cell, so that a killed process loses at most one cell."""
     kept = [
         {"cell": asdict(cell), "ns3": way, "agrees": agree(measures), "measures": [*map(document, measures)]}
         for cell, ways in found.items()
@@ -106,7 +106,7 @@ def main(report: Report, out: Path, only: str, jobs: int) -> None:
     """Runs the cells in both simulators, and writes which of them agree."""
     program = ns3.build()
     of = chosen(report, cells(), only, lambda cell: cell.name)
-    # The fastest first.
+    # Cells with low rates first, since they are fastest.
     pairs = [(cell, way) for way in WAYS for cell in sorted(of, key=lambda cell: cell.rate_mbps)]
     found: Found = {cell: {} for cell in of}
     with ThreadPoolExecutor(jobs) as pool:

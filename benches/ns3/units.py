@@ -14,7 +14,7 @@ class UntranslatableError(Exception):
 
 
 def quantity(value: Any, unit: str) -> float:
-    """`"10 Mbit/s"` in a base unit; an `UntranslatableError` if it is not a quantity of that kind."""
+    """Converts `"10 Mbit/s"` to a base unit. Raises `UntranslatableError` if it is not a quantity of that kind."""
     found = parsed(str(value), unit)
     if found is None:
         raise UntranslatableError(f"{value}: must be a quantity in {unit}")

@@ -1,10 +1,9 @@
-//! Compiles the kernel programs with clang, for the feature `ebpf` only.
+//! Compiles the kernel programs with clang, only for the feature `ebpf`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// The programs, in `planes/bpf/` of the repository.
 const PROGRAMS: [&str; 4] = ["node", "empty", "redirect", "flood"];
 
 fn main() {
@@ -25,7 +24,7 @@ fn compile(source: &Path, object: &Path) {
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".into());
     let mut command = Command::new(&clang);
     command.args(["-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror"]);
-    // Headers of libbpf come with the crate that builds it; asm/types.h of Debian lies in a folder of the architecture.
+    // The crate that builds libbpf provides its headers. On Debian, asm/types.h is in an architecture-specific folder.
     if let Some(include) = env::var_os("DEP_BPF_INCLUDE") {
         command.arg("-I").arg(include);
     }

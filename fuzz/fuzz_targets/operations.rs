@@ -1,4 +1,4 @@
-//! A scheme, a limit and a sequence of operations from the bytes: every scheme keeps its promises whatever happens.
+//! Derives a scheme, a limit and a sequence of operations from the bytes. Every scheme must keep its invariants.
 #![no_main]
 
 use fairlane_schemes::testing::harness::Harness;

@@ -1,4 +1,5 @@
-//! A scenario from the bytes, read as JSON: it is refused with an error, or what is written reads back as the same.
+//! Parses the bytes as a JSON scenario. A scenario is either rejected with an error, or unchanged when written and read
+//! again.
 #![no_main]
 
 use fairlane_sim::scenario::Scenario;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# build.sh BINARY FOLDER [VERSION]: puts fairlane-node into a Debian package in FOLDER; says which libraries it needs.
-# Needs dpkg, gzip and readelf only, so that it runs wherever the binary was built; not elsewhere, since it says from which
-# sources the libraries within it are.
+# build.sh BINARY FOLDER [VERSION]: packs fairlane-node into a Debian package in FOLDER; prints the libraries that it
+# needs. Requires only dpkg, gzip and readelf, so that it runs wherever the binary was built. It must run there, since
+# the package names the sources of the libraries in the binary.
 set -euo pipefail
 binary=$(realpath "$1"); out=$(realpath -m "$2"); cd "$(dirname "$0")/../.."
 . packaging/deb/needs.sh
@@ -16,7 +16,7 @@ install -D -m 755 "$binary" "$tree/usr/sbin/fairlane-node"
 install -D -m 644 -t "$tree/lib/systemd/system" crates/node/share/*.service
 install -D -m 644 -t "$doc/examples" examples/node/*.toml crates/node/share/grafana-dashboard.json \
     crates/node/share/prometheus-alerts.yml
-# Where they are in the repository, so that they find each other.
+# Same relative paths as in the repository, so that links work.
 install -D -m 644 -t "$doc" docs/node.md docs/security.md
 install -D -m 644 -t "$doc/howto" docs/howto/{failover,node-and-shaper,subscribers,two-routers}.md
 man=$tree/usr/share/man
@@ -31,9 +31,9 @@ for shell in bash:bash-completion/completions/fairlane-node zsh:zsh/vendor-compl
 done
 gzip -9nc CHANGELOG.md > "$doc/changelog.gz"
 {
-    echo "Fairlane is under the Apache License 2.0 or the MIT licence, as you like."; echo
+    echo "Fairlane is under the Apache License 2.0 or the MIT licence, at your choice."; echo
     cat LICENSE-MIT; echo; cat LICENSE-APACHE
-    echo; echo "libbpf is within fairlane-node, under the BSD licence with two clauses:"; echo
+    echo; echo "fairlane-node contains libbpf, under the two-clause BSD licence:"; echo
     cat packaging/deb/libbpf.BSD-2-Clause
 } > "$doc/copyright"
 
@@ -48,19 +48,20 @@ for library in $(libraries_of "$binary"); do
     *) echo "error: build.sh knows no package for $library" >&2; exit 1 ;;
     esac
 done
-# Libraries within it: their licences, and the sources by version, which the LGPL asks for (version 3, section 4).
+# Statically linked libraries: their licences, and the versions of their sources, which the LGPL requires (version 3,
+# section 4).
 if is_static "$binary"; then
     source_of() { dpkg-query -W -f '${source:Package} (= ${source:Version})' "$1"; }
     built_using="Built-Using: $(source_of libelf-dev), $(source_of zlib1g-dev)"
     for library in libelf-dev zlib1g-dev; do install -m 644 "/usr/share/doc/$library/copyright" "$doc/copyright.$library"; done
     cat >> "$doc/copyright" <<END
 
-libelf and zlib are within it too, unchanged, as Debian has them (${built_using#*: }).
+It also contains libelf and zlib, unchanged, as packaged by Debian (${built_using#*: }).
 libelf is used under the GNU Lesser General Public License, version 3 or later (/usr/share/common-licenses/LGPL-3, GPL-3),
-zlib under its own licence; who holds their copyright is in copyright.libelf-dev and copyright.zlib1g-dev beside this file.
-Their sources are at https://snapshot.debian.org by the versions above; those of Fairlane, of this version, are public
-too. With them "make deb" links fairlane-node again with any libelf that is installed; it may be changed, and taken apart to
-find errors in the change.
+zlib under its own licence. copyright.libelf-dev and copyright.zlib1g-dev in this folder name the copyright holders.
+The sources of these versions are at https://snapshot.debian.org; the sources of this version of Fairlane are public
+too. With them, "make deb" links fairlane-node again with any installed libelf. You may modify libelf, and reverse
+engineer the program to debug such modifications.
 END
 fi
 

@@ -1,11 +1,11 @@
-# What a binary needs, by readelf; sourced by build.sh and test.sh.
+# Requirements of a binary, by readelf; sourced by build.sh and test.sh.
 
 libraries_of() { readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort; }
-# The newest version symbol of glibc is the oldest glibc that it runs on.
+# The newest version symbol of glibc is the oldest glibc that the binary runs on.
 glibc_of() { readelf --version-info --wide "$1" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1 | sed s/GLIBC_//; }
-# Whether libelf is within it.
+# True if libelf is linked statically.
 is_static() { ! libraries_of "$1" | grep '^libelf\.so' >/dev/null; }
-# A line of the table in docs/node.md, "Install".
+# Prints the binary's line of the table in docs/node.md, "Install".
 needs_of() {
     local where=beside beyond_glibc
     ! is_static "$1" || where=within

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# package.sh [BINARY]: builds the Debian package into target/deb and tries it; without a binary builds fairlane-node first.
+# package.sh [BINARY]: builds the Debian package into target/deb and tests it; without BINARY builds fairlane-node
+# first.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 binary=${1:-target/release/fairlane-node}

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# test.sh BINARY: installs, upgrades, removes and purges the package in a folder of its own, never on this machine.
+# test.sh BINARY: installs, upgrades, removes and purges the package in a temporary folder, never on this machine.
 set -euo pipefail
 . "$(dirname "$0")/needs.sh"
 binary=$(realpath "$1"); here=$(dirname "$(realpath "$0")")
 root=$(mktemp -d); trap 'rm -rf "$root"' EXIT
 packages=$root.packages; trap 'rm -rf "$root" "$packages"' EXIT
 fail() { echo "test.sh: $*" >&2; exit 1; }
-# The database of dpkg, empty; scripts run without a change of root, since there is no shell in this one.
+# An empty dpkg database. Package scripts run without chroot, since the folder contains no shell.
 mkdir -p "$root/var/lib/dpkg/"{info,updates} && touch "$root/var/lib/dpkg/"{status,available}
 dpkg() { command dpkg --root="$root" --force-script-chrootless --force-depends --force-not-root --log="$root/log" "$@" >/dev/null 2>"$root/error" || fail "dpkg $*: $(cat "$root/error")"; }
 owned() { (cd "$root" && find . -name '*fairlane*' -not -path './var/lib/dpkg*' | sort); }
@@ -21,11 +21,11 @@ for file in lib/systemd/system/fairlane-node.service usr/share/man/man8/fairlane
     usr/share/doc/fairlane-node/howto/two-routers.md usr/share/doc/fairlane-node/examples/every-key.toml usr/share/doc/fairlane-node/copyright; do
     [[ -s $root/$file ]] || fail "no $file"
 done
-# Pages find those beside them that are of the node, and every how-to of the node is there.
+# Links between the node's pages work in the package, and it contains every how-to of the node.
 for page in $(cd "$here/../../docs" && grep -l fairlane-node howto/*.md | grep -vE '/(lab|p4|release)\.md$'); do
     [[ -s $root/usr/share/doc/fairlane-node/$page ]] || fail "no $page"
 done
-# The package says what is within the binary, or depends on it.
+# The package contains the licences of the libraries in the binary, or depends on the libraries.
 grep -q '^Copyright.*The Libbpf Authors' "$root/usr/share/doc/fairlane-node/copyright" || fail "no licence of libbpf"
 if is_static "$binary"; then
     readelf --wide --symbols "$binary" | grep -E ' FUNC .* elf_begin$' >/dev/null || fail "libelf is neither within the binary nor needed"
@@ -34,7 +34,7 @@ if is_static "$binary"; then
 else
     grep -q '^Depends: .*libelf1.*zlib1g' "$root/var/lib/dpkg/status" || fail "no dependency on libelf and zlib"
 fi
-# The documentation says what a binary needs that was built on Debian 12.
+# docs/node.md lists the requirements of a binary that was built on Debian 12.
 needs=$(needs_of "$binary")
 if [[ $(. /etc/os-release && echo "$ID ${VERSION_ID-}") == "debian 12" ]]; then
     grep -qxF "$needs" "$here/../../docs/node.md" || fail "docs/node.md, Install, lacks the line: $needs"
@@ -45,7 +45,7 @@ fi
 "$root/usr/sbin/fairlane-node" p4-commands --help >/dev/null
 first=$(owned)
 
-# What the operator wrote and what the node keeps survive an upgrade.
+# The operator's files and the node's state survive an upgrade.
 echo "# mine" > "$root/etc/fairlane/node.toml"
 mkdir -p "$root/var/lib/fairlane" && touch "$root/var/lib/fairlane/subscribers.jsonl"
 dpkg --install "$(deb 0.0.2)"

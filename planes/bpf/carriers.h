@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
 /*
- * Labels on links: put on where packets leave, taken off where they come in from a trusted neighbour, made void where
- * nobody is to be believed. Inside a node the label lies in the mark.
+ * Labels on links: added to departing packets, removed from packets of a trusted neighbour, invalidated if the sender
+ * is not trusted. Inside a node the label is in the mark.
  */
 #ifndef FAIRLANE_CARRIERS_H
 #define FAIRLANE_CARRIERS_H
@@ -9,10 +9,10 @@
 #include "source.h"
 
 #define NEXT_ICMPV6 58
-/* Of a frame without tags: ethertype, and where the IPv6 header ends. */
+/* In a frame without tags: offset of the ethertype, and of the end of the IPv6 header. */
 #define ETHERTYPE_AT 12
 #define IPV6_END 54
-/* Parts of a packet that is cut up later keep their size, checksums stay right. */
+/* Segments of a GSO packet keep their size, and checksums stay valid. */
 #define OPTION_ROOM (BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET)
 
 static __always_inline struct ingress_stats *stats_of_cpu(void)
@@ -28,16 +28,14 @@ static __always_inline int refuse(struct ingress_stats *stats)
 	return TC_ACT_SHOT;
 }
 
-/* The bits that a label has. */
 #define LABEL_BITS (MARK_VALID_MASK | MARK_EF | MARK_ACTIVITY)
 
-/* Whether what a link brings is a label. */
 static __always_inline int is_label(__u32 label)
 {
 	return (label & MARK_VALID_MASK) == MARK_VALID;
 }
 
-/* Writes a label into the mark, or takes it away. */
+/* Writes a label into the mark, or removes it. */
 static __always_inline void set_label(struct __sk_buff *skb, __u32 label)
 {
 	__u32 place = skb->ifindex % PORT_PLACES;
@@ -47,7 +45,7 @@ static __always_inline void set_label(struct __sk_buff *skb, __u32 label)
 		skb->mark = mark_with(&port->mark_bits, skb->mark, label);
 }
 
-/* Whether a packet has room on its link with its label; of one that is cut up later, each part. */
+/* True if a packet with its label fits the MTU of its link; for a GSO packet, each segment. */
 static __always_inline int has_room(struct __sk_buff *skb)
 {
 	__u32 mtu = 0;
@@ -58,20 +56,20 @@ static __always_inline int has_room(struct __sk_buff *skb)
 /* ---- the 802.1ad tag ---- */
 
 /*
- * Whether the outermost tag is one that labels use: apart from the data as on reception, or within, as hosts write it.
+ * True if the outermost tag has the ethertype of labels: outside the data, as on reception, or inside, as hosts write
+ * it.
  */
 static __always_inline int has_tag(const struct __sk_buff *skb)
 {
 	__u32 ethertype = skb->protocol;
 
-	/* Two loads: the verifier does not know a computed place in the context. */
+	/* Two loads: the verifier rejects a computed offset in the context. */
 	asm volatile("" : "+r"(ethertype));
 	if (skb->vlan_present)
 		ethertype = skb->vlan_proto;
 	return ethertype == bpf_htons(TAG_ETHERTYPE);
 }
 
-/* Moves the label from the tag into the mark. */
 static __always_inline int take_tag(struct __sk_buff *skb, struct ingress_stats *stats)
 {
 	__u32 tci = skb->vlan_tci;
@@ -89,7 +87,7 @@ static __always_inline int take_tag(struct __sk_buff *skb, struct ingress_stats 
 	return TC_ACT_UNSPEC;
 }
 
-/* Puts a tag around a packet, whatever tags of others it has. */
+/* Adds a tag outside all other tags of the packet. */
 static __always_inline int push_tag(struct __sk_buff *skb, __u32 upper, __u32 dei)
 {
 	__u32 tci = upper >> 12 << 13 | dei | (upper & 0xfff);
@@ -110,24 +108,24 @@ static __always_inline int put_tag(struct __sk_buff *skb, __u32 label)
 
 /* ---- the IPv6 option ---- */
 
-/* From the ethertype of a frame on. */
+/* Starts at the ethertype of a frame. */
 struct ipv6_head {
 	__be16 ethertype;
 	__u8 version; /* and four bits of the traffic class */
 	__u8 class_and_flow[3];
-	__be16 length; /* of what follows the header */
+	__be16 length; /* of the packet after the header */
 	__u8 next;
 	__u8 reserved;
 };
 
-/* A hop-by-hop header that begins with a label. */
+/* A hop-by-hop header that starts with a label. */
 struct option {
 	__u8 next;
-	__u8 more; /* bytes beyond the first 8, in units of 8 */
+	__u8 more; /* bytes after the first 8, in units of 8 */
 	__u8 type;
 	__u8 length;
 	__be32 label;
-	/* Only if there is more. */
+	/* Only if `more` is not 0. */
 	__u8 pad_type;
 	__u8 pad_length;
 	__u8 reserved[2];
@@ -144,13 +142,12 @@ static __always_inline int is_tag(__be16 ethertype)
 	return ethertype == bpf_htons(ETHERTYPE_8021Q) || ethertype == bpf_htons(ETHERTYPE_8021AD);
 }
 
-/* Writes length and next header of an IPv6 packet. */
 static __always_inline long store_ipv6(struct __sk_buff *skb, const struct ipv6_head *head)
 {
 	return bpf_skb_store_bytes(skb, ETHERTYPE_AT + 6, &head->length, 3, BPF_F_RECOMPUTE_CSUM);
 }
 
-/* Whether a hop-by-hop header has a label as nodes write it, and nowhere else. */
+/* True if a hop-by-hop header has one label, written as a node does. */
 static __always_inline int load_option(struct __sk_buff *skb, __u32 at, struct option *option)
 {
 	if (bpf_skb_load_bytes(skb, at, option, 8) || option->type != OPTION_TYPE || option->length != 4 ||
@@ -160,7 +157,7 @@ static __always_inline int load_option(struct __sk_buff *skb, __u32 at, struct o
 				 !option->pad_length);
 }
 
-/* A label that a host wrote becomes padding, also behind tags. Its packet keeps its length. */
+/* Turns a label written by a host into padding, also behind tags. The packet keeps its length. */
 __noinline int strip_option(struct __sk_buff *skb)
 {
 	struct ingress_stats *stats = stats_of_cpu();
@@ -182,7 +179,7 @@ __noinline int strip_option(struct __sk_buff *skb)
 	return bpf_skb_store_bytes(skb, at + 2, padding, 6, BPF_F_RECOMPUTE_CSUM) ? refuse(stats) : TC_ACT_UNSPEC;
 }
 
-/* Moves the label from the option into the mark: the inverse of put_option. */
+/* Moves the label from the option to the mark; the inverse of put_option. */
 __noinline int take_option(struct __sk_buff *skb)
 {
 	struct ingress_stats *stats = stats_of_cpu();
@@ -214,8 +211,8 @@ __noinline int take_option(struct __sk_buff *skb)
 }
 
 /*
- * Inserts 8 bytes behind the IPv6 header. If that is followed by a hop-by-hop header, its first two bytes move into
- * them and leave padding without content behind. ICMPv6 stays as it is: neighbours that are no nodes need it.
+ * Inserts 8 bytes behind the IPv6 header. If a hop-by-hop header follows, its first two bytes move into the new bytes
+ * and are replaced by empty padding. ICMPv6 is unchanged: neighbours that are not nodes need it.
  */
 __noinline int put_option(struct __sk_buff *skb, __u32 label)
 {
@@ -253,7 +250,7 @@ __noinline int put_option(struct __sk_buff *skb, __u32 label)
 
 /* ---- the shim ---- */
 
-/* The addresses of a frame, and what follows them. */
+/* The addresses of a frame and the shim. */
 struct shim {
 	__u8 addresses[ETHERTYPE_AT];
 	__be16 ethertype;
@@ -261,7 +258,7 @@ struct shim {
 	__be16 zero;
 };
 
-/* Whether a shim is left where XDP took what it could: of a host, cut off, a second one. Nobody shall read it. */
+/* True if a shim is left after XDP: written by a host, truncated, or a second one. It is not trusted. */
 static __always_inline int has_shim(const struct __sk_buff *skb)
 {
 	return skb->protocol == bpf_htons(SHIM_ETHERTYPE);
@@ -281,7 +278,7 @@ static __always_inline int take_shim(struct __sk_buff *skb, struct ingress_stats
 	return TC_ACT_UNSPEC;
 }
 
-/* A tag that lies apart would come in front of the shim, where the neighbour does not look for it. */
+/* A tag outside the data would be sent before the shim, where the neighbour does not look for a shim. */
 __noinline int put_shim(struct __sk_buff *skb, __u32 label)
 {
 	struct shim shim = { .ethertype = bpf_htons(SHIM_ETHERTYPE) };
@@ -300,7 +297,7 @@ __noinline int put_shim(struct __sk_buff *skb, __u32 label)
 	return TC_ACT_SHOT;
 }
 
-/* A frame that comes with a shim but no label of the node cannot lose it here. */
+/* Drops a frame that has a shim but no label of this node: the shim cannot be removed here. */
 __noinline int refuse_shim(struct __sk_buff *skb)
 {
 	struct ingress_stats *stats = stats_of_cpu();
@@ -311,7 +308,7 @@ __noinline int refuse_shim(struct __sk_buff *skb)
 	return refuse(stats);
 }
 
-/* Takes the shim off a frame. Returns its label; 0, and the frame as it was, if there is none. */
+/* Removes the shim from a frame and returns its label. Without a shim, returns 0 and leaves the frame unchanged. */
 static __always_inline __u32 unwrap_shim(struct xdp_md *context)
 {
 	const struct shim *shim = (void *)(long)context->data;
@@ -334,7 +331,7 @@ static __always_inline __u32 unwrap_shim(struct xdp_md *context)
 	return label & LABEL_BITS;
 }
 
-/* Hands a label to the program at tc. Without one it hands zero: what lies there may be of an earlier link. */
+/* Passes a label to the tc program. Writes zero if there is none, since the metadata may be from an earlier link. */
 static __always_inline void hand_over(struct xdp_md *context, __u32 label)
 {
 	__u32 *place;
@@ -348,7 +345,6 @@ static __always_inline void hand_over(struct xdp_md *context, __u32 label)
 
 /* ---- any carrier ---- */
 
-/* The label that a neighbour wrote, into the mark. */
 static __always_inline int take_label(struct __sk_buff *skb, __u32 carrier, struct ingress_stats *stats)
 {
 	if (carrier == CARRIER_OPTION)
@@ -356,7 +352,6 @@ static __always_inline int take_label(struct __sk_buff *skb, __u32 carrier, stru
 	return carrier == CARRIER_SHIM ? take_shim(skb, stats) : take_tag(skb, stats);
 }
 
-/* A label, to a neighbour. */
 static __always_inline int put_label(struct __sk_buff *skb, __u32 carrier, __u32 label)
 {
 	if (carrier == CARRIER_OPTION)
@@ -364,14 +359,17 @@ static __always_inline int put_label(struct __sk_buff *skb, __u32 carrier, __u32
 	return carrier == CARRIER_SHIM ? put_shim(skb, label) : put_tag(skb, label);
 }
 
-/* What has no label must not bring one of its own to a neighbour that believes it. */
+/* A packet without a label must not carry a forged one to a neighbour that trusts it. */
 __noinline int put_none(struct __sk_buff *skb, __u32 carrier)
 {
 	if (carrier == CARRIER_OPTION)
 		return strip_option(skb);
 	if (carrier == CARRIER_SHIM)
 		return refuse_shim(skb);
-	/* The neighbour takes the outermost tag for ours: around one of somebody else it must be. */
+	/*
+	 * The neighbour takes the outermost tag for ours, so a tag of another origin needs an empty one of ours around
+	 * it.
+	 */
 	return has_tag(skb) ? push_tag(skb, TAG_NONE, 0) : TC_ACT_UNSPEC;
 }
 

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
 /*
- * Control traffic, as control.rs of crates/node declares it. It passes the AQM up to a rate, beyond which it is judged
- * like other packets without a label.
+ * Control traffic, as declared by control.rs of crates/node. It bypasses the AQM up to a rate; above it, the AQM
+ * treats it like other packets without a label.
  *
- * A packet with a label is never control traffic, whatever its DSCP: hosts behind ports that meter cannot send any.
+ * A packet with a label is never control traffic, whatever its DSCP: hosts behind metered ports cannot send any.
  */
 #ifndef FAIRLANE_CONTROL_H
 #define FAIRLANE_CONTROL_H
 
 #include "source.h"
 
-/* linux/pkt_sched.h: the kernel's own ARP, IGMP, STP. */
+/* linux/pkt_sched.h: the priority of the kernel's own ARP, IGMP and STP. */
 #define TC_PRIO_CONTROL 7
 #define IPV6_BYTES 40
 /* Offsets in the IP header. The hop limit follows the next header. */
 #define IPV4_PROTOCOL_AT 9
 #define IPV6_NEXT_AT 6
 
-/* Attempts, of which another processor may spoil each. */
+/* Maximum number of attempts; another processor may defeat each. */
 #define CONTROL_TRIES 4
 
 enum { CONTROL_NONE, CONTROL_PASSES, CONTROL_EXCESS };
@@ -30,7 +30,7 @@ static __always_inline int is_neighbour_discovery(struct __sk_buff *skb, const s
 	       !bpf_skb_load_bytes(skb, source->ip_at + IPV6_BYTES, &type, 1) && type >= ND_FIRST && type <= ND_LAST;
 }
 
-/* Whether packets without a label may be those of hosts: an option is in IPv6 only. */
+/* True if packets without a label may come from hosts: only IPv6 packets can carry the option. */
 static __always_inline int brings_options(__u32 ifindex)
 {
 	__u32 place = ifindex % PORT_PLACES;
@@ -39,7 +39,7 @@ static __always_inline int brings_options(__u32 ifindex)
 	return port && port->ifindex == ifindex && port->ingress == INGRESS_TRUSTED && port->carrier == CARRIER_OPTION;
 }
 
-/* Whether a packet without a label is control traffic. */
+/* True if a packet without a label is control traffic. */
 static __always_inline int is_control(struct __sk_buff *skb, __u32 is_layer3)
 {
 	struct source source;
@@ -55,16 +55,18 @@ static __always_inline int is_control(struct __sk_buff *skb, __u32 is_layer3)
 	if (bpf_skb_load_bytes(skb, source.ip_at + (source.version == 4 ? IPV4_PROTOCOL_AT : IPV6_NEXT_AT),
 			       protocol_and_limit, 2))
 		return 0;
-	/* Any host can have a node send echo replies and errors, and the latter have CS6 (RFC 1812, 4.3.2.5). */
+	/* Any host can make a node send echo replies and errors, and errors have CS6 (RFC 1812, 4.3.2.5). */
 	if (protocol_and_limit[0] == (source.version == 4 ? PROTOCOL_ICMP : NEXT_ICMPV6))
 		return is_neighbour_discovery(skb, &source, protocol_and_limit[1]);
-	/* Tunnels take interface and label from what they forward, and it has no socket. */
+	/* Tunnels copy interface and label from the packets that they forward, and those have no socket. */
 	if (!skb->ingress_ifindex)
 		return !!skb->sk;
 	return (source.dscp == DSCP_CS6 || source.dscp == DSCP_CS7) && !brings_options(skb->ingress_ifindex);
 }
 
-/* Takes a packet's part of the rate, if it has one left: the time at which it is used up, as in GCRA (ITU-T I.371). */
+/*
+ * Charges a packet to the rate, if the rate allows it. The state is the theoretical arrival time of GCRA (ITU-T I.371).
+ */
 static __always_inline int spend(struct port_state *state, __u64 cost_ns, __u64 burst_ns, __u64 now)
 {
 	int i;
@@ -82,7 +84,7 @@ static __always_inline int spend(struct port_state *state, __u64 cost_ns, __u64 
 	return 1;
 }
 
-/* Whether a packet without a label passes the AQM. */
+/* Decides whether a packet without a label bypasses the AQM. */
 __noinline int control_of(struct __sk_buff *skb)
 {
 	__u32 place = skb->ifindex % PORT_PLACES;

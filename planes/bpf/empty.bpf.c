@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
-/* Do nothing: what remains when their time is taken off is the cost of a program. */
+/* Programs that do nothing: benchmarks subtract their time, which leaves the cost of a program itself. */
 #include <linux/types.h>
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>

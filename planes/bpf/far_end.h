@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
 /*
- * Whether the neighbour at the other end of a link takes labels off. A tag or shim that nobody takes off is a lost
- * packet, so the egress program asks first: while it has packets for a neighbour (by destination MAC address), it sends
- * that address a frame of its own every ASK_EVERY_NS. The ingress program of a node that reads labels of this carrier
- * returns the frame. Labels are written until READ_FOR_NS after the last frame that came back was sent. A neighbour
- * that is no node drops the frame: its ethertype is unknown.
+ * Finds out whether the neighbour at the far end of a link removes labels. A packet whose tag or shim nobody removes is
+ * lost. So the egress program asks first: while it has packets for a neighbour (by destination MAC address), it sends a
+ * question frame to that address every ASK_EVERY_NS. The ingress program of a node that reads labels of this carrier
+ * returns the frame. Labels are written until READ_FOR_NS after the last returned frame was sent. A neighbour that is
+ * not a node drops the frame: its ethertype is unknown.
  *
- * A switch floods frames to an address that it does not know. Hence a node answers for its own address only, and for
- * others if something on top of the interface takes their frames: a bridge, macvlan.
+ * A switch floods frames to an unknown address. Hence a node answers only for its own address. It answers for other
+ * addresses if a device on top of the interface takes their frames: a bridge, macvlan.
  *
- * All of this happens within the programs, so that no process has to run. A reader that goes away stops answering
- * first, and then waits for longer than READ_FOR_NS.
+ * The programs do all of this, so that no process has to run. A reader that goes away first stops answering, and then
+ * waits longer than READ_FOR_NS.
  */
 #ifndef FAIRLANE_FAR_END_H
 #define FAIRLANE_FAR_END_H
@@ -23,22 +23,22 @@
 #define FAR_END_MAGIC 0x464c5244U /* "FLRD" */
 #define FAR_END_VERSION 1
 enum { FAR_END_ASKS = 1, FAR_END_READS = 2 };
-/* A frame, and what is left of a packet whose checksum at a higher place is still to be written. */
+/* Size of a frame; the larger size is for clones whose checksum, at a higher offset, is still to be computed. */
 #define FAR_END_BYTES 64
 #define FAR_END_MOST_BYTES 256
 #define MOST_NEIGHBOURS 4096
-/* Between two neighbours that are new, so that made-up addresses neither flood the link nor replace those in use. */
+/* Minimum time between two new neighbours, so that forged addresses neither flood the link nor evict those in use. */
 #define NEW_EVERY_NS 1000000
 /* TC_PRIO_CONTROL of linux/pkt_sched.h. */
 #define PRIORITY_CONTROL 7
-/* Two words of the control block of a clone that is to become a frame that asks. */
+/* Two words in the control block of a clone that will become a question. */
 #define CLONE_FIRST 0x666c7264U
 #define CLONE_SECOND 0x9b41c07dU
 
-/* PACKET_HOST of linux/if_packet.h: to the address of the interface. */
+/* PACKET_HOST of linux/if_packet.h: sent to the address of the interface. */
 #define TO_THIS_HOST 0
 
-/* The few fields of the kernel's structures that are read. */
+/* The few fields of kernel structures that are used. */
 struct net_device___far_end {
 	void *rx_handler;
 	const unsigned char *dev_addr;
@@ -50,7 +50,7 @@ struct sk_buff___far_end {
 
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 
-/* What follows the addresses. `asked_ns`, `nonce` and `mac`, which is asked about, come back as they were sent. */
+/* Frame after the addresses. `asked_ns`, `nonce` and the questioned address `mac` are returned unchanged. */
 struct far_end_frame {
 	__be16 ethertype;
 	__u8 version;
@@ -78,9 +78,7 @@ struct {
 	__type(value, struct link_state);
 } link_states SEC(".maps");
 
-/*
- * The neighbour of a port that a processor found to read labels, and in which tick of the kernel: it holds no longer.
- */
+/* The last neighbour of a port that a processor found to read labels, valid only during the kernel tick `tick`. */
 struct known {
 	__u64 word;
 	__u64 tick;
@@ -93,13 +91,13 @@ struct {
 	__type(value, struct known);
 } knowns SEC(".maps");
 
-/* Exact to a tick of the kernel, which is enough here. */
+/* Has the resolution of a kernel tick, which suffices here. */
 static __always_inline __u64 coarse_ns(void)
 {
 	return replay ? clock_ns() : bpf_ktime_get_coarse_ns();
 }
 
-/* The number of a tick, which the verifier turns into one load: reading the clock for each packet costs 20 ns. */
+/* Number of the kernel tick. The verifier turns it into one load; reading the clock for each packet costs 20 ns. */
 static __always_inline __u64 tick(void)
 {
 	return replay ? clock_ns() : bpf_jiffies64();
@@ -107,7 +105,7 @@ static __always_inline __u64 tick(void)
 
 /* ---- egress ---- */
 
-/* Sends a clone of the packet through the egress program, which makes a frame that asks of it. */
+/* Sends a clone of the packet through the egress program, which turns it into a question. */
 static __always_inline void ask(struct __sk_buff *skb, __u64 now)
 {
 	if (replay)
@@ -117,7 +115,7 @@ static __always_inline void ask(struct __sk_buff *skb, __u64 now)
 	skb->cb[2] = skb->ifindex;
 	skb->cb[3] = now;
 	skb->cb[4] = now >> 32;
-	/* Without memory the next packet asks. */
+	/* If there is no memory, the next packet asks. */
 	bpf_clone_redirect(skb, skb->ifindex, 0);
 	skb->cb[0] = 0;
 	skb->cb[1] = 0;
@@ -128,7 +126,6 @@ static __always_inline int is_clone(const struct __sk_buff *skb)
 	return skb->cb[0] == CLONE_FIRST && skb->cb[1] == CLONE_SECOND && skb->cb[2] == skb->ifindex;
 }
 
-/* The neighbour that a packet goes to. */
 static __always_inline int key_of(struct __sk_buff *skb, __u32 carrier, struct neighbour_key *key)
 {
 	const __u8 *mac = (void *)(long)skb->data;
@@ -142,7 +139,7 @@ static __always_inline int key_of(struct __sk_buff *skb, __u32 carrier, struct n
 	return 0;
 }
 
-/* Makes a frame that asks of a clone. */
+/* Turns a clone into a question. */
 __noinline int write_ask(struct __sk_buff *skb)
 {
 	__u32 place = skb->ifindex % PORT_PLACES;
@@ -188,7 +185,6 @@ static __always_inline struct neighbour *new_neighbour(const struct neighbour_ke
 	return bpf_map_lookup_elem(&neighbours, key);
 }
 
-/* Address and carrier in one word. */
 static __always_inline __u64 word_of(const struct neighbour_key *key)
 {
 	const __u32 *upper = (const void *)key->mac;
@@ -208,8 +204,8 @@ static __always_inline int is_known_to_read(struct __sk_buff *skb, const struct 
 }
 
 /*
- * Whether whoever receives a packet takes its label off. Of a packet to many, that is as with the last neighbour that
- * answered. Asks if it is time to.
+ * True if the receiver of a packet removes its label. For multicast, the last neighbour that answered counts. Asks if a
+ * question is due.
  */
 __noinline int is_read(struct __sk_buff *skb)
 {
@@ -230,7 +226,7 @@ __noinline int is_read(struct __sk_buff *skb)
 		neighbour = bpf_map_lookup_elem(&neighbours, &key);
 		if (!neighbour)
 			neighbour = new_neighbour(&key, link, now);
-		/* Another processor may have asked with a later time. */
+		/* Another processor may have set a later time. */
 		if (neighbour && (__s64)(now - neighbour->asked_ns) >= (__s64)ASK_EVERY_NS) {
 			neighbour->asked_ns = now;
 			ask(skb, now);
@@ -247,10 +243,10 @@ __noinline int is_read(struct __sk_buff *skb)
 	return is_read;
 }
 
-/* Puts the label onto the packet, or for 0 what says that there is none, where that is taken off again. */
+/* Writes the label into the packet. For label 0, writes "no label" if the receiver removes it. */
 static __always_inline int carry(struct __sk_buff *skb, const struct port_config *port, __u32 label)
 {
-	/* Drops what looks like a label and needs nobody to read it; or leaves the packet as it is. */
+	/* Needs no reader at the far end: drops a forged shim, or leaves the packet unchanged. */
 	if (!label && (port->carrier == CARRIER_SHIM || (port->carrier == CARRIER_TAG && !has_tag(skb))))
 		return put_none(skb, port->carrier);
 	if (port->asks && !is_known_to_read(skb, port) && !is_read(skb))
@@ -260,20 +256,20 @@ static __always_inline int carry(struct __sk_buff *skb, const struct port_config
 
 /* ---- ingress ---- */
 
-/* Whether a packet may be a frame of this protocol. */
+/* True if a packet may be a frame of this protocol. */
 static __always_inline int is_far_end(const struct __sk_buff *skb)
 {
 	return skb->protocol == bpf_htons(FAR_END_ETHERTYPE);
 }
 
-/* Reads a frame. Returns 0 if it is none. */
+/* Reads a frame. Returns 0 if the packet is not one. */
 static __always_inline int load_frame(struct __sk_buff *skb, struct far_end_frame *frame)
 {
 	return !bpf_skb_load_bytes(skb, ETHERTYPE_AT, frame, sizeof(*frame)) && frame->magic == bpf_htonl(FAR_END_MAGIC) &&
 	       frame->ethertype == bpf_htons(FAR_END_ETHERTYPE) && frame->version == FAR_END_VERSION;
 }
 
-/* Whether a packet that goes out is a frame that asks or answers, which no AQM may drop. */
+/* True if a departing packet is a question or an answer, which no AQM may drop. */
 __noinline int is_frame(struct __sk_buff *skb)
 {
 	struct far_end_frame frame;
@@ -281,7 +277,7 @@ __noinline int is_frame(struct __sk_buff *skb)
 	return load_frame(skb, &frame);
 }
 
-/* Returns a frame to its sender: the port takes such labels off. */
+/* Returns a frame to its sender: the port removes labels of this carrier. */
 static __always_inline int answer(struct __sk_buff *skb, struct far_end_frame *frame)
 {
 	struct sk_buff___far_end *kernel_skb = bpf_cast_to_kern_ctx(skb);
@@ -301,7 +297,7 @@ static __always_inline int answer(struct __sk_buff *skb, struct far_end_frame *f
 	return bpf_redirect(skb->ifindex, 0);
 }
 
-/* Notes that a neighbour reads: it returned what it was asked, and not long ago. */
+/* Notes that a neighbour reads labels, if it returned a recent question. */
 static __always_inline void believe(struct __sk_buff *skb, const struct far_end_frame *frame, struct link_state *link,
 				    __u64 now)
 {
@@ -319,7 +315,9 @@ static __always_inline void believe(struct __sk_buff *skb, const struct far_end_
 		link->until_ns = until;
 }
 
-/* A frame ends here, or goes back; packets of others go on. Hosts have no use for one. */
+/*
+ * Consumes or returns a frame of this protocol; other packets continue. Drops frames from hosts, which never need one.
+ */
 __noinline int hear(struct __sk_buff *skb)
 {
 	__u32 place = skb->ifindex % PORT_PLACES;
@@ -344,7 +342,7 @@ __noinline int hear(struct __sk_buff *skb)
 	return answer(skb, &frame);
 }
 
-/* Takes the label off. While the port does not answer, none should come. */
+/* Removes the label. While the port does not answer, none should arrive. */
 static __always_inline int take_label_of(struct __sk_buff *skb, const struct port_config *port, __u32 place,
 					 struct ingress_stats *stats)
 {

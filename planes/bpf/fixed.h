@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The integer arithmetic of fairlane_schemes::fixed in C, operation by operation: what it computes, its error bounds
- * and why 64 bits suffice stand there. A test compares both, result by result.
+ * The integer arithmetic of fairlane_schemes::fixed in C, operation by operation. The Rust module documents the
+ * formulas, the error bounds and why 64 bits suffice. A test compares the results of both.
  *
  * The includer declares __u32, __s32, __u64, __s64.
  */
@@ -14,8 +14,8 @@
 #define FAIR_INLINE static inline __attribute__((always_inline))
 
 /*
- * The highest bit of x above 0 that is set. Without branches: BPF has no instruction for it, and the verifier walks
- * both ways of each branch whose outcome a place in a table depends on.
+ * Highest set bit of x > 0. Branch-free: BPF has no instruction for it, and the verifier would follow both sides of
+ * each branch that a table index depends on.
  */
 FAIR_INLINE __u32 fair_highest_bit(__u64 x)
 {
@@ -47,7 +47,7 @@ FAIR_INLINE __s64 fair_log2_q31(__u64 x)
 	return ((__s64)highest << 31) + (__s64)(low + ((rise * rest + bow * between) >> 32));
 }
 
-/* The part of 2^-y that is lost within a cell, in Q40. */
+/* Loss of 2^-y within a table cell, in Q40. */
 FAIR_INLINE __u64 fair_cell_loss_q40(__u64 y)
 {
 	__u64 z = (((y >> 16) & 0xffffffff) * FAIR_LN2_Q32) >> 32;
@@ -85,7 +85,7 @@ FAIR_INLINE __u64 fair_scale_down(__u64 value, __u64 y)
 		return 0;
 	scaled = fair_mul_q32(value, fair_exp2_table[(y >> 48) & 0xff]);
 	scaled -= fair_mul_q40(scaled, fair_cell_loss_q40(y));
-	/* The bit below the last one rounds; there is none below a whole of 0. */
+	/* Rounds by the bit below the last one; if whole is 0, there is no such bit. */
 	return (scaled >> whole) + ((scaled << 1 >> whole) & 1);
 }
 
@@ -94,7 +94,7 @@ FAIR_INLINE __u64 fair_tick(const struct fair_decay *decay, __u64 ns)
 	return ns >> (decay->shift & 63);
 }
 
-/* The exponent of 1/2 that a number of ticks is, Q56; 64 (nothing left) at most. */
+/* A number of ticks as an exponent of 1/2, Q56; at most 64 (nothing left). */
 FAIR_INLINE __u64 fair_ticks_exponent(const struct fair_decay *decay, __u64 ticks)
 {
 	return ticks >= FAIR_FORGOTTEN ? ~0ULL : ticks * decay->step;
@@ -106,7 +106,7 @@ FAIR_INLINE __u64 fair_decay_apply(const struct fair_decay *decay, __u64 value, 
 	return fair_scale_down(value, fair_ticks_exponent(decay, ticks));
 }
 
-/* The nearest label to a logarithm in Q31, saturating. */
+/* Nearest label to a logarithm in Q31, saturating. */
 FAIR_INLINE __s32 fair_activity_of_q31(__s64 logarithm)
 {
 	__s64 rounded = (logarithm + (1 << 14)) >> 15;
@@ -118,7 +118,6 @@ FAIR_INLINE __s32 fair_activity_of_q31(__s64 logarithm)
 	return (__s32)rounded;
 }
 
-/* Activity + 32 as an unsigned number. */
 FAIR_INLINE __u32 fair_biased(__s32 activity)
 {
 	return (__u32)(activity + FAIR_ACTIVITY_BIAS);
@@ -145,7 +144,7 @@ FAIR_INLINE __s64 fair_log2_measured_time(const struct fair_decay *decay, __s64 
 	return log2_memory + fair_log2_q31((1ULL << 32) - fair_scale_down(1ULL << 32, exponent)) - (32LL << 31);
 }
 
-/* What a packet adds to S: bytes in Q16. */
+/* Amount that a packet adds to S: bytes in Q16. */
 FAIR_INLINE __u64 fair_meter_amount(__u32 bytes, __u32 factor_q20)
 {
 	return ((__u64)bytes * factor_q20 + (1 << 3)) >> (20 - FAIR_METER_SUM_BITS);
@@ -167,14 +166,14 @@ FAIR_INLINE __u64 fair_meter_count(struct fair_meter *meter, const struct fair_d
 	return sum;
 }
 
-/* The activity that S stands for: eq. (2), (3), (5). */
+/* Activity of a sum S: eq. (2), (3), (5). */
 FAIR_INLINE __s32 fair_meter_activity(__u64 sum, const struct fair_decay *decay, __s64 log2_memory, __s64 offset,
 				      __u64 age_ns)
 {
 	return fair_activity_of_q31(fair_log2_q31(sum) - fair_log2_measured_time(decay, log2_memory, age_ns) + offset);
 }
 
-/* What an accepted packet adds to S and N. It counts for FAIR_PACKET_WEIGHT, or for its bytes. */
+/* Amount that an accepted packet adds to S and N. Its weight is FAIR_PACKET_WEIGHT or its bytes. */
 FAIR_INLINE __u64 fair_averager_sum_of(__s32 activity, __u32 weight)
 {
 	return (__u64)fair_biased(activity) * weight >> (FAIR_WEIGHT_BITS - FAIR_SUM_EXTRA_BITS);
@@ -228,7 +227,7 @@ FAIR_INLINE __s64 fair_drop_threshold(__s64 q_min, __s64 q_base, __s64 gamma, __
 
 /* ---- CSFQ ---- */
 
-/* The exponents of 1/2 that a gap gives: of what is left of a sum, and of the part of fresh bytes that counts. */
+/* Exponents of 1/2 of a gap: `left` for the rest of a sum, `part` for the fraction of fresh bytes that counts. */
 FAIR_INLINE void fair_rate_gap(const struct fair_decay *decay, __s64 log2_tick, __u64 ticks, __u64 *left, __u64 *part)
 {
 	__s64 halvings = fair_log2_q31(ticks) + log2_tick;
@@ -252,7 +251,7 @@ FAIR_INLINE void fair_rate_apply(__u64 *sum, __u64 *pending, __u64 left, __u64 p
 	*pending = 0;
 }
 
-/* Counts packets, bytes in Q16, into the rate of a user. Returns log2 of its sum, Q31. */
+/* Counts packets, in bytes Q16, into the rate of a user. Returns log2 of its sum, Q31. */
 FAIR_INLINE __s64 fair_rate_count(struct fair_meter *meter, __u64 *pending, const struct fair_decay *decay,
 				  __s64 log2_tick, __u64 amount, __u64 age_ns)
 {
@@ -274,7 +273,7 @@ FAIR_INLINE void fair_csfq_observe(struct fair_csfq *port, const struct fair_csf
 	__u64 window_end = fair_saturating_add(port->window_start_ns, params->window_ns);
 	__s64 arrival, accepted, scaled;
 
-	/* The sums from memory: the verifier then need not tell the ways apart that led to them. */
+	/* Reads the sums from memory again, so that the verifier need not distinguish the paths that led here. */
 	asm volatile("" ::: "memory");
 	arrival = fair_log2_q31(port->sums[0]);
 	accepted = fair_log2_q31(port->sums[1]);
@@ -316,8 +315,8 @@ FAIR_INLINE void fair_csfq_observe(struct fair_csfq *port, const struct fair_csf
 }
 
 /*
- * Whether a packet is dropped: eq. (3); the label that it leaves with otherwise, eq. (4), goes to `label`. One without
- * a label counts in A and F, is never dropped early, and says nothing about the largest label.
+ * Returns true if a packet is dropped: eq. (3). Otherwise `label` is its new label: eq. (4). A packet without a label
+ * counts in A and F, is never dropped early, and does not affect the largest label.
  */
 FAIR_INLINE int fair_csfq_admit(struct fair_csfq *port, const struct fair_csfq_params *params, int is_labelled,
 				__s32 *label, __u32 bytes, int spares, int is_short, __u32 random, __u64 age_ns)

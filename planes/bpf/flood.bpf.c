@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
-/* Sends every frame that it is run on to an interface: a source of frames for benchmarks, by BPF_PROG_TEST_RUN. */
+/* Sends every frame to an interface: a source of frames for benchmarks, run by BPF_PROG_TEST_RUN. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 

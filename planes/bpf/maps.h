@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
-/* The maps, and access to the clock. Every map but those of a replay is pinned by the tool. */
+/* The maps, and access to the clock. The tool pins every map except those for replays. */
 #ifndef FAIRLANE_MAPS_H
 #define FAIRLANE_MAPS_H
 
@@ -10,7 +10,7 @@
 #include <bpf/bpf_endian.h>
 #include "node.h"
 
-/* Set by tests before loading: the clock and the queue are inputs. Otherwise the verifier removes these branches. */
+/* Set by tests before loading: clock and queue are then inputs. If unset, the verifier removes these branches. */
 const volatile __u32 replay SEC(".rodata.mode") = 0;
 
 struct {
@@ -35,7 +35,7 @@ struct {
 	__type(value, struct rule);
 } rules SEC(".maps");
 
-/* Users by tags, PPPoE session, tunnel. */
+/* Users by tags, PPPoE session or tunnel. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -51,7 +51,7 @@ struct {
 	__type(value, struct mark_rule);
 } mark_rules SEC(".maps");
 
-/* For addresses of no other rule, and for those that find no place. */
+/* Rule for addresses without another rule, and for those that find no slot. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -67,7 +67,7 @@ struct {
 	__type(value, struct user);
 } users SEC(".maps");
 
-/* The place of an address that has a meter of its own. The tool sets the size. */
+/* Slots of addresses with their own meters. The tool sets the size. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -75,9 +75,7 @@ struct {
 	__type(value, __u32);
 } addresses SEC(".maps");
 
-/*
- * Places that addresses had; first in, first out, so that one is used again as late as can be. The tool sets the size.
- */
+/* Released slots, first in, first out, so that a slot is reused as late as possible. The tool sets the size. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, 65536);
@@ -91,7 +89,7 @@ struct {
 	__type(value, struct pool);
 } pools SEC(".maps");
 
-/* Meters of addresses that first came in at a port. */
+/* Number of meters of addresses that first arrived at a port. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, PORT_PLACES);

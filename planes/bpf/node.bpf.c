@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
 /*
- * ABC and CSFQ in the kernel: the meter where packets come in, the AQM where they go out. Source: abc2018 III and
+ * ABC and CSFQ in the kernel: the meter runs where packets arrive, the AQM where they leave. Source: abc2018 III and
  * V-A; arithmetic of fairlane_schemes::fixed.
  *
- * Deviations: a packet without a label (of the node itself, or from a port that does nothing) is judged by ABC as one
- * of average activity, and does not move the average; CSFQ counts it in the rates of the port and never drops it early.
- * Control traffic passes both up to a rate (control.h).
+ * Deviations: some packets have no label (those of the node itself, or from a port that does nothing). ABC treats such
+ * a packet as one of average activity and does not count it in the average; CSFQ counts it in the rates of the port and
+ * never drops it early. Both let control traffic pass up to a rate (control.h).
  *
- * Functions that are neither static nor inlined are verified once for all their arguments, not anew for each way that
- * leads to them.
+ * Functions that are neither static nor inlined are verified once for all arguments, not once for each path to them.
  */
 #include "control.h"
 #include "far_end.h"
@@ -19,7 +18,7 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* The few fields of the kernel's structures that are read; the loader finds their places. */
+/* The few fields of kernel structures that are used; the loader finds their offsets. */
 struct qdisc_skb_head {
 	__u32 qlen;
 } __attribute__((preserve_access_index));
@@ -48,12 +47,12 @@ struct net_device {
 #define QDISC_OF_MANY 8
 #define MOST_QUEUES 64
 
-/* A packet counts for its bytes. */
+/* Factor 1: the amount of a packet is its bytes. */
 #define ONE_Q20 (1U << 20)
 
 /* ---- ingress ---- */
 
-/* Counts why a packet has no address. */
+/* Counts the reason why a packet has no address. */
 static __always_inline void count_hidden(const struct source *source, struct ingress_stats *stats)
 {
 	stats->not_ip += source->hides == HIDES_NOT_IP;
@@ -63,7 +62,7 @@ static __always_inline void count_hidden(const struct source *source, struct ing
 	stats->mpls_not_ip += source->hides == HIDES_MPLS;
 }
 
-/* Gives a place to an address that has none. */
+/* Assigns a slot to an address that has none. */
 static __noinline __u32 place_of_unknown(const struct user_key *key, const struct rule *rule,
 					 const struct port_config *port, const struct node_config *node)
 {
@@ -80,9 +79,9 @@ static __noinline __u32 place_of_unknown(const struct user_key *key, const struc
 }
 
 /*
- * What a packet is metered by: by the rule given, which its mark or tunnel has, or else by what its headers say. An
- * entry for `recent` addresses is written if the address alone decides; that of one without a meter of its own which
- * should have one is not known yet.
+ * Finds the terms of a packet: those of the given rule (by mark or tunnel), otherwise those of the rule for its
+ * headers. Writes the entry in `recent` if the address alone decides. An address that should have its own meter but has
+ * no slot yet gets no entry.
  */
 __noinline int look_up(const struct source *source, const struct rule *rule, __u32 port_place, __u32 is_recent,
 		       struct terms *terms)
@@ -125,7 +124,7 @@ __noinline int look_up(const struct source *source, const struct rule *rule, __u
 	return 0;
 }
 
-/* The meter of a packet, and what it is metered by. */
+/* Returns the meter of a packet and sets its terms. */
 static __always_inline struct user *meter_of(struct __sk_buff *skb, __u32 mark, const struct source *source,
 					     const struct port_config *port, const struct node_config *node,
 					     struct terms *terms)
@@ -150,7 +149,7 @@ static __always_inline struct user *meter_of(struct __sk_buff *skb, __u32 mark, 
 	return bpf_map_lookup_elem(&users, &place);
 }
 
-/* Counts packets: under the lock, or apart from those that are counted there. */
+/* Counts packets in a field under the lock, or in its `late` field without the lock. */
 static __always_inline void count(__u64 *field, __u64 *late, __u32 is_held, __u64 packets)
 {
 	if (is_held)
@@ -159,7 +158,7 @@ static __always_inline void count(__u64 *field, __u64 *late, __u32 is_held, __u6
 		__sync_fetch_and_add(late, packets);
 }
 
-/* Bytes of a packet on the wire, from the IP header of each part on. */
+/* Bytes of a packet on the wire, from the IP header of each segment on. */
 static __always_inline __u32 wire_bytes(struct __sk_buff *skb, const struct source *source, __u32 *packets)
 {
 	__u32 before_ip = skb->len - source->ip_bytes, header;
@@ -176,8 +175,8 @@ static __always_inline __u32 wire_bytes(struct __sk_buff *skb, const struct sour
 }
 
 /*
- * Counts packets into the meter of a user: S of ABC is what comes back, or log2 of the sum of CSFQ. Without the lock
- * the meter stays as it is.
+ * Counts packets into the meter of a user. Returns S for ABC, log2 of the sum for CSFQ. Without the lock the meter does
+ * not change.
  */
 static __always_inline __u64 count_amount(struct user *user, const struct node_config *node, __u64 amount,
 					  __u32 is_held, __u64 age)
@@ -197,7 +196,7 @@ static __always_inline __u64 count_amount(struct user *user, const struct node_c
 	return value;
 }
 
-/* Counts the packet for its user and writes the label into the mark. */
+/* Meters the packet for its user and writes the label into the mark. */
 static __always_inline int meter(struct __sk_buff *skb, const struct port_config *port, struct ingress_stats *stats)
 {
 	struct source source;
@@ -267,7 +266,7 @@ int fairlane_ingress(struct __sk_buff *skb)
 	return meter(skb, port, stats);
 }
 
-/* At ports whose neighbours write shims only. */
+/* Attached only at ports whose neighbours write shims. */
 SEC("xdp")
 int fairlane_unwrap(struct xdp_md *context)
 {
@@ -277,7 +276,10 @@ int fairlane_unwrap(struct xdp_md *context)
 
 /* ---- egress ---- */
 
-/* The place of the meter that a packet was counted in when it came, if that was here and its headers still say so. */
+/*
+ * Returns the slot of the meter that counted a packet on arrival, if this node metered it and its headers are
+ * unchanged.
+ */
 static __always_inline __u32 place_of_dropped(struct __sk_buff *skb, const struct node_config *node, __u32 is_layer3)
 {
 	__u32 zero = 0, from = skb->ingress_ifindex % PORT_PLACES, user_is = 0, *found;
@@ -286,7 +288,7 @@ static __always_inline __u32 place_of_dropped(struct __sk_buff *skb, const struc
 	struct user_key key;
 	struct rule *rule;
 
-	/* As what it is metered is the affair of the port that it came in at. */
+	/* The ingress port decides whether the source or the destination is metered. */
 	if (port && port->ifindex == skb->ingress_ifindex)
 		user_is = port->user_is & 1;
 	parse_source((void *)(long)skb->data, (void *)(long)skb->data_end, skb->len, layer3_of(skb, is_layer3), user_is,
@@ -304,7 +306,7 @@ static __always_inline __u32 place_of_dropped(struct __sk_buff *skb, const struc
 	return found ? *found : PLACE_OVERFLOW + user_is;
 }
 
-/* Writes a drop to the account of the user, wherever its packets are metered. */
+/* Counts a drop for the user of the packet, whichever port metered it. */
 __noinline int count_drop(struct __sk_buff *skb)
 {
 	__u32 zero = 0, place = skb->ifindex % PORT_PLACES;
@@ -321,7 +323,6 @@ __noinline int count_drop(struct __sk_buff *skb)
 	return 0;
 }
 
-/* Packets and bytes in all queues of an interface. */
 struct queues {
 	struct netdev_queue *first;
 	__u32 packets, bytes;
@@ -342,7 +343,10 @@ static long count_one_queue(__u32 index, struct queues *queues)
 	return 0;
 }
 
-/* The link is one, however many queues lead to it. Returns bytes above packets. */
+/*
+ * An interface with several transmit queues is still one link. Returns bytes in the upper 32 bits, packets in the
+ * lower.
+ */
 __noinline __u64 queue_of_many(struct __sk_buff *skb)
 {
 	struct sk_buff *kernel_skb = bpf_cast_to_kern_ctx(skb);
@@ -354,7 +358,7 @@ __noinline __u64 queue_of_many(struct __sk_buff *skb)
 	return (__u64)queues.bytes << 32 | queues.packets;
 }
 
-/* What waits in the root qdisc, in the unit of the port. It is read outside of the lock of the qdisc. */
+/* Queue of the root qdisc, in the unit of the port. Read without the lock of the qdisc. */
 static __always_inline __s64 qdisc_queue(struct __sk_buff *skb, __u32 unit)
 {
 	struct sk_buff *kernel_skb;
@@ -384,7 +388,7 @@ static __always_inline __s64 qdisc_queue(struct __sk_buff *skb, __u32 unit)
 	return unit == UNIT_PACKETS ? (__s64)packets * FAIR_PACKET : bytes;
 }
 
-/* What a packet adds to the queue, in the unit of the port. */
+/* Amount that a packet adds to the queue, in the unit of the port. */
 static __always_inline __s64 share_of_queue(const struct port_config *port, __u32 bytes)
 {
 	if (port->unit == UNIT_PACKETS)
@@ -394,13 +398,13 @@ static __always_inline __s64 share_of_queue(const struct port_config *port, __u3
 
 /* A packet at a port. */
 struct offer {
-	__u32 label; /* 0 without one */
-	__u32 packets; /* that it is on the wire */
-	__u32 bytes; /* of them */
-	__u32 control; /* whether it passes as control traffic */
-	__u32 is_held; /* whether it has the lock */
-	__s64 queue; /* that it finds */
-	__s64 share; /* what it adds to it */
+	__u32 label; /* 0 if the packet has none */
+	__u32 packets; /* on the wire */
+	__u32 bytes; /* of all these packets */
+	__u32 control; /* CONTROL_NONE, CONTROL_PASSES or CONTROL_EXCESS */
+	__u32 is_held; /* the packet holds the lock */
+	__s64 queue; /* queue that the packet finds */
+	__s64 share; /* amount that the packet adds */
 	__u64 now;
 };
 
@@ -411,7 +415,7 @@ static __always_inline void make_offer(struct __sk_buff *skb, const struct port_
 	offer->bytes = skb->wire_len;
 	offer->control = offer->label ? CONTROL_NONE : control_of(skb);
 	offer->now = clock_ns();
-	/* That of a virtual queue is in the state of the port. */
+	/* A virtual queue is in the state of the port. */
 	offer->queue = port->unit != UNIT_VIRTUAL ? qdisc_queue(skb, port->unit) : 0;
 	offer->share = share_of_queue(port, offer->bytes);
 }
@@ -430,7 +434,7 @@ static __always_inline __s64 virtual_queue(const struct port_config *port, const
 
 #define ECN_CE 3
 
-/* Where the IP header of a packet is that can be marked, and its version below; 0 if it cannot. */
+/* Returns the offset of the IP header (shifted left by 4) and the IP version; 0 if the packet cannot be marked. */
 __noinline __u32 markable(struct __sk_buff *skb, __u32 is_layer3)
 {
 	struct source source;
@@ -445,7 +449,7 @@ __noinline __u32 markable(struct __sk_buff *skb, __u32 is_layer3)
 	return source.ip_at << 4 | source.version;
 }
 
-/* Writes CE: in IPv4 the checksum of the header follows (RFC 1624), IPv6 has none. */
+/* Writes CE. Updates the header checksum of IPv4 (RFC 1624); IPv6 has none. */
 __noinline int mark_ce(struct __sk_buff *skb, __u32 place)
 {
 	__u32 at = place >> 4;
@@ -467,20 +471,20 @@ __noinline int mark_ce(struct __sk_buff *skb, __u32 place)
 }
 
 /*
- * Whether a packet that ABC drops is marked instead. Not where a user of half the average rate is dropped as well
- * (activity one below A_avg in eq. (10)): who sends on in spite of its marks shall not take the queue from the others
- * (RFC 7567 4.2.1).
+ * True if a packet that ABC would drop is marked instead. False if the queue is so long that even a user with half the
+ * average rate loses packets (activity one below A_avg in eq. (10)): a user that ignores marks must not take the queue
+ * from the others (RFC 7567 4.2.1).
  */
 static __always_inline int is_marked(const struct port_config *port, __u32 place, __s64 queue)
 {
 	return place && queue < port->q_base + port->gamma;
 }
 
-/* The same for a port. */
+/* Calls count() for a counter of a port. */
 #define COUNT(state, field, is_held, packets) \
 	count(&(state)->counts.field, &(state)->late.field, is_held, packets)
 
-/* Adds what packets left that found the port locked. */
+/* Adds the amounts of packets that found the port locked. */
 static __always_inline void settle(const struct port_config *port, struct port_state *state, __u64 now)
 {
 	if (state->late_count) {
@@ -492,7 +496,7 @@ static __always_inline void settle(const struct port_config *port, struct port_s
 		state->free_at_ns = (state->free_at_ns > now ? state->free_at_ns : now) + take_late(&state->late_ns);
 }
 
-/* Counts the label of a packet that goes on into the average. */
+/* Counts the label of an accepted packet in the average. */
 static __always_inline void count_label(const struct port_config *port, struct port_state *state, __s32 activity,
 					const struct offer *offer)
 {
@@ -515,7 +519,6 @@ static __always_inline void count_control(struct port_state *state, const struct
 		COUNT(state, control_excess, offer->is_held, offer->packets);
 }
 
-/* Counts a packet that goes on. */
 static __always_inline void accept(const struct port_config *port, struct port_state *state, const struct offer *offer)
 {
 	COUNT(state, accepted, offer->is_held, offer->packets);
@@ -530,7 +533,7 @@ static __always_inline void accept(const struct port_config *port, struct port_s
 		__sync_fetch_and_add(&state->late_ns, offer->share);
 }
 
-/* ABC decides on the packet: eq. (10), then whether it fits into the limit; an accepted one moves the average. */
+/* Decision of ABC: first eq. (10), then the limit. An accepted packet updates the average. */
 static __always_inline int admit(struct __sk_buff *skb, const struct port_config *port, struct port_state *state)
 {
 	struct offer offer;
@@ -584,7 +587,7 @@ static __always_inline __u32 random_bits(void)
 	return bpf_get_prandom_u32();
 }
 
-/* Adds what packets left that found the port locked. */
+/* Adds the bytes of packets that found the port locked. */
 static __always_inline void settle_csfq(struct port_state *state)
 {
 	int i;
@@ -593,7 +596,7 @@ static __always_inline void settle_csfq(struct port_state *state)
 		state->csfq.pending[i] = fair_saturating_add(state->csfq.pending[i], take_late(&state->late_pending[i]));
 }
 
-/* CSFQ decides on the packet: eq. (3), then whether it fits into the limit; an accepted one gets a new label. */
+/* Decision of CSFQ: first eq. (3), then the limit. An accepted packet gets a new label. */
 __noinline int admit_csfq(struct __sk_buff *skb)
 {
 	__u32 zero = 0, place = skb->ifindex % PORT_PLACES, random = random_bits();

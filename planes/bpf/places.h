@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
 /*
- * Places of meters. Fixed meters and configured users have theirs for ever. An address takes one when its first packet
- * comes and loses it when it has been silent for long; what finds none shares the meter of the overflow.
+ * Slots of meters. Fixed meters and configured users have permanent slots. An address gets one with its first packet
+ * and loses it after a long silence. If no slot is free, the address shares the overflow meter.
  *
- * A timer looks for silent addresses, a slice of the table at a time, so that no processor stands still for long
- * however large the table is.
+ * A timer looks for silent addresses, one slice of the table at a time, so that no processor is busy for long, however
+ * large the table is.
  */
 #ifndef FAIRLANE_PLACES_H
 #define FAIRLANE_PLACES_H
@@ -15,7 +15,7 @@
 #define EXISTS_ALREADY (-16) /* EBUSY of bpf_timer_init */
 #define LEAST_WAIT_NS 1000000
 
-/* The place of an address that nobody has; no place is that far. */
+/* A free slot for an address; 0 if there is none. */
 static __noinline __u32 take_place(const struct node_config *node, struct pool *pool)
 {
 	__u32 place = 0;
@@ -31,7 +31,6 @@ static __noinline __u32 take_place(const struct node_config *node, struct pool *
 	return 0;
 }
 
-/* Counts one more against a limit, if it allows that. */
 static __always_inline int count_below(__u32 *count, __u32 limit)
 {
 	if (*count >= limit)
@@ -49,21 +48,21 @@ static __always_inline void count_less(__u32 *count)
 
 struct newcomer {
 	struct user_key key;
-	__u32 owner; /* place of the user whose address it is */
+	__u32 owner; /* slot of the user that the address belongs to */
 	__u32 user_limit;
-	__u32 port; /* place of the port */
+	__u32 port; /* slot of the port */
 	__u32 port_limit;
 	__u64 now_ns;
 };
 
-/* Enters an address into the table. Returns its place; 0 if somebody else has entered it just now. */
+/* Enters an address into the table. Returns its slot; 0 if another processor has just entered it. */
 static __noinline __u32 enter(struct newcomer *new, __u32 place)
 {
 	struct user *user = bpf_map_lookup_elem(&users, &place);
 
 	if (!user)
 		return 0;
-	/* In its place: the stack has no room for it. */
+	/* Initialised in place: the stack has no room for it. */
 	__builtin_memset(user, 0, sizeof(*user));
 	user->last_ns = new->now_ns;
 	user->key = new->key;
@@ -76,7 +75,7 @@ static __noinline __u32 enter(struct newcomer *new, __u32 place)
 	return 0;
 }
 
-/* The place of an address that has none yet; that of the overflow if it may have none. */
+/* Slot of an address that has none yet; the overflow slot if it may not have one. */
 static __noinline __u32 place_of_newcomer(struct newcomer *new, const struct node_config *node)
 {
 	__u32 zero = 0, place, overflow = PLACE_OVERFLOW + new->key.user_is, *at_port, *found;
@@ -135,8 +134,8 @@ struct slice {
 };
 
 /*
- * Takes its place from an address. Its drops go to the user whose address it was, so that those of all users remain
- * those of all ports. What the queue does not take back now is tried again when its turn comes.
+ * Removes an address from its slot. Its drops are added to the user that it belonged to, so that the drops of all users
+ * still sum to those of all ports. If the queue of free slots does not accept the slot, the next sweep tries again.
  */
 static __always_inline void forget(struct slice *slice, struct user *user, __u32 place)
 {
@@ -169,7 +168,7 @@ static long look_at_one(__u32 index, struct slice *slice)
 		return 1;
 	slice->cursor++;
 	slice->looked++;
-	/* A packet may have come since the slice began. */
+	/* A packet may have arrived since the slice began. */
 	if (!user || user->key.kind != KIND_ADDRESS || slice->now_ns <= user->last_ns ||
 	    slice->now_ns - user->last_ns <= slice->timeout_ns)
 		return 0;
@@ -177,7 +176,7 @@ static long look_at_one(__u32 index, struct slice *slice)
 	return slice->expired >= SLICE_EXPIRED;
 }
 
-/* When the next slice begins: the whole table in `sweep_ns`, or as fast as the least wait allows. */
+/* Delay until the next slice: the whole table takes `sweep_ns`, or as long as the minimum delay requires. */
 static __always_inline __u64 wait_ns(const struct node_config *node, const struct slice *slice)
 {
 	__u64 ns;
@@ -219,7 +218,7 @@ static int sweep_slice(void *map, __u32 *index, struct sweeper *sweeper)
 	return 0;
 }
 
-/* Run once by the tool; again by a new version of it, whose code then takes over. */
+/* Run once by the tool, and again by each new version of the tool, whose code then takes over. */
 SEC("tc")
 int fairlane_start(struct __sk_buff *skb)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
 /*
- * Addresses that came lately, and where they led: in place of a prefix table and a hash table one entry of an array,
- * which an address has to itself until another one falls on it.
+ * Cache of recent addresses and their terms: one array entry replaces a prefix-table and a hash-table look-up. An
+ * address keeps its entry until another address maps to it.
  *
- * Each processor has its own. An entry holds as long as the rules do: the tool raises `generation` of the node after
- * each change of them. An address may lose its own meter meanwhile; the meter says whose it is.
+ * Each processor has its own cache. An entry is valid as long as the rules are: the tool increments `generation` of the
+ * node after each change of them. An address may lose its own meter meanwhile; the key in the meter shows that.
  */
 #ifndef FAIRLANE_RECENT_H
 #define FAIRLANE_RECENT_H
@@ -12,21 +12,24 @@
 #include "source.h"
 
 #define RECENT_BITS 10
-/* 2^32 over the golden ratio: neighbours fall far apart (Knuth, The Art of Computer Programming 3, 6.4). */
+/*
+ * 2^32 divided by the golden ratio: neighbouring addresses get distant entries (Knuth, The Art of Computer Programming
+ * 3, 6.4).
+ */
 #define RECENT_FACTOR 0x9e3779b1U
 
-/* What a packet is metered by. */
+/* Terms of metering: meter, reference rate, class. */
 struct terms {
 	__s64 offset;
 	__u32 class_rule;
-	__u32 place; /* of the meter */
+	__u32 place; /* slot of the meter */
 };
 
 struct recent {
 	__u32 address[4];
-	__u32 generation; /* of the rules that held; 0 in an entry of nobody */
+	__u32 generation; /* of the rules; 0 in an empty entry */
 	__u32 user_is;
-	__u32 is_own; /* whether the meter is that of the address alone */
+	__u32 is_own; /* the address has its own meter */
 	__u32 reserved;
 	struct terms terms;
 };
@@ -52,7 +55,7 @@ static __always_inline int is_same_address(const __u32 *a, const __u32 *b)
 	return !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]));
 }
 
-/* The meter of an address, if the entry is about it and still holds. */
+/* Meter of an address, if the entry is for this address and still valid. */
 static __always_inline struct user *recall(const struct recent *recent, const struct node_config *node,
 					   const struct source *source, __u32 user_is, struct terms *terms)
 {
@@ -74,7 +77,7 @@ static __always_inline struct user *recall(const struct recent *recent, const st
 	return user;
 }
 
-/* Notes where an address led by the rules of `generation`. */
+/* Stores the terms of an address under the rules of `generation`. */
 static __always_inline void remember(struct recent *recent, __u32 generation, const struct source *source,
 				     __u32 user_is, __u32 is_own, const struct terms *terms)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
 /*
- * Hands what an interface receives to the forwarder's AF_XDP socket, with the time of arrival in front of the frame.
+ * Passes frames from an interface to the forwarder's AF_XDP socket, with the arrival time in front of the frame.
  *
- * What the forwarder would not take is dropped and counted here: frames that are too long and, of veth, frames whose
- * checksum was left to a network card. Such a frame, and one whose outer VLAN tag was left to a card, look like any
- * other at XDP: only the sk_buff that veth makes them from says so.
+ * Drops and counts the frames that the forwarder would reject: frames that are too long and, on veth, frames whose
+ * checksum was left to a network card. At XDP such a frame looks like any other, and so does one whose outer VLAN tag
+ * was left to a card. Only the sk_buff that veth makes them from shows the difference.
  */
 #include "node.h"
 #include <bpf/bpf_helpers.h>
@@ -29,14 +29,14 @@ struct {
 	__type(value, struct redirect_stats);
 } refused SEC(".maps");
 
-/* The few fields of the kernel's structures that are read; the loader finds their places. */
+/* The few fields of kernel structures that are used; the loader finds their offsets. */
 struct sk_buff {
 	__u8 ip_summed : 2;
 	__be16 vlan_proto;
 	__u16 vlan_tci;
 } __attribute__((preserve_access_index));
 
-/* drivers/net/veth.c since Linux 6.3; the program is given the first part of it. */
+/* drivers/net/veth.c since Linux 6.3; the program receives its first member. */
 struct veth_xdp_buff {
 	struct sk_buff *skb;
 } __attribute__((preserve_access_index));
@@ -61,7 +61,7 @@ static __always_inline struct redirect_stats *stats_here(void)
 	return bpf_map_lookup_elem(&refused, &zero);
 }
 
-/* Hands the frame over; what is left of it if it cannot be is nothing. */
+/* Redirects the frame to the socket. If that is impossible, drops it. */
 static __always_inline int redirect(struct xdp_md *context)
 {
 	__u64 *at;
@@ -73,7 +73,7 @@ static __always_inline int redirect(struct xdp_md *context)
 			stats->oversized++;
 		return XDP_DROP;
 	}
-	/* A driver without room in front of frames: the forwarder takes the time when it reads the frame. */
+	/* If the driver has no room in front of frames, the forwarder takes the time when it reads the frame. */
 	if (!bpf_xdp_adjust_meta(context, -(int)sizeof(*at))) {
 		at = (void *)(long)context->data_meta;
 		if ((void *)(at + 1) <= (void *)(long)context->data)
@@ -82,7 +82,7 @@ static __always_inline int redirect(struct xdp_md *context)
 	return bpf_redirect_map(&sockets, context->rx_queue_index, XDP_DROP);
 }
 
-/* Puts a tag behind the addresses. */
+/* Inserts a tag behind the addresses. */
 static __always_inline int put_tag(struct xdp_md *context, struct vlan_tag tag)
 {
 	__u8 addresses[ADDRESS_BYTES], *data = (void *)(long)context->data;
@@ -100,13 +100,13 @@ static __always_inline int put_tag(struct xdp_md *context, struct vlan_tag tag)
 	return 0;
 }
 
-/* The sk_buff that veth made the frame from; null if it was none. */
+/* The sk_buff that veth made the frame from; null if there is none. */
 static __always_inline const struct sk_buff *skb_of(struct xdp_md *context)
 {
 	void *buffer = bpf_cast_to_kern_ctx(context);
 	void *skb = 0;
 
-	/* The structure may be one of a module's, which bpf_rdonly_cast does not know. */
+	/* The structure may belong to a module, which bpf_rdonly_cast does not know. */
 	if (bpf_probe_read_kernel(&skb, sizeof(skb), buffer + bpf_core_field_offset(struct veth_xdp_buff, skb)))
 		return 0;
 	return skb ? bpf_rdonly_cast(skb, bpf_core_type_id_kernel(struct sk_buff)) : 0;
@@ -126,7 +126,7 @@ int fairlane_redirect_veth(struct xdp_md *context)
 	if (skb) {
 		struct vlan_tag tag = { .ethertype = skb->vlan_proto, .tci = __builtin_bswap16(skb->vlan_tci) };
 
-		/* The order is that of the forwarder: a frame counts for the first that is wrong with it. */
+		/* Same order as in the forwarder: a frame is counted for the first fault found. */
 		if (context->data_end - context->data <= longest_frame &&
 		    BPF_CORE_READ_BITFIELD(skb, ip_summed) == CHECKSUM_PARTIAL) {
 			struct redirect_stats *stats = stats_here();

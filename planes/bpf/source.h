@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
 /*
- * Whose a packet is: mark, tunnel, PPPoE session, tags, address, and the rule that it falls under.
+ * Finds the user of a packet: mark, tunnel, PPPoE session, tags, address, and the matching rule.
  *
- * IP is found behind up to two VLAN tags of any kind, then PPPoE (RFC 2516) or up to four MPLS labels (RFC 3032), or at
- * the start of a packet where the interface has no Ethernet. Whatever hides its address is counted by the reason.
+ * Looks for IP behind up to two VLAN tags of any kind, then PPPoE (RFC 2516) or up to four MPLS labels (RFC 3032), or
+ * at the start of a packet if the interface has no Ethernet. Packets without an address are counted by reason.
  */
 #ifndef FAIRLANE_SOURCE_H
 #define FAIRLANE_SOURCE_H
@@ -29,26 +29,26 @@
 /* Ethernet, two tags, MPLS, IPv6. */
 #define MOST_HEADER (14 + MOST_TAGS * 4 + MOST_LABELS * 4 + 40)
 
-/* Why a packet has no address. */
+/* Reasons why a packet has no address. */
 enum { HIDES_NOT_IP, HIDES_MALFORMED, HIDES_TAGS, HIDES_PPPOE, HIDES_MPLS };
 
 struct source {
 	struct prefix_key key; /* all 128 bits of the address */
 	__u32 vlan; /* of the outermost 802.1Q tag, 0 without one */
-	__u32 tags; /* how many, two at most */
-	__u32 outer, inner; /* their numbers */
-	__u32 is_service; /* whether the outermost is of another kind than 802.1Q */
+	__u32 tags; /* number of tags, at most two */
+	__u32 outer, inner; /* their VLAN numbers */
+	__u32 is_service; /* the outermost tag is not 802.1Q */
 	__u32 session; /* of PPPoE, 0 without one */
-	__u32 ip_bytes; /* length from the IP header on; of another packet, from behind the headers that were read */
-	__u32 ip_at; /* where the IP header begins */
-	__u32 hides; /* why there is no address */
+	__u32 ip_bytes; /* length from the IP header on; for other packets, from the end of the parsed headers on */
+	__u32 ip_at; /* offset of the IP header */
+	__u32 hides; /* reason for no address */
 	__u8 dscp;
 	__u8 is_ip;
-	__u8 has_hop_by_hop; /* IPv6 whose next header is one */
-	__u8 version; /* of IP */
+	__u8 has_hop_by_hop; /* IPv6 with a hop-by-hop header */
+	__u8 version; /* IP version */
 };
 
-/* Copies words: an IP header lies at a multiple of 4, and the compiler, which does not know, would copy bytes. */
+/* Copies words: IP headers start at a multiple of 4, but the compiler does not know that and would copy bytes. */
 static __always_inline void copy_words(void *to, const void *from, int words)
 {
 	int i;
@@ -83,8 +83,8 @@ static __always_inline void count_tag(struct source *source, __u16 ethertype, __
 }
 
 /*
- * Reads the headers between data and data_end; where the interface has no Ethernet, `layer3` is what the packet is.
- * `is_destination`: the address of who receives it. A packet that hides its address says why.
+ * Parses the headers between data and data_end. `layer3` is the ethertype if the interface has no Ethernet. With
+ * `is_destination`, takes the address of the receiver. Sets the reason if there is no address.
  */
 static __always_inline void parse_source(const __u8 *data, const __u8 *data_end, __u32 bytes, __u32 layer3,
 					 __u32 is_destination, struct source *source)
@@ -151,7 +151,9 @@ static __always_inline void parse_source(const __u8 *data, const __u8 *data_end,
 			}
 			source->ip_bytes = left;
 			source->hides = HIDES_MPLS;
-			/* What is below is not said (RFC 3032 3.1): IP by its version, or else a pseudowire. */
+			/*
+			 * The inner protocol is not declared (RFC 3032 3.1): IP by its version, otherwise a pseudowire.
+			 */
 			if (!is_last || at + 1 > data_end)
 				return;
 			ethertype = at[0] >> 4 == 4 ? ETHERTYPE_IPV4 : at[0] >> 4 == 6 ? ETHERTYPE_IPV6 : ETHERTYPE_MPLS;
@@ -189,13 +191,13 @@ static __always_inline void parse_source(const __u8 *data, const __u8 *data_end,
 	source->is_ip = 1;
 }
 
-/* The ethertype of a packet that begins with its IP header: the kernel has it, or its first bits say so. */
+/* Ethertype of a packet that begins with its IP header: from the kernel, or from its first bits. */
 static __always_inline __u32 layer3_of(const struct __sk_buff *skb, __u32 is_layer3)
 {
 	return is_layer3 ? bpf_ntohs(skb->protocol) : 0;
 }
 
-/* The source of a packet whose headers need not lie in its linear part, and whose outermost tag may lie apart. */
+/* Parses a packet whose headers may be outside its linear part, and whose outermost tag may be outside the data. */
 static __always_inline void source_of(struct __sk_buff *skb, __u32 is_layer3, __u32 is_destination,
 				      struct source *source)
 {
@@ -224,7 +226,7 @@ static __always_inline void source_of(struct __sk_buff *skb, __u32 is_layer3, __
 
 #define KNOWS(node, kind) ((node)->kinds & 1U << (kind))
 
-/* The index of the rule of a mark; MOST_MARKS if there is none. */
+/* Index of the rule for a mark; MOST_MARKS if there is none. */
 __noinline __u32 index_of_mark(__u32 mark, __u32 marks)
 {
 	__u32 i;
@@ -239,7 +241,6 @@ __noinline __u32 index_of_mark(__u32 mark, __u32 marks)
 	return MOST_MARKS;
 }
 
-/* The rule of a mark, if there is one. */
 static __always_inline struct rule *rule_of_mark(const struct node_config *node, __u32 mark)
 {
 	struct mark_rule *rule;
@@ -252,13 +253,13 @@ static __always_inline struct rule *rule_of_mark(const struct node_config *node,
 	return rule ? &rule->rule : 0;
 }
 
-/* The rule of the tunnel that a packet came out of, if there is one. */
+/* Rule for the tunnel that a packet came out of, if there is one. */
 static __noinline struct rule *rule_of_tunnel(struct __sk_buff *skb)
 {
 	struct number_key key = { .kind = KIND_TUNNEL };
 	struct bpf_tunnel_key tunnel = {};
 
-	/* Either family; a packet of no tunnel is an error. */
+	/* Tries both address families; the call fails for a packet of no tunnel. */
 	if (bpf_skb_get_tunnel_key(skb, &tunnel, sizeof(tunnel), 0) &&
 	    bpf_skb_get_tunnel_key(skb, &tunnel, sizeof(tunnel), BPF_F_TUNINFO_IPV6))
 		return 0;
@@ -266,7 +267,7 @@ static __noinline struct rule *rule_of_tunnel(struct __sk_buff *skb)
 	return bpf_map_lookup_elem(&number_rules, &key);
 }
 
-/* The rule of a PPPoE session, of two tags, of the outer one, of a VLAN: the first that there is. */
+/* First rule that exists: by PPPoE session, by two tags, by the outer tag, by VLAN. */
 static __noinline struct rule *rule_of_numbers(const struct node_config *node, const struct source *source)
 {
 	struct rule *rule = 0;
@@ -299,7 +300,7 @@ static __noinline struct rule *rule_of_numbers(const struct node_config *node, c
 
 #define NUMBERS (1U << KIND_SESSION | 1U << KIND_TAGS | 1U << KIND_SERVICE | 1U << KIND_VLAN)
 
-/* The rule by what the headers say: numbers, then the address; null if there is none. */
+/* Rule by the headers: first numbers, then the address. Null if there is none. */
 static __always_inline struct rule *rule_of(const struct node_config *node, const struct source *source)
 {
 	struct rule *rule = 0;
@@ -311,7 +312,7 @@ static __always_inline struct rule *rule_of(const struct node_config *node, cons
 	return rule;
 }
 
-/* The key of the meter that an address has for itself. */
+/* Key of the per-address meter of an address. */
 static __always_inline void address_key(const struct source *source, __u32 user_is, struct user_key *key)
 {
 	__builtin_memset(key, 0, sizeof(*key));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0 */
-/* What a packet is on the wire that the kernel cuts up later, or has put together on reception (GSO, GRO). */
+/* Sizes on the wire of packets that the kernel segments later or has merged on reception (GSO, GRO). */
 #ifndef FAIRLANE_WIRE_H
 #define FAIRLANE_WIRE_H
 
 #include "maps.h"
 #include <bpf/bpf_core_read.h>
 
-/* The few fields of the kernel's structures that are read; the loader finds their places. */
+/* The few fields of kernel structures that are used; the loader finds their offsets. */
 struct sk_buff {
 	struct net_device *dev;
 	__u8 encapsulation : 1;
@@ -28,12 +28,12 @@ extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 #define UNKNOWN_HEADER 0xffff
 
 #define UDP_BYTES 8
-/* Of a TCP header: where its length is, in the upper four bits. */
+/* Offset of the length in a TCP header, in the upper four bits. */
 #define TCP_LENGTH_AT 12
 
 /*
- * How many packets an aggregated one is, above the bytes of the headers that each of them has, from the Ethernet header
- * on: as qdisc_pkt_len_init of net/core/dev.c computes them.
+ * Number of segments of an aggregated packet (upper 32 bits), and bytes of the headers that each segment has, from the
+ * Ethernet header on (lower 32 bits). Computed as in qdisc_pkt_len_init of net/core/dev.c.
  */
 __noinline __u64 aggregated(struct __sk_buff *skb)
 {
@@ -55,13 +55,13 @@ __noinline __u64 aggregated(struct __sk_buff *skb)
 		header += UDP_BYTES;
 	if (header >= bytes)
 		return (__u64)packets << 32;
-	/* What a guest has put together is not counted yet. */
+	/* The segments of a guest's packet are not counted yet. */
 	if (!packets && size)
 		packets = (bytes - (__u32)header + size - 1) / size;
 	return (__u64)packets << 32 | header;
 }
 
-/* How many packets a packet is that goes out: its length on the wire is computed already. */
+/* Number of segments of a departing packet: its length on the wire is already known. */
 static __always_inline __u32 packets_of(struct __sk_buff *skb)
 {
 	__u32 packets = skb->wire_len == skb->len ? 1 : aggregated(skb) >> 32;

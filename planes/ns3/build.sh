@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the module's tests and example against the installed libns3-dev and Fairlane's C interface into
-# target/ns3-module, and prints where they are. $FAIRLANE_CAPI: a static library of that interface that has been built.
-# Exit 3: ns-3 is not here.
+# target/ns3-module, and prints their paths. $FAIRLANE_CAPI: an existing static library of that interface. Exit code 3:
+# ns-3 is missing.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$(dirname "$here")")

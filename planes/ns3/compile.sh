@@ -1,6 +1,6 @@
 #!/bin/sh
-# compile.sh PROGRAM ARGUMENT...: compiles the sources given that have changed, or a header beside them, and links them
-# with the libraries given against the installed libns3-dev. Exit 3: ns-3 or a compiler is not here.
+# compile.sh PROGRAM ARGUMENT...: compiles the given sources that have changed or are next to a changed header. Links
+# them with the given libraries against the installed libns3-dev. Exit code 3: ns-3 or a compiler is missing.
 set -eu
 program=$1
 shift
@@ -16,7 +16,7 @@ fi
 folder=$(dirname "$program")
 mkdir -p "$folder"
 
-# Whether one of the files after RESULT, or a header beside them, is newer than it, or RESULT is not there.
+# is_older RESULT FILE...: true if RESULT is missing, or older than a file or a header next to it.
 is_older() {
     result=$1
     shift
@@ -47,7 +47,7 @@ compile() {
     mv "$object.new" "$object"
 }
 
-# Programs of one folder share the objects of the sources that they have in common. All that is to do is done at once.
+# Programs of one folder share object files of common sources. All necessary compilations run concurrently.
 jobs=
 for source; do
     case $source in
@@ -72,7 +72,7 @@ for argument; do
     esac
 done
 if is_older "$program" "$0" "$@"; then
-    # The package's own flags carry a broken -I and link twice; names of modules are all that is needed.
+    # The package's own flags contain a broken -I and link twice; the names of the modules suffice.
     ${CXX:-g++} -o "$program.new" "$@" $(for module in $modules; do printf -- '-l%s ' "$module"; done) >&2
     mv "$program.new" "$program"
 fi

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* How much a switch can hold. */
+/* Capacities of a switch. */
 #ifndef FAIRLANE_SIZES_P4
 #define FAIRLANE_SIZES_P4
 
-/* Meters; also prefixes in the table of users. */
+/* Number of meters, and of prefixes in the table of users. */
 #ifndef USERS
 #define USERS 4096
 #endif
 
-/* Ports of the v1model have 9 bits; the last means none. */
+/* Ports of the v1model have 9 bits; the last number means none. */
 #define PORTS 512
 
 #endif

@@ -1,7 +1,7 @@
-//! `make bench-node`: ns per packet of the kernel programs, net of a program that does nothing.
+//! `make bench-node`: ns per packet of the kernel programs, minus the time of a program that does nothing.
 //!
-//! `BPF_PROG_TEST_RUN` repeats a program on one packet, so that caches are warm. What puts a label on or takes it off
-//! changes the packet: it runs once at a time, and caches are as warm as the calls between leave them.
+//! `BPF_PROG_TEST_RUN` repeats a program on one packet, so that caches are warm. Programs that add or remove a label
+//! change the packet. They run once per call, with caches as warm as the calls in between leave them.
 
 use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::{KernelError, Mode, Programs, configure, empty_ns, empty_unwrap_ns};
@@ -10,7 +10,7 @@ use serde_json::json;
 
 const REPEAT: u32 = 1_000_000;
 const TURNS: usize = 7;
-/// Runs of what runs once at a time; the least counts.
+/// Number of runs of programs that run once per call; the minimum counts.
 const SINGLE_RUNS: u32 = 20_000;
 const LOOPBACK: u32 = 1;
 /// The mark of a packet with a label: activity 0, within the default `mark_mask`.
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let programs = Programs::load(Mode::Unpinned, Places::of(&config))?;
     configure(&programs, &config, &[LOOPBACK], 1)?;
     let known: NodeRecord = programs.read("config", &0u32)?.ok_or("no configuration")?;
-    // No cached address is of this generation: each packet looks its address up, and caches it.
+    // No cached address has this generation: each packet looks up its address and caches it.
     let unknown = NodeRecord { generation: 0, ..known };
     println!(
         "{:<16} {:>6} {:>6} {:>10} {:>6} {:>10} {:>15}",
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     for (name, frame) in [("IPv4, 1500 B", ipv4()), ("IPv6, 1500 B", ipv6())] {
         let mark = programs.run("fairlane_ingress", &frame, LOOPBACK, 0, 1)?.mark;
-        // Turn by turn, so that a busy machine disturbs all alike; the least was disturbed least.
+        // Interleaved, so that other load affects all alike. The minimum was affected least.
         let mut least = [u64::MAX; 4];
         for _ in 0..TURNS {
             let empty = empty_ns(&frame, REPEAT)?;
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     carriers()
 }
 
-/// ns to put a label on and to take it off for each carrier, net of a program that does neither.
+/// ns to add and to remove a label for each carrier, minus the time of a program that does neither.
 fn carriers() -> Result<(), Box<dyn std::error::Error>> {
     println!("\n{:<16} {:>9} {:>9} {:>9}", "carrier, IPv6", "put, net", "asserted", "take, net");
     let frame = ipv6();
@@ -89,7 +89,7 @@ fn carriers() -> Result<(), Box<dyn std::error::Error>> {
         let put = once(&programs, "fairlane_egress", &frame)?.saturating_sub(none);
         let asserted = once(&node(carrier, "reads")?, "fairlane_egress", &frame)?.saturating_sub(none);
         let take = match carrier {
-            // A tag lies within the frame here, apart from it in reality: no label is taken.
+            // Here a tag is inside the frame data, in reality outside: no label is read.
             "802.1ad" => "-".to_string(),
             "shim" => {
                 let nothing = empty_unwrap_ns(&labelled, SINGLE_RUNS)?;
@@ -103,7 +103,6 @@ fn carriers() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The least of many runs.
 fn least(mut run: impl FnMut() -> Result<u64, KernelError>) -> Result<u64, KernelError> {
     let mut least = u64::MAX;
     for _ in 0..SINGLE_RUNS {
@@ -116,7 +115,6 @@ fn timed(programs: &Programs, program: &str, frame: &[u8], mark: u32) -> Result<
     Ok(programs.run(program, frame, LOOPBACK, mark, REPEAT)?.duration_ns)
 }
 
-/// A full-sized packet of 10.0.3.7.
 fn ipv4() -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x08, 0x00];
     frame.extend([0x45, 0, 5, 220, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 3, 7, 10, 255, 0, 1]);
@@ -124,7 +122,6 @@ fn ipv4() -> Vec<u8> {
     frame
 }
 
-/// A full-sized packet of fd00::7.
 fn ipv6() -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xdd, 0x60, 0, 0, 0, 5, 180, 17, 64];
     frame.extend([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7]);

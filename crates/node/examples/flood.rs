@@ -1,12 +1,12 @@
-//! Sends UDP packets of one size as fast as the kernel makes them, for `benches/forwarder.py`:
-//! `flood INTERFACE IP-BYTES SECONDS`. Prints how many, as JSON.
+//! Sends UDP packets of one size as fast as the kernel generates them, for `benches/forwarder.py`:
+//! `flood INTERFACE IP-BYTES SECONDS`. Prints their number as JSON.
 
 use fairlane_node::io::index_of;
 use fairlane_node::kernel::Flood;
 use std::time::{Duration, Instant};
 
-/// Frames of one call: about a second. Between two calls nothing is sent for some tens of milliseconds, in which who
-/// receives them sleeps.
+/// Frames per call, about a second. Between two calls nothing is sent for some tens of milliseconds, in which the
+/// receiver sleeps.
 const AT_A_TIME: u32 = 1 << 20;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

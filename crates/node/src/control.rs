@@ -1,25 +1,25 @@
-//! Control traffic keeps links, neighbours and routes alive. It bypasses the AQM up to a rate; beyond it, the AQM
+//! Control traffic keeps links, neighbours and routes alive. It bypasses the AQM up to a rate; above that rate, the AQM
 //! treats it like other packets.
 //!
-//! Declared once: the kernel programs get these constants through `planes/bpf/generated/records.h`.
+//! The constants are declared only here: the kernel programs get them through `planes/bpf/generated/records.h`.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::port::Serialiser;
 
 /// Ethertype of ARP.
 pub const ETHERTYPE_ARP: u16 = 0x0806;
-/// CS6 is for routing, CS7 for the network's own use (RFC 4594 3.1, 3.2).
+/// DSCPs CS6, for routing, and CS7, for the network's own use (RFC 4594 3.1, 3.2).
 pub const DSCPS: [u8; 2] = [48, 56];
-/// Protocol numbers of ICMP, which is not control traffic: any host can make a node send echo replies and errors.
+/// Protocol number of ICMP, which is not control traffic: any host can make a node send echo replies and errors.
 pub const ICMP: u8 = 1;
-/// The same for ICMPv6, except neighbour discovery.
+/// Protocol number of ICMPv6, which is not control traffic either, except for neighbour discovery.
 pub const ICMPV6: u8 = 58;
 /// First and last type of neighbour discovery (RFC 4861).
 pub const ND_TYPES: [u8; 2] = [133, 137];
-/// Hop limit of neighbour discovery: no router forwards it.
+/// Hop limit of neighbour discovery packets, which no router forwards.
 pub const ND_HOP_LIMIT: u8 = 255;
-/// Burst after silence, as a time at the rate. The node's own packets have twice as much, so that others cannot use it
-/// up.
+/// Burst after silence, as a time at the rate. The node's own packets have twice this burst, so that transit traffic
+/// cannot exhaust their share.
 pub const BURST: Time = Time::from_secs(1);
 
 /// The constants as C.
@@ -37,7 +37,7 @@ pub(crate) fn header() -> String {
 /// Kind of control traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// None, or control traffic beyond the rate.
+    /// Not control traffic, or above the rate.
     No,
     /// Control traffic that the node forwards.
     Transit,
@@ -54,13 +54,13 @@ pub struct ControlRate {
 }
 
 impl ControlRate {
-    /// An unused limiter; 0 for none.
+    /// Creates an unused limiter. With rate 0, no control traffic bypasses the AQM.
     #[must_use]
     pub fn new(rate: BitRate) -> Self {
         Self { cost: (rate.0 > 0).then(|| Serialiser::new(rate)), used_until: Time::ZERO }
     }
 
-    /// Charges a control packet. Returns whether the rate allows it, `None` if the rate is 0.
+    /// Charges a control packet. Returns true if the rate allows it, and `None` if the rate is 0.
     pub fn spend(&mut self, control: Control, bytes: u32, now: Time) -> Option<bool> {
         let cost = self.cost.as_mut()?.time_of(bytes.into());
         let until = self.used_until.max(now) + cost;
@@ -78,7 +78,6 @@ mod tests {
 
     #[test]
     fn a_second_of_the_rate_passes_at_once_and_as_much_again_of_the_nodes_own() {
-        // 1000 bytes a second.
         let mut rate = ControlRate::new(BitRate(8000));
         let mut passing = |control, now| (0..100).filter(|_| rate.spend(control, 100, now) == Some(true)).count();
         let start = Time::from_secs(5);

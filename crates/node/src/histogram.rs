@@ -4,7 +4,7 @@ use fairlane_schemes::port::DelayHistogram;
 use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
 
-/// Number of values, mean, percentiles and maximum in seconds.
+/// JSON report: number of values; mean, percentiles and maximum in seconds.
 #[must_use]
 pub fn report(histogram: &DelayHistogram) -> Json {
     json!({
@@ -17,7 +17,7 @@ pub fn report(histogram: &DelayHistogram) -> Json {
     })
 }
 
-/// [`report`] as a field of a report.
+/// Serialises a histogram as [`report`].
 pub(crate) fn serialize<S: Serializer>(histogram: &DelayHistogram, serializer: S) -> Result<S::Ok, S::Error> {
     report(histogram).serialize(serializer)
 }

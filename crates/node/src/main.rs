@@ -1,4 +1,4 @@
-//! `fairlane-node`: each subcommand is a file in `commands/`.
+//! Entry point of `fairlane-node`. Each subcommand is a file in `commands/`.
 
 mod commands;
 
@@ -57,7 +57,6 @@ enum Command {
 }
 
 impl Command {
-    /// Runs the subcommand.
     fn run(self) -> Outcome {
         match self {
             Self::Check(command) => command.run(),

@@ -18,7 +18,7 @@ impl Names {
         Self { names: config.users.iter().flat_map(of).collect() }
     }
 
-    /// Name of the user of a meter, prefixed with `to ` for its received traffic; without a name, its key.
+    /// Name of the user of a meter, with the prefix `to ` for received traffic. A meter without a name gets its key.
     #[must_use]
     pub fn get(&self, key: &UserKey) -> String {
         let name = self.names.get(&key.as_a(UserIs::Source));

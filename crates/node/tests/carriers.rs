@@ -1,5 +1,5 @@
-//! Labels on links: put on by the egress program, taken off by that of the next node, made void where a host wrote
-//! them.
+//! Labels on links: added by the egress program, removed by the ingress program of the next node, invalidated if a host
+//! wrote them.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, ipv6, label_of, mark_of, replayed, replayed_later};
@@ -12,7 +12,7 @@ use serde_json::json;
 const VALID: u32 = 0xfa00_0000;
 const CLASS_AND_ACTIVITY: u32 = 0x007f_ffff;
 
-/// A node that is both ends of a link: labels go on where packets leave, and off where they come in.
+/// A node that is both ends of a link: it adds labels to departing packets and removes them from arriving ones.
 fn link(carrier: &str) -> Programs {
     replayed(&config(
         &json!({"arrivals": "trusted", "queue": {"scheme": "droptail"}, "carrier": carrier, "far_end": "reads"}),
@@ -20,7 +20,7 @@ fn link(carrier: &str) -> Programs {
     ))
 }
 
-/// A node that meters what comes in; what leaves without a label must bring none.
+/// A node that meters arriving packets. Departing packets without a label must not carry a forged one.
 fn edge(carrier: &str) -> Programs {
     replayed_later(&config(
         &json!({"carrier": carrier, "far_end": "reads"}),
@@ -33,19 +33,19 @@ fn egress(programs: &Programs, frame: &[u8], mark: u32) -> (i32, Vec<u8>) {
     (outcome.verdict, after)
 }
 
-/// Verdict, mark, frame.
+/// Returns verdict, mark and frame.
 fn ingress(programs: &Programs, frame: &[u8]) -> (i32, u32, Vec<u8>) {
-    // A mark that is there already must not outlive the ingress.
+    // An existing mark must not survive the ingress.
     let (outcome, after) = programs.pass("fairlane_ingress", frame, LOOPBACK, mark_of(VALID | 7)).unwrap();
     (outcome.verdict, label_of(outcome.mark), after)
 }
 
 fn random_mark(rng: &mut Rng) -> u32 {
-    // Bit 23 is none of a label's.
+    // Bit 23 is not part of a label.
     VALID | (rng.bits() as u32 & CLASS_AND_ACTIVITY & !0x0080_0000)
 }
 
-/// An IPv6 frame with `headers` in front of `payload`, the first of them of kind `next`.
+/// An IPv6 frame with `headers` before `payload`; the first header is of kind `next`.
 fn ipv6_with(next: u8, headers: &[u8], payload: &[u8]) -> Vec<u8> {
     let rest = [headers, payload].concat();
     let mut frame = ipv6([0xfd; 16], 0, 40 + rest.len() as u16);
@@ -54,27 +54,26 @@ fn ipv6_with(next: u8, headers: &[u8], payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Behind a hop-by-hop header of 8 or 16 bytes: router alert and padding as RFC 2711 has them, or padding alone.
+/// Contents of a hop-by-hop header of 8 or 16 bytes: router alert and padding as in RFC 2711, or only padding.
 const ROUTER_ALERT: [u8; 8] = [17, 0, 5, 2, 0, 0, 1, 0];
 const PADDING_16: [u8; 16] = [17, 1, 1, 4, 0, 0, 0, 0, 1, 6, 0, 0, 0, 0, 0, 0];
 
-/// A label as a node writes it, in front of UDP.
+/// A label as written by a node, before UDP.
 const LABEL: [u8; 8] = [17, 0, 0x1e, 4, 0xfa, 0x10, 0x20, 0x30];
 
-/// Frames that an option can be put into.
 fn carriers_of_options() -> Vec<Vec<u8>> {
     vec![
         ipv6([0xfd; 16], 46, 40),
         ipv6([0xfd; 16], 0, 41),
         ipv6([0xfd; 16], 0, 1500),
-        // No next header, TCP, fragment, destination options in front of ICMPv6.
+        // No next header, TCP, fragment, destination options before ICMPv6.
         ipv6_with(59, &[], &[]),
         ipv6_with(6, &[], &[9; 60]),
         ipv6_with(44, &[17, 0, 0, 1, 0, 0, 0, 9], &[9; 60]),
         ipv6_with(60, &[58, 0, 1, 4, 0, 0, 0, 0], &[9; 60]),
         ipv6_with(0, &ROUTER_ALERT, &[9; 60]),
         ipv6_with(0, &PADDING_16, &[9; 60]),
-        // A label that somebody else wrote is not ours to read.
+        // Labels written by hosts are not read.
         ipv6_with(0, &LABEL, &[9; 60]),
     ]
 }
@@ -132,10 +131,10 @@ fn icmpv6_and_protocols_other_than_ipv6_travel_without_an_option() {
         ipv4([10, 0, 0, 1], 0, 100),
         arp,
         tagged,
-        // Neighbour solicitation; a report of multicast listeners (RFC 3810), behind a router alert.
+        // Neighbour solicitation; a multicast listener report (RFC 3810) behind a router alert.
         ipv6_with(58, &[], &[135, 0, 0, 0, 0, 0, 0, 0]),
         ipv6_with(0, &[58, 0, 5, 2, 0, 0, 1, 0], &[143, 0, 0, 0, 0, 0, 0, 0]),
-        // A hop-by-hop header of which nothing is there.
+        // A hop-by-hop header that is missing completely.
         ipv6_with(0, &[], &[]),
         ipv6_with(0, &[], &[17]),
     ];
@@ -151,13 +150,14 @@ fn options_that_are_no_labels_are_left_alone() {
     let programs = link("ipv6_option");
     let right = ipv6_with(0, &LABEL, &[9; 60]);
     assert_eq!(ingress(&programs, &right).1, VALID | 0x0010_2030);
-    // (place, byte): next header, another type, lengths 3 and 5, no label's upper byte, more without padding behind.
+    // (offset, byte): next header, another type, lengths 3 and 5, wrong upper byte of a label, a longer header without
+    // padding.
     for (at, byte) in [(20, 60), (56, 0x3e), (56, 0x00), (57, 3), (57, 5), (58, 0xfb), (58, 0), (55, 1), (55, 255)] {
         let mut wrong = right.clone();
         wrong[at] = byte;
         assert_eq!(ingress(&programs, &wrong), (PASS, 0, wrong.clone()), "{at} {byte}");
     }
-    // Less than the header says; a payload that is too short to hold it.
+    // Shorter than the header says; a payload length too small for the header.
     for length in 54..62 {
         assert_eq!(ingress(&programs, &right[..length]), (PASS, 0, right[..length].to_vec()), "{length}");
     }
@@ -173,7 +173,7 @@ fn options_that_are_no_labels_are_left_alone() {
 fn options_without_room_end_their_packet() {
     skip_unless_possible!();
     let programs = link("ipv6_option");
-    // A length that would not fit into 16 bits, a header that is as long as one can be.
+    // A length that would overflow 16 bits, a header of maximum length.
     let mut long = ipv6([0xfd; 16], 0, 100);
     long[18..20].copy_from_slice(&0xfff8u16.to_be_bytes());
     let mut full = ipv6_with(0, &ROUTER_ALERT, &[9; 60]);
@@ -184,7 +184,6 @@ fn options_without_room_end_their_packet() {
     assert_eq!(programs.ingress_stats().unwrap().too_large, 2);
 }
 
-/// A frame with tags between the addresses and the ethertype.
 fn with_tags(frame: &[u8], tags: usize) -> Vec<u8> {
     [&frame[..12], &[0x81, 0, 0, 1].repeat(tags), &frame[12..]].concat()
 }
@@ -239,7 +238,7 @@ fn a_packet_without_a_label_brings_no_option_to_a_neighbour() {
     let (verdict, sent) = egress(&programs, &forged, 0);
     assert_eq!((verdict, &sent[54..62]), (PASS, &[17, 0, 1, 4, 0, 0, 0, 0][..]));
     assert_eq!(ingress(&programs, &sent), (PASS, 0, sent.clone()));
-    // Frames that only look similar are left alone: another protocol, another version, behind three tags.
+    // Frames that only look similar are unchanged: another protocol, another version, behind three tags.
     let mut other = forged.clone();
     other[12..14].copy_from_slice(&[0x12, 0x34]);
     let mut version = with_tags(&forged, 1);
@@ -247,13 +246,13 @@ fn a_packet_without_a_label_brings_no_option_to_a_neighbour() {
     for frame in [other, version, with_tags(&forged, 3)] {
         assert_eq!(egress(&programs, &frame, 0), (PASS, frame));
     }
-    // With a label of the node it keeps both; the neighbour reads that of the node.
+    // With a label of the node, the frame keeps both tags; the neighbour reads the node's.
     let (_, sent) = egress(&programs, &forged, VALID | 5);
     assert_eq!(ingress(&programs, &sent), (PASS, VALID | 5, forged));
     assert_eq!(programs.ingress_stats().unwrap().stripped, 1);
 }
 
-/// Returns true if the kernel would refuse to run a program on the frame: half an IP header.
+/// Returns true if the kernel would refuse to run a program on the frame: an incomplete IP header.
 fn is_half_ip(frame: &[u8]) -> bool {
     frame.len() < 14
         || matches!(frame[12..14], [0x08, 0x00]) && frame.len() < 34
@@ -263,14 +262,14 @@ fn is_half_ip(frame: &[u8]) -> bool {
 /// Result for a frame from a neighbour that writes labels: verdict, mark, frame.
 type Receive = fn(&Programs, &[u8]) -> (i32, u32, Vec<u8>);
 
-/// Mutated frames through a link and an edge: what leaves with a label comes in as what it was.
+/// Passes mutated frames through a link and an edge. A labelled frame must arrive as it was before.
 fn mutated_frames_survive(carrier: &str, receive: Receive, seeds: &[Vec<u8>], alphabet: &[u8]) {
     let (link, edge) = (link(carrier), edge(carrier));
     let mut rng = Rng::stream(3, 0, carrier, 0);
     let (mut labelled, mut passed) = (0, 0);
     for i in 0..100_000usize {
         let mut frame = seeds[i % seeds.len()].clone();
-        // Headers more often than payloads.
+        // Mutate headers more often than payloads.
         let tail = frame.split_off(frame.len().min(80));
         mutate(&mut rng, &mut frame, alphabet);
         frame.extend(tail);
@@ -283,14 +282,14 @@ fn mutated_frames_survive(carrier: &str, receive: Receive, seeds: &[Vec<u8>], al
             assert_eq!(receive(&link, &sent), (PASS, mark, frame.clone()), "{i}");
             labelled += 1;
         }
-        // From a host: behind the edge no neighbour finds a label in it, whatever becomes of it.
+        // From a host: behind the edge no neighbour finds a label in it, whatever happens to it.
         let (verdict, mark, after) = ingress(&edge, &frame);
         if verdict == PASS {
             assert_eq!(mark & 0xff00_0000, VALID, "{i}");
             assert_eq!(receive(&link, &after).1, 0, "{i}: {after:?}");
             passed += 1;
         }
-        // From a neighbour that writes anything.
+        // From a neighbour that writes arbitrary bytes.
         let (verdict, mark, _) = receive(&link, &frame);
         assert!(verdict == DROP || mark == 0 || mark & 0xff80_0000 == VALID, "{i}: {mark:#x}");
     }
@@ -307,18 +306,17 @@ fn mutated_frames_with_options_are_labelled_or_left_alone() {
     mutated_frames_survive("ipv6_option", ingress, &seeds, &alphabet);
 }
 
-/// A frame behind XDP.
 fn unwrapped(programs: &Programs, frame: &[u8]) -> (i32, u32, Vec<u8>) {
     let after = programs.unwrap(frame).unwrap();
     (PASS, after.label, after.frame)
 }
 
-/// A frame with a shim as a node writes it.
+/// A frame with a shim as written by a node.
 fn with_shim(frame: &[u8]) -> Vec<u8> {
     [&frame[..12], &[0x88, 0xb5, 0xfa, 0x10, 0x20, 0x30, 0, 0], &frame[12..]].concat()
 }
 
-/// Frames that a shim can be put on: all.
+/// Frames to which a shim can be added: all.
 fn carriers_of_shims() -> Vec<Vec<u8>> {
     vec![
         ipv4([10, 0, 0, 1], 0, 1500),
@@ -363,7 +361,7 @@ fn shims_that_are_none_end_at_the_node() {
         refused += 1;
         assert_eq!(programs.ingress_stats().unwrap().refused, refused);
     };
-    // No label's upper byte, something behind the label; cut off before the next ethertype ends.
+    // Wrong upper byte of a label, data behind the label; truncated before the end of the next ethertype.
     for (at, byte) in [(14, 0xfb), (14, 0), (18, 1), (19, 1)] {
         let mut wrong = right.clone();
         wrong[at] = byte;
@@ -372,7 +370,7 @@ fn shims_that_are_none_end_at_the_node() {
     for length in 14..22 {
         ends(&right[..length]);
     }
-    // Of two, the second.
+    // Of two shims, the second stays.
     let (_, label, after) = unwrapped(&programs, &with_shim(&right));
     assert_eq!((label, &after), (VALID | 0x0010_2030, &right));
     assert_eq!(ingress(&programs, &after).0, DROP);
@@ -383,13 +381,13 @@ fn shims_of_hosts_end_at_the_edge_and_at_links_that_carry_labels() {
     skip_unless_possible!();
     let (edge, link) = (edge("shim"), link("shim"));
     let forged = with_shim(&ipv4([10, 0, 0, 1], 0, 100));
-    // Bare, cut off.
+    // The forged frame, complete and truncated.
     for frame in [&forged[..], &forged[..14]] {
         assert_eq!(ingress(&edge, frame).0, DROP, "{frame:?}");
     }
     let stats = edge.ingress_stats().unwrap();
     assert_eq!((stats.refused, stats.metered), (2, 0));
-    // Behind a tag, which stays, nobody reads it.
+    // Behind a tag, which stays, no node reads the shim.
     let tagged = [&forged[..12], &[0x88, 0xa8, 0, 1], &forged[12..]].concat();
     assert_eq!(ingress(&edge, &tagged).0, PASS);
     assert_eq!(edge.ingress_stats().unwrap().not_ip, 1);

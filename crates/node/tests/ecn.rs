@@ -11,20 +11,20 @@ const ECT_1: u8 = 1;
 const ECT_0: u8 = 2;
 const CE: u8 = 3;
 
-/// Q_base 20, gamma 16: packets without a label, which are of average activity, are dropped from 20 on, and those that
-/// can be marked from 36 on.
+/// A node with Q_base 20 and gamma 16. Packets without a label have average activity: they are dropped from a queue of
+/// 20 on, or from 36 on if they can be marked.
 fn node(ecn: bool) -> Programs {
     replayed(&config(&json!({"queue": {"scheme": "abc", "ecn": ecn, "limit": "100 packets"}}), &json!({})))
 }
 
-/// Sends a frame that finds this number of packets in the queue. Returns the verdict and the frame that leaves.
+/// Sends a frame that finds `packets` in the queue. Returns the verdict and the frame that leaves.
 fn send(programs: &Programs, frame: &[u8], packets: u32) -> (i32, Vec<u8>) {
     programs.set_replay(&ReplayInput { now_ns: START_NS, packets, ..Default::default() }).unwrap();
     let (outcome, after) = programs.pass("fairlane_egress", frame, LOOPBACK, 0).unwrap();
     (outcome.verdict, after)
 }
 
-/// The sum of a header's words, folded: all ones if its checksum is right (RFC 1071).
+/// Folded sum of a header's words: all ones if its checksum is correct (RFC 1071).
 fn sum(header: &[u8]) -> u16 {
     let words = header.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
     let sum: u32 = words.sum();
@@ -32,7 +32,7 @@ fn sum(header: &[u8]) -> u16 {
     ((folded & 0xffff) + (folded >> 16)) as u16
 }
 
-/// An IPv4 frame with an ECN field and a right checksum.
+/// An IPv4 frame with an ECN field and a correct checksum.
 fn v4(ecn: u8, dscp: u8) -> Vec<u8> {
     let mut frame = ipv4([10, 0, 0, 1], dscp, 200);
     frame[15] |= ecn;

@@ -1,4 +1,4 @@
-//! Frames by which two nodes agree on labels: what is answered, what is believed.
+//! Frames by which two nodes agree on labels: which are answered, and which are trusted.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{DROP, LOOPBACK, PASS, START_NS, config, ipv4, replayed};
@@ -8,19 +8,19 @@ use fairlane_node::records::{NeighbourKey, NeighbourState, PortRecord, ReplayInp
 use fairlane_schemes::base::rng::Rng;
 use serde_json::json;
 
-/// `TC_ACT_REDIRECT`: the packet goes where the program said.
+/// `TC_ACT_REDIRECT`: the packet goes to the program's destination.
 const REDIRECT: i32 = 7;
 const LABEL: u32 = 0xfa20_0000;
-/// Index of the loopback interface.
+/// Ethernet address of the loopback interface.
 const NODE: [u8; 6] = [0; 6];
-/// Address of the far end, to which the packets of the tests go.
+/// Address of the far end, the destination of the tests' packets.
 const FAR_END: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const ASKS: u8 = 1;
 const READS: u8 = 2;
 const TAG: u8 = 1;
 const SHIM: u8 = 3;
 
-/// A frame as docs/node.md has it, about the address that it goes to, or comes from as an answer.
+/// A frame in the format of docs/node.md. It concerns its destination address or, as an answer, its source address.
 fn frame(to: [u8; 6], from: [u8; 6], kind: u8, carrier: u8, nonce: u32, asked_ns: u64) -> Vec<u8> {
     let mut frame = [&to[..], &from, &[0x88, 0xb6, 1, kind], b"FLRD", &nonce.to_ne_bytes()].concat();
     frame.extend(asked_ns.to_ne_bytes());
@@ -51,7 +51,6 @@ fn arrives(programs: &Programs, frame: &[u8]) -> (i32, Vec<u8>) {
     (outcome.verdict, after)
 }
 
-/// Returns true if a packet leaves with a label in a shim.
 fn is_labelled(programs: &Programs, frame: &[u8]) -> bool {
     let (outcome, after) = programs.pass("fairlane_egress", frame, LOOPBACK, LABEL).unwrap();
     assert_eq!(outcome.verdict, PASS);
@@ -68,17 +67,17 @@ fn a_port_that_reads_labels_returns_the_question() {
     // Answers pass the egress program unchanged.
     let (sent, after) = programs.pass("fairlane_egress", &asks, LOOPBACK, 0).unwrap();
     assert_eq!((sent.verdict, after), (PASS, asks.clone()));
-    // It knows nothing of others, whatever a switch floods; another carrier is not read.
+    // The node does not answer for other addresses, whatever a switch floods; nor for another carrier.
     for other in [[0xff; 6], [2, 0, 0, 0, 0, 9]] {
         assert_eq!(arrives(&programs, &frame(other, FAR_END, ASKS, TAG, 7, 8)).0, DROP);
     }
     assert_eq!(arrives(&programs, &frame(NODE, FAR_END, ASKS, SHIM, 7, 8)).0, DROP);
-    // Before it goes it does not answer.
+    // A port that will be detached does not answer.
     let known: PortRecord = programs.read("ports", &LOOPBACK).unwrap().unwrap();
     let silent = |until: f64| PortRecord { quiet_until_ns: START_NS + (until * 1e9) as u64, ..known };
     programs.write("ports", &LOOPBACK, &silent(11.0)).unwrap();
     assert_eq!(arrives(&programs, &asks).0, DROP);
-    // A tool that was killed meanwhile does not silence it for ever.
+    // If the tool is killed meanwhile, the port is not silent for ever.
     at(&programs, 12.0);
     assert_eq!(arrives(&programs, &asks).0, REDIRECT);
 }
@@ -120,7 +119,7 @@ fn labels_wait_for_an_answer_and_stop_without_one() {
         wrong[at] ^= 1;
         wrong
     };
-    // Another neighbour, kind, nonce, carrier; a question that has not been asked yet.
+    // Wrong neighbour, kind, nonce, carrier; a question that has not been asked yet.
     let later = frame(NODE, FAR_END, READS, SHIM, asked.nonce, asked.asked_ns + 1);
     for frame in [wrong(15), wrong(20), wrong(23), wrong(37), wrong(38), later] {
         assert_eq!(arrives(&programs, &frame).0, DROP, "{frame:?}");
@@ -128,11 +127,11 @@ fn labels_wait_for_an_answer_and_stop_without_one() {
     }
     assert_eq!(arrives(&programs, &answer).0, DROP);
     assert!(is_labelled(&programs, &packet));
-    // Only to who answered; to all on the link as well.
+    // Only to the address that answered, and to multicast addresses.
     let to = |mac: [u8; 6]| [&mac[..], &packet[6..]].concat();
     at(&programs, 10.5);
     assert!(!is_labelled(&programs, &to([2, 0, 0, 0, 0, 9])) && is_labelled(&programs, &to([0xff; 6])));
-    // 2 s from the question on, whenever the answer came, and not again for an answer that is as old.
+    // Valid for 2 s after the question, whenever the answer arrived; an equally old answer does not extend it.
     at(&programs, 11.999);
     assert!(is_labelled(&programs, &packet));
     at(&programs, 12.0);
@@ -148,7 +147,7 @@ fn frames_that_hosts_make_up_never_have_labels_written() {
     assert!(!is_labelled(&programs, &packet));
     let asked: NeighbourState = programs.read("neighbours", &neighbour(FAR_END)).unwrap().unwrap();
     let mut rng = Rng::stream(38, 0, "far end", 0);
-    // All but the nonce is right.
+    // Correct except for the nonce.
     let seed = frame(NODE, FAR_END, READS, SHIM, asked.nonce ^ 0x8000_0000, asked.asked_ns);
     for _ in 0..50_000 {
         let mut made_up = seed.clone();
@@ -166,7 +165,7 @@ fn made_up_destinations_are_met_one_in_a_millisecond() {
     let programs = port("none", "shim");
     let packet = ipv4([10, 0, 0, 1], 0, 100);
     for number in 0..1000u16 {
-        // 10 ms in all.
+        // 10 ms in total.
         at(&programs, 10.0 + f64::from(number) * 1e-5);
         let [high, low] = number.to_be_bytes();
         assert!(!is_labelled(&programs, &[&[2, 0, 0, 0, high, low], &packet[6..]].concat()));

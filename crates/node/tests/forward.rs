@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 const TO: &str = "10.9.0.9:9000";
 
-/// Counters of sink and forwarder once all of `sent` has arrived or been dropped, which `missing` reads from the
-/// forwarder.
+/// Counters of sink and forwarder when all `sent` packets have arrived or are missing; `missing` counts the latter from
+/// the forwarder's report.
 fn arrived(sink: &mut Running, forwarder: &mut Running, sent: &Json, missing: fn(&Json) -> u64) -> (Json, Json) {
     let sent = sent["packets"].as_u64().unwrap();
     let [sink, forwarder] = until([sink, forwarder], |[sink, forwarder]| {
@@ -16,7 +16,6 @@ fn arrived(sink: &mut Running, forwarder: &mut Running, sent: &Json, missing: fn
     (sink["streams"][0].clone(), forwarder)
 }
 
-/// Nothing is missing.
 fn none(_: &Json) -> u64 {
     0
 }
@@ -29,7 +28,8 @@ fn packets_come_out_after_their_delay_in_order_and_whole() {
 
 fn a_delay(io: &'static str) {
     let testbed = Testbed::on(io, false);
-    // More room than packets: a sender that was not scheduled for a while sends what is late in one burst.
+    // A limit above the number of packets: a sender that was not scheduled for a while sends all late packets in one
+    // burst.
     let queue = r#"{ scheme = "droptail", limit = "1000 packets" }"#;
     let link = format!(r#"egress = {{ rate = "100 Mbit/s", delay = "5 ms", queue = {queue} }}"#);
     let mut forwarder =
@@ -37,8 +37,8 @@ fn a_delay(io: &'static str) {
     let mut sink = testbed.sink(TO);
     let sent = testbed.send(&[TO, "--rate", "12 Mbit/s", "--payload", "1472", "--time", "1 s"]);
     let (stream, report) = arrived(&mut sink, &mut forwarder, &sent, none);
-    // 1500 B at 12 Mbit/s are 1000 a second; the phase, or a sender that waits for the processor at the end, costs
-    // some.
+    // 1500 B at 12 Mbit/s are 1000 packets per second. The phase, or a sender that is not scheduled at the end, reduces
+    // the number.
     let packets = sent["packets"].as_u64().unwrap();
     assert!((1..=1000).contains(&packets), "{sent}");
     assert_eq!(
@@ -46,7 +46,7 @@ fn a_delay(io: &'static str) {
         (&json!(packets), &json!(0), &json!(0)),
         "{report}"
     );
-    // 0.12 ms of transmission and 5 ms; how much longer is the machine's business.
+    // 0.12 ms of transmission and 5 ms of delay; the machine adds an unknown amount.
     let delay = stream["delay"]["mean_s"].as_f64().unwrap();
     assert!(delay >= 5.12e-3, "{delay}");
     let port = &report["ports"][1]["egress"];
@@ -79,20 +79,20 @@ fn a_full_queue(io: &'static str) {
     let sent = testbed.send(&[&[TO][..], &rate].concat());
     let dropped = |report: &Json| report["ports"][1]["egress"]["users"][0]["dropped_packets"].as_u64().unwrap();
     let (stream, report) = arrived(&mut sink, &mut forwarder, &sent, dropped);
-    // 1500 B at 6 Mbit/s are 500 a second.
+    // 1500 B at 6 Mbit/s are 500 packets per second.
     let most = begin.elapsed().as_secs_f64() * 500.0;
     let user = &report["ports"][1]["egress"]["users"][0];
     let dropped = user["dropped_packets"].as_u64().unwrap();
     assert_eq!(user["arrived"]["packets"], sent["packets"]);
     assert_eq!(user["departed"]["packets"], stream["packets"]);
     assert_eq!(sent["packets"].as_u64().unwrap(), dropped + stream["packets"].as_u64().unwrap());
-    // The sender offers four times the rate, so that the queue of 20 packets fills and the port is never faster.
+    // The sender offers four times the rate, so that the queue of 20 packets fills. The port never exceeds its rate.
     let packets = stream["packets"].as_u64().unwrap();
     assert!(dropped > 0 && packets >= 20 && packets as f64 <= most, "{stream} in {most}");
     assert_eq!(forwarder.report()["held_frames"], 0);
 }
 
-/// The node as the router of both subnets, with what its port to the server has at egress.
+/// The node as the router of both subnets; `egress` configures its port to the server.
 fn router(testbed: &Testbed, egress: &str) -> Running {
     testbed.forward(&format!(
         "[[ports]]\ninterface = \"p0\"\naddress = \"10.9.0.254/24\"\n\
@@ -112,7 +112,7 @@ fn a_router(io: &'static str) {
     let mut forwarder = router(&testbed, &format!("rate = \"100 Mbit/s\", delay = \"2 ms\", {queue}"));
     let to = format!("{}:9000", crate::testbed::FAR_SERVER);
     let mut sink = testbed.sink(&to);
-    // Packets before the neighbour's answer are lost: at 1 Mbit/s one or two.
+    // Packets before the neighbour's answer are lost, one or two at 1 Mbit/s.
     let first = testbed.send(&[&to, "--rate", "1 Mbit/s", "--payload", "972", "--time", "0.5 s"]);
     let unresolved = |report: &Json| report["ports"][0]["ingress"]["router"]["unresolved"].as_u64().unwrap();
     let (stream, report) = arrived(&mut sink, &mut forwarder, &first, unresolved);
@@ -136,8 +136,7 @@ fn a_router_answers_echo_requests_and_tells_senders_of_links_that_are_too_small(
     skip_unless_linked!();
     let testbed = Testbed::routed("af-packet");
     let mut forwarder = router(&testbed, "mtu = \"1000 B\"");
-    // Errors reach a socket of the client's kernel as they reach programs: through connected UDP sockets (ip(7),
-    // IP_RECVERR).
+    // The client's kernel reports ICMP errors to programs through connected UDP sockets (ip(7), IP_RECVERR).
     let program = r#"
 import socket, struct, sys, time
 def told(ttl, payload, to):
@@ -184,7 +183,7 @@ fn any_tags(io: &'static str) {
     let testbed = Testbed::on(io, false);
     let _forwarder = testbed.forward("[[ports]]\ninterface = \"p0\"\n[[ports]]\ninterface = \"p1\"\n");
     let addresses = [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1];
-    // No tag, 802.1Q, 802.1ad over 802.1Q; above them a protocol of nobody.
+    // No tag, 802.1Q, 802.1ad over 802.1Q, each followed by an unused protocol.
     let tags: [&[u8]; 3] = [&[], &[0x81, 0, 0x60, 5], &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9]];
     let sent: Vec<Vec<u8>> =
         tags.iter().map(|tags| [&addresses[..], tags, &[0x88, 0xb5], &[7; 1490]].concat()).collect();
@@ -224,10 +223,11 @@ fn a_port_down(io: &'static str) {
         testbed.node_ip("link set p1 down");
         let [down] = until([&mut forwarder], is_up(false));
         let before = forwarder.cpu_time();
-        // Packets come in all the time, and cannot leave: 25 a second.
+        // Packets arrive all the time and cannot leave: 25 per second.
         let sent = testbed.send(&[TO, "--rate", "200 kbit/s", "--payload", "972", "--time", "1 s"]);
         let spent = forwarder.cpu_time() - before;
-        // It looks 10 times a second for the port and 20 times for signals. Spinning would be a second.
+        // The forwarder checks 10 times a second for the port and 20 times for signals. Busy waiting would take a
+        // second.
         assert!(spent < Duration::from_millis(200), "{spent:?}");
         let errors = |report: &Json| report["ports"][1]["egress"]["send_errors"].as_u64().unwrap();
         let [report] = until([&mut forwarder], |[report]| errors(report) > 0);

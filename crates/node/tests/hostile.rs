@@ -1,4 +1,4 @@
-//! Packets made to confuse or to cheat, given to the kernel programs one by one.
+//! Hostile packets, passed to the kernel programs one by one.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{LOOPBACK, PASS, START_NS, config, ipv4, ipv6, label_of, replayed, replayed_later, through};
@@ -10,7 +10,6 @@ use serde_json::json;
 
 const VALID: u32 = 0xfa00_0000;
 
-/// A node that meters each IPv4 and IPv6 address.
 fn node() -> Programs {
     replayed_later(&config(&json!({}), &json!({"default_user": {"meter_of": "address"}})))
 }
@@ -26,19 +25,18 @@ fn packets(programs: &Programs, key: &UserKey) -> u64 {
     programs.user_state(key).unwrap().map_or(0, |user| user.packets)
 }
 
-/// Gives a frame to ingress, then with its label to egress; returns the mark.
+/// Passes a frame to ingress, then with its label to egress; returns the mark.
 fn pass(programs: &Programs, frame: &[u8], mark: u32) -> u32 {
     let (metered, sent) = through(programs, frame, mark);
     assert_eq!((metered.verdict, sent.verdict), (PASS, PASS));
     metered.mark
 }
 
-/// VLAN tags between the addresses and the ethertype of a frame.
 fn tagged(frame: &[u8], tags: &[[u8; 4]]) -> Vec<u8> {
     [&frame[..12], tags.concat().as_slice(), &frame[12..]].concat()
 }
 
-/// Returns true if a frame looks like IP; the kernel refuses to run a program on half a header.
+/// Returns true if a frame looks like IP; the kernel refuses to run a program on an incomplete header.
 fn is_ip(frame: &[u8]) -> bool {
     matches!(frame[12..14], [0x08, 0x00] | [0x86, 0xdd])
 }
@@ -49,7 +47,8 @@ fn frames_cut_off_anywhere_are_unparsed_until_their_header_is_whole() {
     let programs = node();
     let source = [10, 0, 0, 1];
     for (whole, header) in [(ipv4(source, 0, 100), 18 + 20), (ipv6([0xfd; 16], 0, 100), 18 + 40)] {
-        // Behind a tag: the kernel refuses to run a program on half an IP header. Without one: `live.rs`.
+        // Tests frames behind a tag, since the kernel refuses to run a program on an incomplete IP header. `live.rs`
+        // tests frames without one.
         let whole = tagged(&whole, &[[0x81, 0, 0, 1]]);
         for length in 14..whole.len() {
             let before = packets(&programs, &UserKey::UNPARSED);
@@ -66,7 +65,7 @@ fn headers_that_contradict_themselves_are_unparsed_and_counted() {
     skip_unless_possible!();
     let programs = node();
     let right = ipv4([10, 0, 0, 1], 0, 100);
-    // (place, byte): versions 0, 5, 6 and 15; header lengths 0 and 4 words.
+    // (offset, byte): versions 0, 5, 6 and 15; header lengths 0 and 4 words.
     for (at, byte) in [(14, 0x05), (14, 0x55), (14, 0x65), (14, 0xf5), (14, 0x40), (14, 0x44)] {
         let mut wrong = right.clone();
         wrong[at] = byte;
@@ -75,7 +74,7 @@ fn headers_that_contradict_themselves_are_unparsed_and_counted() {
         assert_eq!(packets(&programs, &UserKey::UNPARSED), before + 1, "{byte:#x}");
     }
     assert_eq!(packets(&programs, &key([10, 0, 0, 1])), 0);
-    // An IPv4 packet that calls itself IPv6, and the reverse.
+    // An IPv4 packet with the ethertype of IPv6, and the reverse.
     for ethertype in [[0x86, 0xdd], [0x08, 0x00]] {
         let mut wrong = if ethertype == [0x86, 0xdd] { right.clone() } else { ipv6([0xfd; 16], 0, 100) };
         wrong[12..14].copy_from_slice(&ethertype);
@@ -101,7 +100,7 @@ fn lengths_that_lie_do_not_move_the_meter() {
 fn fragments_count_for_their_source() {
     skip_unless_possible!();
     let programs = node();
-    // First, middle, last, and one that would end beyond 65535; none but the first has ports.
+    // First, middle, last, and one that would end beyond 65535. Only the first has ports.
     for field in [0x2000u16, 0x2010, 0x0020, 0x3fff] {
         let mut fragment = ipv4([10, 0, 0, 1], 0, 100);
         fragment[20..22].copy_from_slice(&field.to_be_bytes());
@@ -121,7 +120,7 @@ fn vlan_stacks_up_to_two_are_looked_through_and_higher_ones_are_unparsed() {
         let mark = pass(&programs, &tagged(&frame, &tags[..depth]), 0);
         let is_seen = depth <= 2;
         assert_eq!(packets(&programs, &key([10, 0, 0, 1])), u64::from(is_seen), "{depth}");
-        // Tags are no bytes of the user, and what they say is no label: not even an 802.1ad tag with all bits set.
+        // Tags do not count as bytes of the user and are never labels, not even an 802.1ad tag with all bits set.
         if is_seen {
             assert_eq!(mark, plain, "{depth}");
         }
@@ -143,10 +142,11 @@ fn frames_other_than_ip_are_unparsed_and_counted_by_their_reason() {
         frame.resize(64, 0xff);
         pass(&programs, &frame, 0);
     }
-    // Of no user, and not of the default user either.
+    // They belong to no user, not even to the default user.
     assert_eq!((packets(&programs, &UserKey::UNPARSED), packets(&programs, &UserKey::DEFAULT)), (10, 0));
     let stats = programs.ingress_stats().unwrap();
-    // Behind a tag of ones the ethertype is 0xffff; a label of ones is the last, and what follows has version 15.
+    // A tag of all ones is followed by ethertype 0xffff. A label of all ones is the last label, and the following
+    // packet has IP version 15.
     assert_eq!((stats.not_ip, stats.mpls_not_ip, stats.pppoe_not_ip, stats.malformed), (6, 2, 2, 0));
 }
 
@@ -188,9 +188,9 @@ fn a_full_table_puts_new_addresses_on_an_account_that_is_nobody_elses() {
     assert_eq!(programs.keys("addresses").len() as u32, LIMIT);
     assert_eq!(packets(&programs, &UserKey::OVERFLOW), u64::from(200 - LIMIT));
     assert_eq!(packets(&programs, &UserKey::DEFAULT), 0);
-    // The only port may have as many meters as there are, so that it is full when the table is.
+    // The only port may have as many meters as the table, so that it is full when the table is.
     assert_eq!(programs.ingress_stats().unwrap().port_full, u64::from(200 - LIMIT));
-    // Users that came in time keep their own meters.
+    // Users that came earlier keep their own meters.
     assert_eq!(packets(&programs, &key([10, 0, 1, 0])), 1);
     pass(&programs, &ipv4([10, 0, 1, 0], 0, 100), 0);
     assert_eq!(packets(&programs, &key([10, 0, 1, 0])), 2);
@@ -204,7 +204,7 @@ fn random_bytes_are_labelled_and_never_crash() {
     for i in 0..20_000u32 {
         let length = 14 + (rng.bits() % 120) as usize;
         let mut frame: Vec<u8> = (0..length).map(|_| rng.bits() as u8).collect();
-        // Mostly plausible ethertypes, so that the noise gets further.
+        // Mostly plausible ethertypes, so that the parser gets further.
         let ethertype =
             [[0x08, 0x00], [0x86, 0xdd], [0x81, 0x00], [0x88, 0xa8]].get((rng.bits() % 5) as usize).copied();
         if let Some(ethertype) = ethertype {
@@ -232,17 +232,17 @@ fn users_by_mark_count_before_those_by_vlan_and_these_before_prefixes() {
         (plain.clone(), 0, prefix),
         (other.clone(), 0, UserKey::DEFAULT),
         (tag(0, 7), 0, vlan),
-        // Priority and DEI are no part of the number; no VLAN 0, 8 or 4095 is known.
+        // Priority and DEI do not belong to the number; VLANs 0, 8 and 4095 are unknown.
         (tag(0xf0, 7), 0, vlan),
         (tag(0, 0), 0, prefix),
         (tag(0, 8), 0, prefix),
         (tag(0x0f, 0xff), 0, prefix),
-        // The outer of two tags counts; a tag of a label is none, and neither is one behind an unknown protocol.
+        // The outer of two tags counts. The tag of a label does not count, nor does a tag behind an unknown protocol.
         (tagged(&plain, &[[0x81, 0, 0, 7], [0x81, 0, 0, 8]]), 0, vlan),
         (tagged(&plain, &[[0x81, 0, 0, 8], [0x81, 0, 0, 7]]), 0, prefix),
         (tagged(&plain, &[[0x88, 0xa8, 0, 7]]), 0, prefix),
         (tagged(&plain, &[[0x88, 0xa8, 0, 9], [0x81, 0, 0, 7]]), 0, vlan),
-        // The first mark that fits counts, so the second never does; a forged label is a mark as any other.
+        // The first matching mark counts, so the second never does; a forged label is a mark like any other.
         (tag(0, 7), 0x10, mark(0x10, 0xff)),
         (other.clone(), 0x110, mark(0x10, 0xff)),
         (other.clone(), VALID | 0x11, UserKey::DEFAULT),
@@ -254,7 +254,7 @@ fn users_by_mark_count_before_those_by_vlan_and_these_before_prefixes() {
         assert_eq!(packets(&programs, key), before + 1, "{i}");
     }
     assert_eq!(packets(&programs, &mark(0x110, 0x1ff)), 0);
-    // Cut off within the tag: nobody's VLAN.
+    // Truncated within the tag: no VLAN matches.
     let before = packets(&programs, &UserKey::UNPARSED);
     pass(&programs, &tag(0, 7)[..16], 0);
     assert_eq!(packets(&programs, &UserKey::UNPARSED), before + 1);
@@ -277,7 +277,7 @@ fn forged_labels_never_change_a_decision_of_csfq() {
         for (programs, received, mark) in [(&honest, frame.clone(), 0), (&forged, tagged(&frame, &[tag]), mark)] {
             programs.set_replay(&ReplayInput { now_ns, packets, random, ..Default::default() }).unwrap();
             let metered = programs.run("fairlane_ingress", &received, LOOPBACK, mark, 1).unwrap();
-            // The frame has lost the tag when it leaves: CSFQ counts its bytes.
+            // The tag is gone when the frame leaves, since CSFQ counts its bytes.
             let sent = programs.run("fairlane_egress", &frame, LOOPBACK, metered.mark, 1).unwrap();
             verdicts.push((label_of(metered.mark), label_of(sent.mark), sent.verdict));
         }

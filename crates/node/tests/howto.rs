@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 const PAGE: &str = include_str!("../../../docs/howto/two-routers.md");
 const NODE: &str = env!("CARGO_BIN_EXE_fairlane-node");
 
-/// Role and text of a command.
+/// Roles and texts of the commands.
 pub fn commands() -> Vec<(&'static str, &'static str)> {
     let block = PAGE.split("```").nth(1).unwrap();
     let typed = block.lines().filter_map(|line| line.split_once("# "));
     typed.map(|(who, command)| (if who == "edge" { "a" } else { "b" }, command)).collect()
 }
 
-/// Runs systemd-networkd with a file for `eth1` for a while, in a separate mount namespace, and prints the result. /sys
-/// is read-only as in a container, so that it does not wait for udev.
+/// Runs systemd-networkd for a while with a file for `eth1`, in a separate mount namespace, and prints the result. /sys
+/// is read-only as in a container, so that systemd-networkd does not wait for udev.
 const NETWORKD: &str = "mount --make-rprivate / && mount -t tmpfs tmpfs /run && mount -t sysfs -o ro sysfs /sys && \
     mkdir -p /run/systemd/netif /run/systemd/network && chown systemd-network: /run/systemd/netif && \
     printf '[Match]\\nName=eth1\\n\\n%s' \"$0\" > /run/systemd/network/eth1.network && \
@@ -38,7 +38,7 @@ fn networkd_makes_the_shaper_that_is_typed() {
     let lab = Lab::new(&["b", "s"]);
     lab.wire(("b", "eth1", "10.2.0.1"), ("s", "s0", "10.2.0.2"));
     lab.run("b", typed);
-    // But for the number of the qdisc.
+    // Ignores the number of the qdisc.
     let shown = |text: &str| text.split_whitespace().skip(3).collect::<Vec<_>>().join(" ");
     let wanted = shown(&lab.run("b", "tc qdisc show dev eth1 root"));
     lab.run("b", "tc qdisc del dev eth1 root");
@@ -78,7 +78,7 @@ fn ten_commands_make_an_edge_and_a_core() {
             assert_eq!(to, "/etc/fairlane/node.toml");
             configs.insert(router, lab.config(router, &std::fs::read_to_string(examples.join(file)).unwrap()));
         } else if command == "systemctl enable --now fairlane-node" {
-            // Command of the unit, except that it returns.
+            // The command of the unit, without `--follow` so that it returns.
             lab.node_ok(router, "attach", &configs[router]);
         } else {
             let config = configs[router].display().to_string();
@@ -95,7 +95,7 @@ fn ten_commands_make_an_edge_and_a_core() {
     }
     let counted =
         |router: &str, counter: &str| lab.status(router, &configs[router])["ingress"][counter].as_u64().unwrap();
-    // An answer holds for 2 s: on a busy machine the first of the packets may have to ask again.
+    // An answer is valid for 2 s. On a busy machine the first of the packets may have to ask again.
     loop {
         let before = (counted("a", "metered"), counted("b", "trusted"));
         lab.send("c", "10.2.0.2", 972, 30, 0);

@@ -1,5 +1,5 @@
-//! Kills in the middle of changes of subscribers: the list is the old one or the new one, never a mixture.
-//! FAIRLANE_KILLS is the number for each kind of change, by default 6; 120 for the full test.
+//! Kills processes during changes of subscribers. The list must be the old one or the new one, never a mixture.
+//! FAIRLANE_KILLS is the number of kills per kind of change: 6 by default, 120 for the full test.
 #![cfg(feature = "ebpf")]
 
 use crate::user_lists::Place;
@@ -19,10 +19,10 @@ use std::time::{Duration, Instant};
 
 const SIGNALS: [Signal; 3] = [Signal::KILL, Signal::INT, Signal::TERM];
 
-/// Time from the sign that a change is being written to the kill, in microseconds.
+/// Delays between the sign that a change is being written and the kill, in microseconds.
 const DELAYS_US: [u64; 6] = [0, 20, 100, 400, 1500, 5000];
 
-/// Names of each list: the change has to be long enough for a kill to land within its one write.
+/// Number of names in each list, large enough that a kill can land within the single write of a change.
 const NAMES: u32 = 20_000;
 
 fn kills() -> usize {
@@ -38,7 +38,7 @@ impl Landed {
         *self.0.entry((place, signal.as_raw())).or_default() += 1;
     }
 
-    /// Prints the numbers. All but a few kills land within a change.
+    /// Prints the numbers. Almost all kills must land within a change.
     fn report(&self, kind: &str) {
         let (mut all, mut missed) = (0, 0);
         for ((place, signal), count) in &self.0 {
@@ -53,7 +53,6 @@ impl Landed {
 
 const MISSED: &str = "not within the change";
 
-/// The subscribers as the tool reads them.
 fn listed(state: &Path) -> Subscribers {
     let (subscribers, problems) = store::read(state).unwrap();
     let is_expected = |problem: &String| problem.contains("a change that was not finished: nothing of it counts");
@@ -61,7 +60,7 @@ fn listed(state: &Path) -> Subscribers {
     subscribers
 }
 
-/// Waits for a sign, then for a while, and sends the signal. Returns how the child ended.
+/// Waits until `is_time`, then for the delay, and sends the signal. Returns the exit status of the child.
 fn kill_at(child: &mut Child, is_time: impl Fn() -> bool, delay_us: u64, signal: Signal) -> ExitStatus {
     let begin = Instant::now();
     while !is_time() {
@@ -85,7 +84,7 @@ fn kill_at(child: &mut Child, is_time: impl Fn() -> bool, delay_us: u64, signal:
     panic!("{signal:?} did not end it");
 }
 
-/// A list in the format of the file, of names that begin with `letter`.
+/// A list in the format of the file, with names that begin with `letter`.
 fn list_of(letter: char) -> String {
     (0..NAMES).fold(String::new(), |mut text, i| {
         let prefix = format!("10.{}.{}.{}", letter as u32, i / 256, i % 256);
@@ -98,7 +97,7 @@ fn length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |file| file.len())
 }
 
-/// Kills `verb`, which makes the list of names with `b` from that with `a`.
+/// Kills `verb`, which replaces the list of names with `a` by that of names with `b`.
 fn kill_changes(verb: &str, place: &Place, arguments: &[&str]) {
     let state = place.path("state");
     let [file, part, backup] =
@@ -115,7 +114,7 @@ fn kill_changes(verb: &str, place: &Place, arguments: &[&str]) {
         fs::write(&file, list_of('a')).unwrap();
         let _ = fs::remove_file(&backup);
         let (signal, delay_us) = (SIGNALS[number % 3], DELAYS_US[number / 12 % DELAYS_US.len()]);
-        // One in four kills is for the backup that is written before.
+        // One in four kills targets the backup, which is written first.
         let is_early = number / 3 % 4 == 1;
         let mut child = place.command(verb, arguments).stdout(Stdio::null()).spawn().unwrap();
         let is_time = || if is_early { length(&part) > 0 } else { length(&file) > old_bytes };
@@ -167,10 +166,10 @@ fn a_killed_apply_leaves_the_old_list_or_the_new_one() {
     kill_changes("apply", &place, &[&changes]);
 }
 
-/// Simultaneous starts of sessions. An address always belongs to one of two users, who swap all of them.
+/// Number of sessions that start concurrently. Each address always belongs to one of two users, who swap all addresses.
 const SESSIONS: u8 = 150;
 
-/// An Accounting-Request: session `round` of an address starts (RFC 2866).
+/// An Accounting-Request: start of session `round` of an address (RFC 2866).
 fn start(address: u8, round: usize) -> Vec<u8> {
     let user = ["left", "right"][round % 2].as_bytes();
     let session = format!("{round}-{address}");
@@ -197,7 +196,7 @@ fn swap_until(is_killed: &AtomicBool, listener: &str) -> (usize, Vec<u8>) {
         let mut answer = [0; 64];
         let begin = Instant::now();
         while answered.len() < SESSIONS.into() {
-            // Requests sent before are read after the kill, too.
+            // Requests sent before the kill are also read after it.
             let is_last = is_killed.load(Ordering::SeqCst);
             match socket.recv(&mut answer) {
                 Ok(_) => answered.push(answer[1]),
@@ -209,7 +208,7 @@ fn swap_until(is_killed: &AtomicBool, listener: &str) -> (usize, Vec<u8>) {
     unreachable!()
 }
 
-/// The two users, with so long a site that a kill can land within the write of a change.
+/// Two users with a very long site name, so that a kill can land within the write of a change.
 fn two_users() -> String {
     let site = "x".repeat(400_000);
     let of = |(number, name): (usize, &str)| {
@@ -219,7 +218,6 @@ fn two_users() -> String {
     ["left", "right"].into_iter().enumerate().map(of).collect()
 }
 
-/// The user of each address of a session.
 fn owners(state: &Path) -> BTreeMap<u8, String> {
     let mut owners = BTreeMap::new();
     for (name, subscriber) in listed(state) {
@@ -249,7 +247,8 @@ fn a_killed_radius_server_leaves_whole_batches_and_all_that_it_answered() {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut announced).unwrap();
         let listener = announced.trim().strip_prefix("listening at ").unwrap().to_string();
         let is_killed = AtomicBool::new(false);
-        // When it grows for the n-th time, in one of the first rounds; it shrinks when it is written again.
+        // Kills when the file grows for the n-th time, in one of the first rounds. The file shrinks when it is
+        // rewritten.
         let (last, times) = (Cell::new(length(&file)), Cell::new(0));
         let grows = || {
             let (before, now) = (last.get(), length(&file));

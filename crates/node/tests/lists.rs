@@ -1,4 +1,4 @@
-//! Lists of subscribers that an operator imports: what is one subscriber, and what a row cannot be.
+//! Lists of subscribers that an operator imports: which rows are one subscriber, and which rows are invalid.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{LOOPBACK, PASS, config, ipv4, replayed_later};
@@ -9,7 +9,6 @@ use serde_json::json;
 const SHAPED: &str = "Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,MAC,IPv4,IPv6,\
                       Download Min Mbps,Upload Min Mbps,Download Max Mbps,Upload Max Mbps,Comment\n";
 
-/// A device of a circuit.
 fn device(id: &str, name: &str, parent: &str, address: &str, plan: &str) -> String {
     format!("{id},{name},1,D,{parent},,{address},,{plan},\n")
 }
@@ -50,7 +49,7 @@ fn a_prefix_of_everybody_is_refused_with_its_line() {
     assert_eq!(import("10.0.0.2;::/0"), ipv6("::/0"));
     assert_eq!(import("::/64"), ipv6("::/64"));
     place.ok("import", &[&place.file("list.csv", "name,prefix\nb,2000::/3\n")]);
-    // The same of a configuration, in which all of IPv4 may be meant.
+    // A configuration also rejects ::/0, but allows 0.0.0.0/0.
     let node = |prefix: &str| {
         let tables = json!({"users": [{"prefix": prefix}], "ports": [{"interface": "lo"}]});
         fairlane_node::config::NodeConfig::read(&tables).map_err(|error| error.to_string())
@@ -78,7 +77,7 @@ fn a_circuit_has_one_name_one_parent_and_one_plan() {
     }
     let merged = [device("2", "a #1", "P", "10.0.0.1", "1,1,10,5"), device("1 #2", "a", "P", "10.0.0.2", "1,1,10,5")];
     assert_eq!(import(&merged), "error: list.csv: line 3: Circuit ID: \"1 #2\" has a \"#\"");
-    // Rates that have no effect may be anything else, and written in any way.
+    // Rates that have no effect may have any value and any notation.
     let rows = [device("1", "a", "P", "10.0.0.1", "0,-,10,5"), device("1", "a", "P", "10.0.0.2", "0,-,10.0,5.00")];
     place.ok("import", &[&place.file("list.csv", &format!("{SHAPED}{}", rows.concat()))]);
     assert_eq!(place.names(), ["a"]);
@@ -87,7 +86,7 @@ fn a_circuit_has_one_name_one_parent_and_one_plan() {
 #[test]
 fn a_name_that_begins_with_a_hash_is_no_comment_without_a_word() {
     let place = Place::new("");
-    // The import's own name for a circuit without a name.
+    // The import names a circuit without a name.
     place.ok(
         "import",
         &[&place.file("shaped.csv", &format!("{SHAPED}{}", device("2", "", "", "10.0.0.2", "1,1,10,5")))],
@@ -138,7 +137,7 @@ fn a_user_without_a_rate_or_class_has_those_of_the_default_user() {
     let kept = Subscriber { user: json!({"prefix": "10.0.0.1"}).as_object().unwrap().clone(), ..kept };
     subscriber.add_users(kept.user(&subscriber.default_user).unwrap().into_iter()).unwrap();
     assert_eq!(subscriber, given);
-    // The label of the first packet has the class and the activity against that rate.
+    // The label of the first packet shows the class, and the activity relative to the reference rate.
     let [of_given, of_subscriber, of_other] = [given, subscriber, other].map(|config| {
         let programs = replayed_later(&config);
         let metered = programs.run("fairlane_ingress", &ipv4([10, 0, 0, 1], 0, 1000), LOOPBACK, 0, 1).unwrap();

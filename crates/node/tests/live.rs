@@ -7,10 +7,11 @@ use serde_json::Value as Json;
 use std::path::Path;
 use std::process::Command;
 
-/// 28 packets one by one into a TBF that lets through the first only: what the AQM saw before each is what tc counted.
+/// Sends 28 packets one by one into a TBF that passes only the first. The queue that the AQM saw before each packet
+/// must equal tc's count.
 ///
-/// 1400 bytes of payload are 1442 bytes of Ethernet: the burst of 1600 bytes lets one through, and at 80 bit/s the 1284
-/// bytes that the second one lacks take two minutes.
+/// 1400 bytes of payload are 1442 bytes of Ethernet. The burst of 1600 bytes passes one packet. The second lacks 1284
+/// bytes, which take two minutes at 80 bit/s.
 fn backlog_equals_that_of_tc(thresholds: &str, key: &str, units_per: i64) {
     let lab = Lab::one_node();
     lab.run("n", "tc qdisc add dev out0 root handle 1: tbf rate 80bit burst 1600 limit 100000");
@@ -26,7 +27,7 @@ fn backlog_equals_that_of_tc(thresholds: &str, key: &str, units_per: i64) {
         assert_eq!(seen, before * units_per, "packet {sent}");
         assert_eq!(port(&status, "out0")["accepted"], sent + 1);
     }
-    // The first passed, 24 wait, 3 found no room.
+    // One passed, 24 are queued, 3 found no room.
     let qdisc = lab.qdisc("n", "out0");
     assert_eq!((&qdisc["qlen"], &qdisc["drops"]), (&Json::from(24), &Json::from(3)));
     lab.node_ok("n", "detach", &config);
@@ -58,8 +59,8 @@ fn the_more_active_user_loses_at_a_full_queue() {
                  interface = \"out0\"\n[ports.queue]\nscheme = \"abc\"\nq_min = \"12 packets\"\n";
     let config = lab.config("n", ports);
     lab.node_ok("n", "attach", &config);
-    // 60 packets from one address, then some from another: the queue is at Q_min = 12 for the first, which is then
-    // above the average of its own packets only by a little, and certainly below 20 + gamma for the second.
+    // 60 packets come from one address, then one from another. At Q_min = 12 the first address is only slightly above
+    // the average, which is that of its own packets; the queue is certainly below 20 + gamma for the second address.
     lab.send("c", "10.2.0.2", 1400, 60, 0);
     let other = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.bind(('10.1.0.3',0))\n\
                  s.sendto(bytes(1400),('10.2.0.2',9))";
@@ -70,7 +71,7 @@ fn the_more_active_user_loses_at_a_full_queue() {
     assert_eq!(light["dropped"], 0, "{status}");
     let out = port(&status, "out0");
     assert_eq!(heavy["dropped"], out["dropped"], "{status}");
-    // At least the packets beyond the one that passed and Q_base = 20 that can wait.
+    // At least the packets other than the one that passed and the Q_base = 20 that can be queued.
     assert!(heavy["dropped"].as_u64().unwrap() >= 60 - 21, "{status}");
     lab.node_ok("n", "detach", &config);
 }
@@ -79,7 +80,7 @@ fn the_more_active_user_loses_at_a_full_queue() {
 fn detach_leaves_the_machine_as_it_was() {
     skip_unless_live!();
     let lab = Lab::one_node();
-    // A qdisc and a filter of somebody else on one port, nothing on the other.
+    // One port has a qdisc and a filter of another program, the other port has nothing.
     lab.run("n", "tc qdisc add dev in0 clsact");
     lab.run("n", "tc filter add dev in0 ingress prio 7 protocol ip u32 match ip src 192.0.2.1/32 flowid 1:1");
     let before = lab.traces("n");
@@ -93,7 +94,7 @@ fn detach_leaves_the_machine_as_it_was() {
     }
     let config = lab.config("n", TWO_PORTS);
     assert_eq!(lab.node_ok("n", "detach", &config), "detached: 0 ports\n");
-    // A mistake leaves nothing behind either.
+    // A configuration error leaves nothing behind either.
     let wrong = lab.config("w", "[[ports]]\ninterface = \"nowhere0\"\nqueue = { scheme = \"abc\" }\n");
     let output = lab.node("n", "attach", &wrong);
     assert!(!output.status.success());
@@ -114,11 +115,11 @@ fn detach_leaves_what_others_added_to_a_qdisc_that_attach_made() {
     lab.node_ok("n", "attach", &config);
     lab.run("n", foreign);
     lab.node_ok("n", "detach", &config);
-    // The qdisc of the other port was nobody else's.
+    // No other program used the qdisc of the other port.
     assert!(lab.run("n", "tc filter show dev out0 egress").contains("u32"));
     assert!(!lab.run("n", "tc filter show dev out0 egress").contains("bpf"));
     assert!(!lab.run("n", "tc qdisc show dev in0").contains("clsact"));
-    // From then on the qdisc is the other's, whoever created it.
+    // From then on the qdisc belongs to the other program, whoever created it.
     lab.node_ok("n", "attach", &config);
     lab.node_ok("n", "detach", &config);
     assert!(lab.run("n", "tc filter show dev out0 egress").contains("u32"));
@@ -126,7 +127,7 @@ fn detach_leaves_what_others_added_to_a_qdisc_that_attach_made() {
     assert_eq!(lab.traces("n"), before);
 }
 
-/// Pins a map with shorter records, as of an earlier build, instead of another one. Returns the replaced map.
+/// Pins a map with shorter records, as of an earlier build, instead of an existing one. Returns the replaced map.
 fn put_earlier_map(pin: &Path) -> MapHandle {
     let own = MapHandle::from_pinned_path(pin).unwrap();
     let options = libbpf_sys::bpf_map_create_opts {
@@ -179,7 +180,7 @@ fn a_reload_changes_the_hook_and_goes_on_counting() {
         assert_eq!(has_filter, hook == "clsact", "{hook}");
         lab.send("c", "10.2.0.2", 100, 10, 0);
         sent += 10;
-        // Once each, not by both hooks.
+        // Counted once each, not by both hooks.
         assert_eq!(lab.status("n", &config(hook))["ingress"]["metered"], sent, "{hook}");
     }
     assert!(!lab.run("n", "tc qdisc show dev in0").contains("clsact"));
@@ -195,7 +196,7 @@ fn a_port_that_is_made_anew_is_attached_again() {
     let link = lab.run("n", "ip -o link show in0");
     let index = link.split(':').next().unwrap();
     lab.run("n", "ip link del in0");
-    // With the same index, which the link of the old one still has as its name.
+    // The new interface has the index of the old one, whose link is still pinned under that index.
     lab.run("n", &format!("ip link add in0 index {index} type veth peer name x0"));
     lab.node_ok("n", "attach", &config);
     lab.run("n", "ip link set in0 up");
@@ -227,10 +228,10 @@ fn two_at_once_are_told_apart() {
         assert_eq!(String::from_utf8(output.stderr).unwrap(), busy);
         assert!(!output.status.success());
     }
-    // Looking is not changing.
+    // `status` changes nothing.
     assert_eq!(lab.status("n", &config)["ports"].as_array().unwrap().len(), 2);
     drop(held);
-    // Many at once: each succeeds or reports that another is running, and the result is consistent.
+    // Several commands at once: each succeeds or reports that another is running, and the result is consistent.
     let before = lab.traces("n");
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -257,14 +258,14 @@ fn a_reload_keeps_meters_and_loses_no_packet() {
     let out = "[[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n";
     let config = lab.config("n", &text("10 kbit/s", out));
     lab.node_ok("n", "attach", &config);
-    // SO_RCVBUFFORCE: room for all of them, however late the reader is.
+    // SO_RCVBUFFORCE: buffer space for all packets, however late the reader is.
     let mut receiver = lab.start_python(
         "s",
         "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\ns.bind(('10.2.0.2',9))\n\
          s.setsockopt(socket.SOL_SOCKET,33,1<<23)\ns.settimeout(15)\nprint('ready',flush=True)\n\
          for _ in range(4000): s.recv(2000)",
     );
-    // 4000 packets over two seconds and more, while the configuration changes ten times.
+    // 4000 packets over at least two seconds, while the configuration changes ten times.
     let mut sender = lab
         .command("c", "python3")
         .arg("-c")
@@ -288,17 +289,17 @@ fn a_reload_keeps_meters_and_loses_no_packet() {
     assert!(receiver.wait().unwrap().success(), "packets were lost");
     let status = lab.status("n", &config);
     assert_eq!(user(&status, "10.1.0.0/24").unwrap()["packets"], 4000);
-    // 1024 times the reference rate is 10 less of activity. The packets between the readings add at most one; what is
-    // forgotten meanwhile on a busy machine only takes off.
+    // 1024 times the reference rate lowers the activity by 10. The packets between the two readings raise it by at most
+    // one; on a busy machine, decay in between only lowers it.
     let activity = |status: &Json| user(status, "10.1.0.0/24").unwrap()["activity"].as_f64().unwrap();
-    // Its label so far may be of a rate before: the sender may have ended between two reloads.
+    // Its current label may use an earlier rate: the sender may have ended between two reloads.
     lab.send("c", "10.2.0.2", 100, 1, 0);
     let before = activity(&lab.status("n", &config));
     lab.node_ok("n", "attach", &lab.config("n", &text("10240 kbit/s", out)));
     lab.send("c", "10.2.0.2", 100, 1, 0);
     let difference = before - activity(&lab.status("n", &config));
     assert!(difference > 8.95, "{difference}");
-    // A port that is no longer in the configuration is let go.
+    // A port that is no longer in the configuration is detached.
     let folder = lab.pins()[0].clone();
     let is_link = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("link-");
     let links = || std::fs::read_dir(&folder).unwrap().flatten().filter(is_link).count();
@@ -306,7 +307,7 @@ fn a_reload_keeps_meters_and_loses_no_packet() {
     lab.node_ok("n", "attach", &lab.config("n", &text("10 kbit/s", "")));
     assert_eq!(lab.status("n", &config)["ports"].as_array().unwrap().len(), 1);
     assert_eq!(links(), 1);
-    // The length of the memory is not to be changed under running meters.
+    // The length of the memory cannot change while meters run.
     let other = lab.config("n", &(String::from("[marker]\nmemory = \"1 s\"\n") + &text("10 kbit/s", "")));
     let output = lab.node("n", "attach", &other);
     assert_eq!(
@@ -353,7 +354,7 @@ fn labels_travel_in_a_tag_and_forged_ones_are_none() {
         sent.split(' ').next().unwrap().parse::<u32>().unwrap()
     };
     assert_eq!((packets("1:10"), packets("1:20"), packets("1:99")), (7, 30, 0));
-    // 20 packets with a label that says "activity -32", one and two tags deep, as raw frames.
+    // 20 raw frames with a label of activity -32, in one tag and in two.
     for (tags, count) in [(1, 20), (2, 20)] {
         let frames = format!(
             "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
@@ -368,13 +369,14 @@ fn labels_travel_in_a_tag_and_forged_ones_are_none() {
         );
         lab.python("c", &frames);
     }
-    // To the kernel a tag of number 0 is none: they are routed, with the labels of their meter and not with those.
+    // The kernel treats a tag with VLAN 0 as no tag: it routes the frames, with the labels of the meter and not the
+    // forged ones.
     let (at_a, at_b) = (lab.status("a", &edge), lab.status("b", &core));
     assert_eq!((&at_a["ingress"]["stripped"], &at_a["ingress"]["refused"]), (&Json::from(0), &Json::from(0)));
     assert_eq!((&at_a["ingress"]["metered"], &at_b["ingress"]["trusted"]), (&Json::from(77), &Json::from(77)));
     assert_same_labels(&at_a, &at_b);
     assert!(average_activity(&at_b, "out1") > 2.0, "{at_b}");
-    // A packet of no metered port, here of the edge itself, cannot bring a label to the core either.
+    // A packet from no metered port, here from the edge itself, cannot bring a label to the core either.
     let own = "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('mid0',0))\n\
                for _ in range(5): \
                s.send(bytes.fromhex('02000a03000202000a030001')+struct.pack('!HHH',0x88a8,1,0x800)+bytes(60))";
@@ -390,7 +392,8 @@ fn frames_cut_off_anywhere_pass_the_meter() {
     let lab = Lab::one_node();
     let config = lab.config("n", "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n");
     lab.node_ok("n", "attach", &config);
-    // Both families from the bare Ethernet header on to behind the IP header: 2 times 60 lengths.
+    // Both families, truncated at each length from the end of the Ethernet header to after the IP header: 2 times 60
+    // lengths.
     let frames = "import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
                   eth=bytes.fromhex('02000a010001'+'02000a010002')\n\
                   for kind,first in ((b'\\x08\\x00',0x45),(b'\\x86\\xdd',0x60)):\n\
@@ -398,7 +401,7 @@ fn frames_cut_off_anywhere_pass_the_meter() {
     lab.python("c", frames);
     let status = lab.status("n", &config);
     assert_eq!(status["ingress"]["metered"], 120, "{status}");
-    // IPv4 headers are whole from 34 bytes on, IPv6 headers from 54: 20 and 40 frames have none.
+    // IPv4 headers are complete from 34 bytes on, IPv6 headers from 54: 20 and 40 frames have none.
     assert_eq!(status["ingress"]["malformed"], 60, "{status}");
     lab.node_ok("n", "detach", &config);
 }
@@ -429,7 +432,7 @@ fn counters_are_shown_by_status_top_and_export() {
     let mut lines = std::io::BufReader::new(export.stdout.take().unwrap());
     std::io::BufRead::read_line(&mut lines, &mut announced).unwrap();
     assert_eq!(announced, "serving http://127.0.0.1:9550/metrics\n");
-    // A peer that says nothing, one that requests something else, one that requests the counters.
+    // One peer sends nothing, one requests another page, one requests the counters.
     let text = lab.python(
         "n",
         "import socket,urllib.request,urllib.error\n\

@@ -5,7 +5,8 @@ use crate::lab::{Lab, assert_same_labels, port};
 use serde_json::Value as Json;
 use std::path::PathBuf;
 
-/// client - edge a - core b - server with both families; the link between a and b carries labels and has room for them.
+/// client - edge a - core b - server, with both families. The link between a and b carries labels and has room for
+/// them.
 struct Domain {
     lab: Lab,
     edge: PathBuf,
@@ -49,16 +50,16 @@ impl Domain {
         (self.lab.status("a", &self.edge), self.lab.status("b", &self.core))
     }
 
-    /// Runs one program at the server, another at the client once the first is ready; both must succeed.
+    /// Runs one program at the server, and another at the client when the first is ready; both must succeed.
     fn exchange(&self, server: &str, client: &str) {
         let mut receiver = self.lab.start_python("s", server);
         self.lab.python("c", client);
         assert!(receiver.wait().unwrap().success(), "{:?}", self.status());
     }
 
-    /// UDP packets of 1500 bytes from client to server, which must all arrive whole.
+    /// Sends UDP packets of 1500 bytes from client to server, which must all arrive complete.
     fn send(&self, to: &str, count: u32) {
-        // SO_RCVBUFFORCE: XDP moves packets into larger buffers, of which a socket holds fewer while its reader waits.
+        // SO_RCVBUFFORCE: XDP moves packets into larger buffers, so a socket can hold fewer of them for a slow reader.
         let (kind, payload) = if to.contains(':') { ("AF_INET6", 1452) } else { ("AF_INET", 1472) };
         self.exchange(
             &format!(
@@ -73,7 +74,7 @@ impl Domain {
         );
     }
 
-    /// A transfer over TCP in pieces that are cut up by the last network card only, if at all.
+    /// A TCP transfer in large segments that at most the last network card splits.
     fn transfer(&self, to: &str, bytes: u32) {
         let family = if to.contains(':') { "AF_INET6" } else { "AF_INET" };
         self.exchange(
@@ -86,8 +87,8 @@ impl Domain {
         );
     }
 
-    /// Sends a frame given in hexadecimal digits from a namespace, `count` times; one that is dropped there is an error
-    /// of the socket.
+    /// Sends a frame in hexadecimal digits from a namespace, `count` times. If it is dropped there, the socket reports
+    /// an error, which is ignored.
     fn send_frames(&self, namespace: &str, interface: &str, frame: &str, count: u32) {
         let program = format!(
             "import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('{interface}',0))\n\
@@ -96,7 +97,7 @@ impl Domain {
         self.lab.python(namespace, &program);
     }
 
-    /// Takes both nodes away, which leaves nothing.
+    /// Detaches both nodes, which must leave nothing behind.
     fn detach(&self, before: &[String; 2]) {
         self.lab.node_ok("a", "detach", &self.edge);
         self.lab.node_ok("b", "detach", &self.core);
@@ -112,7 +113,7 @@ fn count(status: &Json, counter: &str) -> u64 {
     status["ingress"][counter].as_u64().unwrap()
 }
 
-/// Ethernet, IPv6 from `fd0X::2` to the server, the headers, UDP of 100 bytes.
+/// A frame with Ethernet, IPv6 from `fd0X::2` to the server, the headers, UDP of 100 bytes.
 fn ipv6_frame(macs: &str, source: &str, headers: &str) -> String {
     let length = headers.len() / 2 + 108;
     let zeros = "0".repeat(24);
@@ -128,13 +129,13 @@ fn labels_travel_in_an_option_and_forged_ones_are_padding() {
     domain.attach();
     domain.send("fd02::2", 30);
     let (at_a, at_b) = domain.status();
-    // Neighbour discovery has no label, else nothing would have arrived.
+    // Neighbour discovery has no label, otherwise nothing would have arrived.
     assert_eq!((count(&at_b, "trusted"), port(&at_b, "mid1")["carrier"].as_str()), (30, Some("ipv6_option")));
     assert_same_labels(&at_a, &at_b);
-    // Other families have no label: they pass.
+    // Packets of other families pass without a label.
     domain.send("10.2.0.2", 5);
     assert_eq!(count(&domain.status().1, "trusted"), 30);
-    // A label that says "activity -32" from the client; the same from the edge itself, which has no own label.
+    // A label with activity -32 from the client, and from the edge itself, whose packets have no label.
     let forged = "11001e04fa000000";
     domain.send_frames("c", "c0", &ipv6_frame("02000a01000102000a010002", "fd01", forged), 20);
     let (at_a, at_b) = domain.status();
@@ -143,7 +144,7 @@ fn labels_travel_in_an_option_and_forged_ones_are_padding() {
     domain.send_frames("a", "mid0", &ipv6_frame("02000a03000202000a030001", "fd03", forged), 5);
     let (at_a, at_b) = domain.status();
     assert_eq!((count(&at_a, "stripped"), count(&at_b, "trusted")), (25, 50));
-    // Packets that are cut up later are labelled as a whole.
+    // Packets that are segmented later are labelled as a whole.
     domain.transfer("fd02::2", 3_000_000);
     let (at_a, at_b) = domain.status();
     assert!(count(&at_b, "trusted") > 60, "{at_b}");
@@ -151,13 +152,13 @@ fn labels_travel_in_an_option_and_forged_ones_are_padding() {
     domain.detach(&before);
 }
 
-/// At a link whose MTU is lowered to 1500.
+/// Tests a link whose MTU is lowered to 1500.
 fn packets_without_room_are_dropped_and_counted(carrier: &str) {
     let domain = Domain::new(carrier);
     domain.attach();
     let quiet = String::from_utf8(domain.lab.node("a", "attach", &domain.edge).stderr).unwrap();
     assert!(!quiet.contains("MTU"), "{quiet}");
-    // From here on all know their neighbours.
+    // This resolves all neighbours.
     domain.send("fd02::2", 1);
     domain.lab.run("a", "ip link set mid0 mtu 1500");
     let warned = String::from_utf8(domain.lab.node("a", "attach", &domain.edge).stderr).unwrap();
@@ -184,7 +185,8 @@ fn packets_without_room_for_their_label_are_dropped_and_counted() {
     }
 }
 
-/// A connected UDP socket of the client that may not fragment; sends 1500 bytes of IP twice and prints the errors.
+/// Client program: a connected UDP socket that forbids fragmentation sends 1500 bytes of IP twice and prints the
+/// errors.
 const ASKS_THE_PATH: &str = "
 import errno, socket, sys, time
 address, header, level, discover, mtu = sys.argv[1], int(sys.argv[2]), *map(int, sys.argv[3:6])
@@ -202,8 +204,8 @@ while told is None and time.monotonic() < end:
 print(told == errno.EMSGSIZE, s.getsockopt(level, mtu))
 ";
 
-/// The link has an MTU of 1500 and carries labels of 8 bytes: a route over it with `mtu 1492` makes the kernel of the
-/// router tell senders (RFC 1191, RFC 8201), so that nothing is dropped for want of room.
+/// The link has an MTU of 1500 and carries labels of 8 bytes. A route over it with `mtu 1492` makes the kernel of the
+/// router inform senders (RFC 1191, RFC 8201), so that no packet is dropped for lack of room.
 #[test]
 fn routes_that_leave_room_for_labels_tell_senders_the_path_mtu() {
     skip_unless_live!();
@@ -228,7 +230,7 @@ fn routes_that_leave_room_for_labels_tell_senders_the_path_mtu() {
             (0, 0, 0),
             "{carrier}"
         );
-        // At most 64 kB a packet.
+        // At most 64 kB per packet.
         assert!(count(&at_b, "trusted") > 15, "{at_b}");
     }
 }
@@ -240,7 +242,7 @@ fn labels_travel_in_a_shim_and_forged_ones_are_refused() {
     let before = domain.traces();
     domain.attach();
     assert!(domain.lab.run("b", "ip link show mid1").contains("xdpgeneric"));
-    // XDP has room for one: another node is refused there, and leaves nothing.
+    // XDP has room for one program: attaching another node fails there, and leaves nothing behind.
     let text = "[[ports]]\ninterface = \"mid1\"\narrivals = \"trusted\"\ncarrier = \"shim\"\n";
     let attached = domain.traces();
     let second = domain.lab.node("b", "attach", &domain.lab.config("second", text));
@@ -252,19 +254,19 @@ fn labels_travel_in_a_shim_and_forged_ones_are_refused() {
     let (at_a, at_b) = domain.status();
     assert_eq!(count(&at_b, "trusted"), 60);
     assert_same_labels(&at_a, &at_b);
-    // A shim that says "activity -32" around an IPv4 header, from the client and from the edge itself.
+    // A shim with activity -32 around an IPv4 header, from the client and from the edge itself.
     let shim = "88b5fa00000000000800";
     let packet = format!("4500008000000000401100000a0100020a020002{}", "00".repeat(108));
     domain.send_frames("c", "c0", &format!("02000a01000102000a010002{shim}{packet}"), 20);
     domain.send_frames("a", "mid0", &format!("02000a03000202000a030001{shim}{packet}"), 5);
     let (at_a, at_b) = domain.status();
     assert_eq!((count(&at_a, "refused"), count(&at_b, "trusted")), (25, 60), "{at_a}");
-    // Packets that are cut up later are labelled as a whole.
+    // Packets that are segmented later are labelled as a whole.
     domain.transfer("fd02::2", 3_000_000);
     let (at_a, at_b) = domain.status();
     assert!(count(&at_b, "trusted") > 70, "{at_b}");
     assert_eq!((count(&at_a, "too_large"), count(&at_b, "refused")), (0, 0), "{at_a} {at_b}");
-    // Another carrier on the same link: nothing takes shims off any more.
+    // Another carrier on the same link: no program removes shims any more.
     for (name, config) in [("a", &domain.edge), ("b", &domain.core)] {
         let text = std::fs::read_to_string(config).unwrap();
         std::fs::write(config, text.replace("shim", "802.1ad")).unwrap();
@@ -280,7 +282,7 @@ fn labels_travel_in_a_shim_and_forged_ones_are_refused() {
 #[test]
 fn tags_beside_frames_stay_with_them_in_a_forwarder_on_af_xdp() {
     skip_unless_live!();
-    // client - edge, which writes labels as tags next to the frame - forwarder - a host that counts labels.
+    // client - edge, which writes labels as tags outside the frame data - forwarder - a host that counts labels.
     let lab = Lab::new(&["c", "a", "b", "s"]);
     lab.wire(("c", "c0", "10.1.0.2"), ("a", "in0", "10.1.0.1"));
     lab.wire(("a", "mid0", "10.3.0.1"), ("b", "mid1", "10.3.0.2"));
@@ -301,7 +303,7 @@ fn tags_beside_frames_stay_with_them_in_a_forwarder_on_af_xdp() {
     lab.send("c", "10.3.0.9", 1000, 50, 0);
     std::thread::sleep(std::time::Duration::from_millis(300));
     let status = lab.status("s", &host);
-    // The forwarder's environment passes this on.
+    // The `timeout` around the forwarder passes the signal on.
     rustix::process::kill_process(rustix::process::Pid::from_child(&forwarder), rustix::process::Signal::TERM).unwrap();
     forwarder.wait().unwrap();
     assert_eq!(status["ingress"]["trusted"], 50, "{status}");

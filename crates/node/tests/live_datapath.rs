@@ -1,10 +1,10 @@
-//! Invariants of the kernel data plane: control traffic, marks of other programs, drops in reports, bytes.
+//! Invariants of the kernel data plane: control traffic, marks of other programs, reported drops, byte counts.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, TWO_PORTS, port, user};
 use serde_json::Value as Json;
 
-/// UDP packets of class CS6, numbered, two milliseconds apart at least.
+/// Sends numbered UDP packets of class CS6, at least two milliseconds apart.
 fn send_control(lab: &Lab, from: &str, first: u32, count: u32) {
     lab.python(
         from,
@@ -33,7 +33,7 @@ fn no_control_packet_is_lost_under_a_flood_of_twice_the_link() {
     lab.run("n", "tc qdisc add dev out0 root handle 1: tbf rate 10mbit burst 3000 limit 1000000");
     let config = lab.config("n", TWO_PORTS);
     lab.node_ok("n", "attach", &config);
-    // The flood says that it is CS6 as well.
+    // The flood is marked CS6 too.
     let mut flood = lab.start_python(
         "c",
         "import socket,time\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n\
@@ -49,7 +49,7 @@ fn no_control_packet_is_lost_under_a_flood_of_twice_the_link() {
          s.setsockopt(socket.SOL_SOCKET,33,1<<23)\ns.settimeout(8)\nprint('ready',flush=True)\n\
          got=set()\nwhile len(got)<2000: got.add(s.recv(200)[:4])",
     );
-    // A host has the node send, at 4 Mbit/s: echo replies are no control traffic.
+    // A host makes the node send at 4 Mbit/s: echo replies are not control traffic.
     let mut echo = lab.start_python(
         "s",
         "import socket,struct,time\ns=socket.socket(socket.AF_INET,socket.SOCK_RAW,1)\np=bytes(1400)\n\
@@ -67,9 +67,9 @@ fn no_control_packet_is_lost_under_a_flood_of_twice_the_link() {
     let status = lab.status("n", &config);
     assert!(has_all, "{status}");
     let out = port(&status, "out0");
-    // ARP between the node and its neighbour goes elsewhere.
+    // ARP between the node and its neighbour takes another path.
     assert_eq!((&out["control"], &out["control_excess"]), (&Json::from(2000), &Json::from(0)), "{status}");
-    // The subscriber lost about half.
+    // The subscriber lost about half of its packets.
     let flooder = user(&status, "default").unwrap();
     assert!(flooder["dropped"].as_u64().unwrap() * 4 > flooder["packets"].as_u64().unwrap(), "{status}");
     lab.node_ok("n", "detach", &config);
@@ -88,14 +88,14 @@ fn control_traffic_passes_up_to_its_rate_only() {
     };
     let config = lab.config("n", &with_rate("8 kbit/s"));
     lab.node_ok("n", "attach", &config);
-    // The node's own traffic may use two seconds' worth at once, 2000 bytes: 14 packets of 142 bytes, and some more for
-    // the time that this takes.
+    // The node's own traffic may send two seconds' worth at once, 2000 bytes: 14 packets of 142 bytes, plus some for
+    // the duration of the test.
     lab.send("n", "10.2.0.2", 100, 100, 0xc0);
     let status = lab.status("n", &config);
     let out = port(&status, "out0");
     let (control, excess) = (out["control"].as_u64().unwrap(), out["control_excess"].as_u64().unwrap());
     assert!(control >= 14 && excess > 0 && control + excess == 100, "{status}");
-    // Those beyond the rate were treated like all others: 24 fit in, or a few more if one had left.
+    // Control packets above the rate were treated like all others: 24 fit, or a few more if one had left.
     assert!(out["dropped"].as_u64().unwrap() + out["overlimit"].as_u64().unwrap() > 0, "{status}");
     let config = lab.config("n", &with_rate("0 bit/s"));
     lab.node_ok("n", "attach", &config);
@@ -118,7 +118,7 @@ fn control_traffic_of_others_leaves_half_of_the_burst_to_the_node() {
     );
     lab.node_ok("n", "attach", &config);
     let control = || port(&lab.status("n", &config), "out0")["control"].as_u64().unwrap();
-    // 1000 bytes for each: 7 packets of 142 bytes, and as many as come in while this takes.
+    // 1000 bytes are allowed at once: 7 packets of 142 bytes, plus those that the rate allows during the test.
     let begin = std::time::Instant::now();
     lab.send("c", "10.2.0.2", 100, 100, 0xc0);
     let (of_others, most) = (control(), 7 + begin.elapsed().as_millis() as u64 / 142 + 1);
@@ -139,7 +139,7 @@ fn cs6_of_hosts_behind_a_link_with_options_is_no_control_traffic() {
     let (edge, core) = (lab.config("a", &carried(edge)), lab.config("b", &carried(core)));
     lab.node_ok("b", "attach", &core);
     lab.node_ok("a", "attach", &edge);
-    // An option is in IPv6 only, so these come without a label.
+    // Only IPv6 packets carry the option, so these arrive without a label.
     lab.send("c", "10.2.0.2", 100, 10, 0xc0);
     let status = lab.status("b", &core);
     let out = port(&status, "out1");
@@ -158,7 +158,7 @@ fn policy_routing_by_low_bits_of_the_mark_loses_nothing() {
     for bit in 0..16 {
         lab.run("n", &format!("ip rule add fwmark {:#x}/{:#x} lookup 100", 1 << bit, 1 << bit));
     }
-    // Every packet has another label.
+    // Every packet has a different label.
     lab.send("c", "10.2.0.2", 100, 200, 0);
     let status = lab.status("n", &config);
     assert_eq!(user(&status, "default").unwrap()["packets"], 200);
@@ -212,7 +212,7 @@ fn aggregated_packets_count_as_those_on_the_wire() {
     lab.routes(&[("c", "default via fd01::1"), ("s", "default via fd02::1")]);
     let users = "[[users]]\nprefix = [\"10.1.0.0/24\"]\n[[users]]\nprefix = [\"fd01::/64\"]\n";
     let config = lab.config("n", &format!("{users}{TWO_PORTS}"));
-    // Header of IP, and of TCP with time stamps; a SYN has 8 bytes more of options.
+    // Headers of IP and of TCP with timestamps; a SYN has 8 more bytes of options.
     for (to, who, ip, key) in [("10.2.0.2", "10.1.0.0/24", 20, "AF_INET"), ("fd02::2", "fd01::/64", 40, "AF_INET6")] {
         lab.node_ok("n", "attach", &config);
         let mut receiver = lab.start_python(
@@ -235,14 +235,14 @@ fn aggregated_packets_count_as_those_on_the_wire() {
         let (packets, bytes) = (of(metered, "packets"), of(metered, "bytes"));
         let received: Json = serde_json::from_str(&lab.run("n", "ip -j -s link show in0")).unwrap();
         let came = received[0]["stats64"]["rx"]["packets"].as_u64().unwrap();
-        // Segments of 1448 bytes at most; what came in were aggregates of many.
+        // Segments have at most 1448 bytes; many arrived as aggregates.
         assert!(packets > BYTES / 1448 && packets > 2 * came, "{packets} {came} {status}");
         // Retransmissions count again, such as a first SYN while the neighbour is resolved.
         let payload = bytes - packets * (ip + 32);
         assert!((BYTES + 8..BYTES + BYTES / 100).contains(&payload), "{payload} {status}");
         let out = port(&status, "out0");
-        // Packets of the node itself, such as reports of multicast listeners, have no label. Packets to the node, such
-        // as neighbour discovery of the client, do not leave it; the last acknowledgement may not have left yet.
+        // The node's own packets, such as multicast listener reports, have no label. Packets to the node, such as the
+        // client's neighbour discovery, do not leave it. The last acknowledgement may not have left yet.
         let own = of(out, "unlabelled");
         let (accepted, accepted_bytes) = (of(out, "accepted") - own, of(out, "accepted_bytes"));
         assert!(accepted <= packets && accepted + 8 >= packets, "{packets} {status}");
@@ -266,7 +266,7 @@ fn check_names_who_uses_the_bits_of_labels() {
     let filter = "tc filter add dev out0 egress prio 3 protocol ip u32 match mark 0x20000 0xf0000 flowid 1:1";
     lab.run("n", "tc qdisc add dev out0 clsact");
     lab.run("n", filter);
-    // A kernel without this match takes the filter and leaves the match out.
+    // A kernel without this match accepts the filter but omits the match.
     let has_filter = lab.run("n", "tc filter show dev out0 egress").contains("mark 0x");
     let has_nft = std::process::Command::new("nft").arg("-v").output().is_ok();
     if has_nft {
@@ -284,13 +284,13 @@ fn check_names_who_uses_the_bits_of_labels() {
     for (finding, is_there) in expected {
         assert_eq!(text.contains(finding), is_there, "{finding}: {text}");
     }
-    // Other bits, which nobody uses.
+    // Other bits, which no program uses.
     lab.run("n", "ip -6 rule del priority 9");
     let masked = format!("mark_mask = \"0x0000ffff\"\n{TWO_PORTS}");
     let other = lab.config("n", &masked);
     let text = String::from_utf8(lab.node("n", "check", &other).stdout).unwrap();
     assert!(text.contains("ip rule 7") && !text.contains("ip rule 8"), "{text}");
-    // Not under running programs: marks of packets in between would be read wrongly.
+    // Running programs reject the change: they would misread the marks of packets in flight.
     lab.node_ok("n", "attach", &lab.config("n", TWO_PORTS));
     let other = lab.config("n", &masked);
     let refused = lab.node("n", "attach", &other);

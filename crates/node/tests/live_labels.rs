@@ -1,5 +1,4 @@
-//! Tests that no packet is lost to a label that nobody strips: nodes attached and detached in any order, killed
-//! commands.
+//! No packet is lost because of a label that nobody strips: nodes attached and detached in any order, killed commands.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, now_s, port};
@@ -11,8 +10,8 @@ use std::time::{Duration, Instant};
 
 const NODE: &str = env!("CARGO_BIN_EXE_fairlane-node");
 
-/// Sends a packet each 5 ms, which the server sends back, until standard input ends; then prints when lost ones were
-/// sent.
+/// Sends a packet every 5 ms, which the server returns, until standard input ends. Then prints the send times of lost
+/// packets.
 const CLIENT: &str = "
 import select, socket, struct, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -55,7 +54,7 @@ while True:
     s.sendto(data, peer)
 ";
 
-/// Packets to the server and back, all the time.
+/// Continuous packets to the server and back.
 struct Traffic {
     server: Child,
     client: Child,
@@ -79,7 +78,7 @@ impl Traffic {
         Self { server, client, stop, lines }
     }
 
-    /// When packets were sent that did not come back, apart from those of the given times.
+    /// Send times of packets that did not return, without those in the given intervals.
     fn lost(mut self, apart_from: &[(f64, f64)]) -> Vec<f64> {
         drop(self.stop.take());
         let mut line = String::new();
@@ -126,7 +125,7 @@ impl Routers {
 
 const CARRIERS: [&str; 3] = ["802.1ad", "shim", "ipv6_option"];
 
-/// Long enough for some hundred packets.
+/// Waits long enough for some hundred packets.
 fn pass_time() {
     std::thread::sleep(Duration::from_secs(1));
 }
@@ -162,12 +161,10 @@ fn a_core_that_is_detached_before_its_edge_loses_nothing() {
     }
 }
 
-/// Output of `status` about the port towards the core.
 fn at_edge(routers: &Routers) -> serde_json::Value {
     port(&routers.lab.status("a", &routers.edge), "eth1").clone()
 }
 
-/// Waits until the port towards the core is in a state.
 fn wait_until(routers: &Routers, state: &str) {
     let until = Instant::now() + Duration::from_secs(15);
     while at_edge(routers)["labels"] != state {
@@ -227,7 +224,7 @@ fn a_detach_that_is_killed_loses_nothing_and_the_next_attach_goes_on() {
     let traffic = Traffic::start(lab);
     wait_until(&routers, "written");
     let mut detach = tool(lab, "b", &["detach"], core);
-    // It waits for 2 s and more from the moment on in which the port falls silent.
+    // `detach` waits at least 2 s from the moment at which the port stops answering.
     let is_silent = || port(&lab.status("b", core), "eth0")["is_silent"] == true;
     let until = Instant::now() + Duration::from_secs(15);
     while !is_silent() {
@@ -258,7 +255,7 @@ fn labels_that_are_asserted_keep_the_core_from_going() {
     let error = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(3), "{error}");
     assert!(error.contains("error: ports: labels still come in at \"eth0\""), "{error}");
-    // The same for a removal of the package, and for a reload after which nobody would read them.
+    // The same for removing the package, and for a reload after which no port would read the labels.
     let removed = remove(lab, "b", core).output().unwrap();
     let error = String::from_utf8(removed.stderr).unwrap();
     assert!(
@@ -272,7 +269,7 @@ fn labels_that_are_asserted_keep_the_core_from_going() {
     std::fs::write(core, reading).unwrap();
     lab.node_ok("b", "attach", core);
     assert_eq!(traffic.lost(&[]), Vec::<f64>::new());
-    // Override by the operator.
+    // The operator overrides this.
     let mut now = tool(lab, "b", &["detach", "--now"], core);
     assert!(now.wait().unwrap().success());
 }
@@ -297,7 +294,7 @@ fn a_reload_that_ends_the_reading_of_labels_loses_nothing() {
     assert_eq!(traffic.lost(&[]), Vec::<f64>::new());
 }
 
-/// A detach that was killed when programs and some pins were gone, or an attach when some pins were not there yet.
+/// Simulates a detach killed after removing the programs and some pins, and an attach killed before creating all pins.
 #[test]
 fn pins_that_a_killed_tool_left_are_no_obstacle() {
     skip_unless_live!();
@@ -322,16 +319,15 @@ fn pins_that_a_killed_tool_left_are_no_obstacle() {
     }
 }
 
-/// Starts the tool.
 fn tool(lab: &Lab, router: &str, words: &[&str], config: &Path) -> Child {
     let mut command = lab.command(router, NODE);
     command.args(words).arg(config).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Kills what `timeout` runs, with all that it started, then waits for `timeout`.
+/// Kills the tool that `timeout` runs, with all processes that it started, then waits for `timeout`.
 fn kill(child: &mut Child) {
     for id in descendants(child.id()) {
-        // It may have ended.
+        // It may already have ended.
         let _ = rustix::process::kill_process(
             rustix::process::Pid::from_raw(id.cast_signed()).unwrap(),
             rustix::process::Signal::KILL,
@@ -346,8 +342,8 @@ fn descendants(id: u32) -> Vec<u32> {
     children.flat_map(|id| [vec![id], descendants(id)].concat()).collect()
 }
 
-/// `apt remove`, as far as it concerns the node: the script of the package, with our configuration in /etc and our tool
-/// in /usr/sbin, and without systemd.
+/// `apt remove`, as far as it affects the node: runs the package's script with our configuration in /etc and our tool
+/// in /usr/sbin, without systemd.
 fn remove(lab: &Lab, router: &str, config: &Path) -> Command {
     let (etc, sbin) = (lab.folder(&format!("etc-{router}/fairlane")), lab.folder("sbin"));
     let _ = std::fs::copy(config, etc.join("node.toml"));
@@ -360,7 +356,7 @@ fn remove(lab: &Lab, router: &str, config: &Path) -> Command {
     command
 }
 
-/// A case of the how-to: its commands in an order, with a removal of the package from a router somewhere.
+/// A case of the how-to: its commands in an order, with removal of the package from a router somewhere in between.
 struct Case {
     number: u64,
     carrier: &'static str,
@@ -369,12 +365,12 @@ struct Case {
 
 const REMOVE: &str = "apt remove fairlane-node";
 
-/// A namespace with an interface of the machine drops packets by itself.
+/// Commands that replace a qdisc. A namespace with an interface of the machine drops packets meanwhile.
 const CHANGES_A_QUEUE: &str = "tc ";
 
 impl Case {
-    /// Plays the case. Each command is killed once at some point, and then runs to its end. In the end both nodes are
-    /// attached and labels written, and the core goes.
+    /// Runs the case. Each command is killed once at some point, and then runs to its end. Finally both nodes are
+    /// attached and write labels, and the core is removed.
     fn play(&self) {
         let mut rng = Rng::stream(38, 0, "order", self.number);
         let routers = Routers::new(self.carrier);
@@ -396,7 +392,7 @@ impl Case {
                 let mut half = start();
                 std::thread::sleep(Duration::from_millis(rng.bits() % 400));
                 kill(&mut half);
-                // Some fail: their files are not there yet.
+                // Some commands fail: their files do not exist yet.
                 start().wait().unwrap();
             }
             if command.starts_with(CHANGES_A_QUEUE) {
@@ -414,7 +410,7 @@ impl Case {
     }
 }
 
-/// Program that starts a command, if it matters here.
+/// Function that starts a command, if the command affects the node.
 fn started<'a>(lab: &'a Lab, router: &'a str, command: &'a str, config: &'a Path) -> Option<impl Fn() -> Child + 'a> {
     let is_of_apt = command.starts_with("apt install");
     (!is_of_apt).then_some(move || {
@@ -436,7 +432,7 @@ fn started<'a>(lab: &'a Lab, router: &'a str, command: &'a str, config: &'a Path
     })
 }
 
-/// Puts a removal into a random place.
+/// Inserts a removal at a random position.
 fn with_removal(mut commands: Vec<(&'static str, &'static str)>, number: u64) -> Case {
     let mut rng = Rng::stream(38, 0, "removal", number);
     let at = rng.bits() as usize % (commands.len() + 1);
@@ -457,7 +453,7 @@ fn the_commands_of_the_how_to_lose_nothing_in_any_order() {
     }
 }
 
-/// Every order in which those of each router keep their own.
+/// Every order in which each router's commands keep their order.
 #[test]
 #[ignore = "half an hour: make test-long"]
 fn the_commands_of_the_how_to_lose_nothing_in_every_order() {
@@ -483,7 +479,7 @@ fn of_two_routers_on_a_link_only_the_one_that_reads_labels_gets_any() {
     skip_unless_live!();
     let lab = Lab::new(&["c", "a", "x", "b", "d", "s"]);
     lab.wire(("c", "c0", "10.1.0.2"), ("a", "eth0", "10.1.0.1"));
-    // A switch, and both routers behind it.
+    // A switch with both routers behind it.
     lab.run("x", "ip link add br0 type bridge");
     lab.run("x", "ip link set br0 up");
     for (router, port, address) in [("a", "eth1", "10.3.0.1"), ("b", "eth0", "10.3.0.2"), ("d", "eth0", "10.3.0.3")] {
@@ -524,7 +520,7 @@ fn of_two_routers_on_a_link_only_the_one_that_reads_labels_gets_any() {
     assert_eq!(traffic.lost(&[]), Vec::<f64>::new());
 }
 
-/// The packets of which frames that ask are made have checksums that are still to be written, and are 64 kB long.
+/// The questions are made of packets of 64 kB whose checksums are still to be computed.
 #[test]
 fn packets_that_are_cut_up_later_ask_as_well() {
     skip_unless_live!();
@@ -541,7 +537,7 @@ fn packets_that_are_cut_up_later_ask_as_well() {
     wait_until(&routers, "written");
     let held_back = at_edge(&routers)["labels_held_back"].clone();
     assert!(sender.wait().unwrap().success() && receiver.wait().unwrap().success());
-    // Longer than an answer counts.
+    // Longer than an answer is valid.
     assert_eq!(at_edge(&routers)["labels_held_back"], held_back);
     assert!(lab.status("b", core)["ingress"]["trusted"].as_u64().unwrap() > 100);
 }

@@ -1,4 +1,4 @@
-//! Lists of an operator at a running node: one meter for each subscriber, with the defaults of the default user.
+//! An operator's lists at a running node: one meter per subscriber, with the defaults of the default user.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::Lab;
@@ -10,7 +10,7 @@ const NODE: &str = env!("CARGO_BIN_EXE_fairlane-node");
 const EDGE: &str = include_str!("../../../examples/node/edge.toml");
 const PORT: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n";
 
-/// A node between a client and a server, its subscribers in a folder of the laboratory.
+/// A node between a client and a server, with its subscribers in a folder of the lab.
 struct Node {
     lab: Lab,
     config: PathBuf,
@@ -37,7 +37,7 @@ impl Node {
         assert!(output.status.success(), "{verb} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Names, packets and activities of users that have sent, in the order of their keys.
+    /// Names, packets and activities of users that have sent, ordered by key.
     fn users(&self) -> Vec<(String, u64, f64)> {
         let status = self.lab.status("n", &self.config);
         let of = |user: &Json| {
@@ -47,7 +47,6 @@ impl Node {
         status["users"].as_array().unwrap().iter().map(of).filter(|(_, packets, _)| *packets > 0).collect()
     }
 
-    /// Datagrams of the client to an address.
     fn send(&self, to: &str, packets: u32) {
         let family = if to.contains(':') { "AF_INET6" } else { "AF_INET" };
         let program = format!(
@@ -79,7 +78,7 @@ fn a_host_with_both_families_has_one_meter_at_the_shipped_edge() {
     let users = node.users();
     let house = users.iter().filter(|(name, ..)| name == "house-1").collect::<Vec<_>>();
     assert!(house.len() == 1 && house[0].1 >= 20, "{users:?}");
-    // The host's own packets from link-local addresses are nobody's.
+    // The host's own packets from link-local addresses belong to no user.
     assert!(users.iter().all(|(name, ..)| ["house-1", "default", "unparsed"].contains(&name.as_str())), "{users:?}");
 }
 
@@ -115,12 +114,12 @@ fn a_subscriber_without_a_rate_has_that_of_the_default_user() {
     let list = node.lab.file("list.csv", "name,prefix\na,10.1.0.2\n");
     node.user_ok("import", &[list.to_str().unwrap()]);
     node.send("10.2.0.2", 100);
-    // Against 10 kbit/s, 100 datagrams within a memory of 3 s are an activity of 4 to 5.
+    // At a reference rate of 10 kbit/s, 100 datagrams within a memory of 3 s give an activity of 4 to 5.
     let users = node.users();
     let is_below =
         |users: &[(String, u64, f64)], packets| users.len() == 1 && users[0].1 == packets && users[0].2 < 0.0;
     assert!(users[0].0 == "a" && is_below(&users, 100), "{users:?}");
-    // A new attach loads the same.
+    // Attaching again loads the same subscribers.
     node.lab.node_ok("n", "attach", &node.config);
     node.send("10.2.0.2", 100);
     assert!(is_below(&node.users(), 200), "{:?}", node.users());

@@ -1,4 +1,4 @@
-//! Subscribers of a running node that RADIUS accounting reports.
+//! RADIUS accounting reports subscribers to a running node.
 #![cfg(feature = "ebpf")]
 
 use crate::live_users::Node;
@@ -7,8 +7,8 @@ use std::io::{BufRead, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Sends accounting requests and prints a line for each: the code of the answer, 0 without one in half a second, and
-/// whether its authenticator fits and it has the Proxy-State of the request.
+/// Sends accounting requests and prints a line for each: the code of the answer (0 if none arrives within half a
+/// second), and whether its authenticator is valid and it has the request's Proxy-State.
 const SERVER: &str = r#"
 import hashlib, json, socket, struct, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(.5)
@@ -36,7 +36,7 @@ for number, request in enumerate(json.loads(sys.argv[1])):
     ask(number, *request, **more)
 "#;
 
-/// `radius`, listening; ended with the test.
+/// A listening `radius` command, ended with the test.
 struct Listener<'a> {
     node: &'a Node,
     child: Child,
@@ -56,12 +56,11 @@ impl<'a> Listener<'a> {
         Self { node, child }
     }
 
-    /// The answers to `[status, user, session, address, another secret, {more}]`.
+    /// Answers to `[status, user, session, address, another secret, {more}]`.
     fn ask(&self, requests: Json) -> Vec<String> {
         self.run(SERVER, &requests.to_string()).lines().map(String::from).collect()
     }
 
-    /// Output of a program in the node's namespace.
     fn run(&self, program: &str, argument: &str) -> String {
         let mut command = self.node.lab.command_within("n", 120, "python3");
         let output = command.args(["-c", program, argument]).stderr(Stdio::inherit()).output().unwrap();
@@ -74,7 +73,7 @@ impl<'a> Listener<'a> {
         (answered.parse().unwrap(), seconds.parse().unwrap())
     }
 
-    /// Ends it. Returns its warnings.
+    /// Ends the command. Returns its warnings.
     fn stop(mut self) -> String {
         self.end();
         let mut said = String::new();
@@ -96,13 +95,11 @@ impl Drop for Listener<'_> {
     }
 }
 
-/// Names of the subscribers.
 fn names(node: &Node) -> Vec<String> {
     let listed = node.user_ok("list", &[]);
     listed.lines().map(|line| line.split_whitespace().next().unwrap().into()).collect()
 }
 
-/// Seconds since 1970.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
@@ -114,7 +111,7 @@ fn sessions_of_radius_become_subscribers() {
     node.lab.node_ok("n", "attach", &node.config);
     let listener = Listener::start(&node);
     let ask = |requests: Json| listener.ask(requests);
-    // Start, a second session of the same user without an address, which an interim update reports; another user.
+    // A start, a second session of the same user whose address an interim update reports, another user.
     let answers = ask(json!([
         [1, "anna", "s1", "10.6.0.2"],
         [1, "anna", "s2"],
@@ -124,26 +121,28 @@ fn sessions_of_radius_become_subscribers() {
         [1, "dora", "s7", "0.0.0.0"]
     ]));
     assert_eq!(answers, ["5"; 6]);
-    // Neither the address nor the name is repeated.
+    // These repeat neither the address nor the name.
     assert_eq!(ask(json!([[3, "anna", "s2"], [3, null, "s2"]])), ["5"; 2]);
     node.send_from(&[[10, 6, 0, 2], [10, 6, 0, 3], [10, 6, 0, 4]]);
     assert_eq!((node.packets("anna"), node.packets("bert")), (2, 1));
-    // A wrong secret is not answered, an address of the configuration is not taken, others go on.
+    // Requests with a wrong secret are not answered, an address of the configuration is rejected, other requests
+    // succeed.
     let answers = ask(json!([
         [1, "eve", "s9", "10.6.0.9", "another secret"],
         [1, "eve", "s9", "10.6.0.1"],
         [1, "carl", "s4", "10.6.0.5"]
     ]));
     assert_eq!(answers, ["0", "0", "5"]);
-    // bert's address goes to carl without bert's stop having been heard; anna's first session stops.
+    // bert's address moves to carl, though bert's stop was never received; anna's first session stops.
     let answers = ask(json!([[3, "carl", "s4", "10.6.0.4"], [2, "anna", "s1"]]));
     assert_eq!(answers, ["5"; 2]);
     let listed = node.user_ok("list", &[]);
     let names: Vec<&str> = listed.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
     assert_eq!(names, ["anna", "carl"], "{listed}");
     node.send_from(&[[10, 6, 0, 2], [10, 6, 0, 3], [10, 6, 0, 4]]);
-    // One of anna's two addresses is gone, and her meter goes on: two packets before, one now from the other. carl had
-    // sent nothing, and has the packet of the address that was bert's; the one that anna left is nobody's.
+    // One of anna's two addresses is removed, and her meter is kept: two packets before, now one from the other
+    // address. carl had sent nothing, and is charged for the packet from bert's former address. anna's former address
+    // belongs to nobody.
     assert_eq!(["anna", "bert", "carl", "default"].map(|name| node.packets(name)), [3, 0, 1, 1]);
     // The access server restarts (RFC 2866 4.1 and 5.1, Acct-Status-Type 7): it has no sessions.
     assert_eq!(ask(json!([[7, null, null]])), ["5"]);
@@ -163,7 +162,7 @@ fn sessions_of_radius_become_subscribers() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let said = listener.stop();
-    // Two requests were not answered, the second one a moment after the first.
+    // Two requests were not answered, the second immediately after the first.
     assert!(said.lines().count() <= 2, "{said}");
     let expected = [
         "discarded 1 request (1 not authentic)",
@@ -184,13 +183,13 @@ fn keys_of_a_user_outlive_its_sessions_and_may_come_before_them() {
     let waits = "; it has no prefix and is metered only during RADIUS sessions\n";
     let added = node.user_ok("add", &["carl", "--key", "reference_rate=30 kbit/s"]);
     assert_eq!(added, format!("added \"carl\"{waits}"));
-    // The stop of a session leaves keys and no prefix; others go on.
+    // When its session stops, a subscriber keeps its keys and has no prefix; other subscribers are unaffected.
     assert_eq!(listener.ask(json!([[2, "anna", "s1"], [1, "carl", "s3", "10.6.0.4"]])), ["5"; 2]);
     node.send_from(&[[10, 6, 0, 2], [10, 6, 0, 3], [10, 6, 0, 4]]);
     assert_eq!(["anna", "bert", "carl", "default"].map(|name| node.packets(name)), [0, 1, 1, 1]);
     assert_eq!(listener.ask(json!([[7, null, null]])), ["5"]);
     assert_eq!(names(&node), ["anna", "carl"]);
-    // So does a restart of the node; the next session has the keys.
+    // The same after a restart of the node; the next session has the keys.
     node.lab.node_ok("n", "detach", &node.config);
     assert_eq!(node.lab.node_ok("n", "attach", &node.config), "attached: 1 port\n");
     assert_eq!(listener.ask(json!([[1, "anna", "s4", "10.6.0.2"]])), ["5"]);
@@ -205,7 +204,7 @@ fn sessions_of_users_that_cannot_be_metered_end_with_those_of_others() {
     let node = Node::new(64, "[[users]]\nname = \"fixed\"\nprefix = \"10.6.0.1\"\n");
     node.lab.node_ok("n", "attach", &node.config);
     assert_eq!(Listener::start(&node).ask(json!([[1, "anna", "s1", "10.6.0.2"]])), ["5"]);
-    // The configuration has since been given the name of one and the address of another.
+    // Since then, the configuration has received the name of one subscriber and the address of another.
     let addresses = |addresses: &[&str]| {
         let of = |address| (format!("b{address}"), json!({"addresses": {"framed_ip_address": [address]}}));
         json!({"bng": addresses.iter().map(of).collect::<serde_json::Map<_, _>>()})
@@ -236,14 +235,14 @@ fn records_count_by_the_time_of_their_event() {
     let at = |second: u64| json!({"stamp": now() - 1000 + second});
     let start = |user: &str, session: &str, more: Json| json!([1, user, session, "10.6.0.2", null, more]);
     let stop = |session: &str, more: Json| json!([2, null, session, null, null, more]);
-    // Again after its stop: with a stamp, with the time that it waited, with neither.
+    // The start arrives again after the stop: with a timestamp, with a delay time, with neither.
     for (first, last) in [(at(1), at(5)), (json!({"delay": 9}), json!({"delay": 2})), (json!({}), json!({}))] {
         let session = format!("of {first}");
         let begin = start("anna", &session, first);
         assert_eq!(listener.ask(json!([begin, stop(&session, last), begin])), ["5"; 3]);
         assert_eq!(node.user_ok("list", &[]), "");
     }
-    // An old one takes no address from its present owner, a new one does.
+    // An older start takes no address from its current owner, a newer one does.
     let answers = listener.ask(json!([start("bert", "s2", at(20)), start("anna", "s1", at(10))]));
     assert_eq!((answers, names(&node)), (vec!["5".into(); 2], vec!["bert".into()]));
     assert_eq!(
@@ -251,7 +250,7 @@ fn records_count_by_the_time_of_their_event() {
         ["5"; 2]
     );
     assert_eq!(names(&node), ["carl"]);
-    // Accounting-Off ends the sessions of its server alone, and those that it had when it stopped.
+    // Accounting-Off ends only sessions of its own server, and only those that started before it.
     let off = |nas: &str, second: u64| json!([8, null, null, null, null, {"nas": nas, "stamp": now() - 1000 + second}]);
     let other = json!([1, "dora", "x", "10.6.0.3", null, {"nas": "bng 1"}]);
     assert_eq!(listener.ask(json!([other, off("bng", 40), start("carl", "s5", at(50)), off("bng", 40)])), ["5"; 4]);
@@ -272,8 +271,8 @@ fn answers_carry_the_state_of_proxies() {
     );
 }
 
-/// Sends the starts of `count` sessions from `first` on, up to 100 at once; those whose number is a multiple of `every`
-/// have an address of the configuration. Prints the number of answers, and the time in seconds.
+/// Sends the starts of `count` sessions from `first` on, up to 100 at once. Sessions whose number is a multiple of
+/// `every` have an address of the configuration. Prints the number of answers and the time in seconds.
 const FLOOD: &str = r#"
 import hashlib, json, socket, struct, sys, time
 first, count, every = json.loads(sys.argv[1])

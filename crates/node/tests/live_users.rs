@@ -1,4 +1,4 @@
-//! Subscribers of a running node: changed while packets pass, imported.
+//! Subscribers of a running node, changed while packets pass; imports.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::Lab;
@@ -14,10 +14,9 @@ use std::time::Instant;
 const NODE: &str = env!("CARGO_BIN_EXE_fairlane-node");
 const PORT: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n";
 
-/// Numbers the folders of this process.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A node whose subscribers are kept in a folder of the test.
+/// A node whose subscribers are stored in a folder of the test.
 pub struct Node {
     pub lab: Lab,
     pub config: PathBuf,
@@ -29,7 +28,7 @@ impl Node {
         Self::of(&format!("[users_table]\nconfigured = {users}\n{text}"))
     }
 
-    /// One whose tables these are, besides a port.
+    /// A node with these tables and a port.
     fn of(text: &str) -> Self {
         let lab = Lab::one_node();
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -62,20 +61,20 @@ impl Node {
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// An `apply` that reads what is written to it.
+    /// An `apply` that reads its standard input.
     fn stream(&self) -> Child {
         let mut apply = self.tool(&["user", "apply", self.config.to_str().unwrap(), "-"]);
         apply.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
     }
 
-    /// Packets metered for the user of a name.
+    /// Packets metered for the user with a name.
     pub fn packets(&self, name: &str) -> u64 {
         let status = self.lab.status("n", &self.config);
         let users = status["users"].as_array().unwrap().iter().filter(|user| user["name"] == name);
         users.map(|user| user["packets"].as_u64().unwrap()).sum()
     }
 
-    /// A packet from each of these addresses.
+    /// Sends a packet from each of these addresses.
     pub fn send_from(&self, addresses: &[[u8; 4]]) {
         let list: Vec<String> = addresses.iter().map(|address| u32::from_be_bytes(*address).to_string()).collect();
         let frames = format!(
@@ -106,11 +105,11 @@ fn subscribers_come_change_and_go_while_the_node_runs() {
     assert_eq!(node.user_ok("add", &["anna", "--prefix", "10.5.0.2", "--prefix", "10.5.0.3"]), "added \"anna\"\n");
     node.send_from(&[[10, 5, 0, 1], [10, 5, 0, 2], [10, 5, 0, 3], [10, 5, 0, 9]]);
     assert_eq!(["fixed", "anna", "early"].map(|name| node.packets(name)), [1, 2, 1]);
-    // A meter goes on as long as one prefix stays.
+    // A meter is kept as long as one prefix stays.
     node.user_ok("set", &["anna", "--prefix", "10.5.0.2", "--key", "reference_rate=20 kbit/s", "--site", "A/B"]);
     node.send_from(&[[10, 5, 0, 2], [10, 5, 0, 3]]);
     assert_eq!(node.packets("anna"), 3);
-    // Identifiers of one can be reused by the other.
+    // Another user can reuse the identifiers of a user.
     assert_eq!(
         node.refused("add", &["bert", "--prefix", "10.5.0.2"]),
         "error: user \"bert\": 10.5.0.2/32 belongs to \"anna\" already\n"
@@ -125,7 +124,7 @@ fn subscribers_come_change_and_go_while_the_node_runs() {
     node.user_ok("add", &["bert", "--prefix", "10.5.0.2"]);
     node.send_from(&[[10, 5, 0, 2]]);
     assert_eq!((node.packets("bert"), node.packets("anna")), (1, 0));
-    // A meter goes on whichever of the prefixes stays, and also if somebody else gets the other at the same time.
+    // A meter is kept whichever prefix stays, even if another user gets the other prefix at the same time.
     node.user_ok("set", &["bert", "--prefix", "10.5.0.2", "--prefix", "10.5.0.4"]);
     std::fs::write(
         node.folder.join("swap"),
@@ -138,7 +137,7 @@ fn subscribers_come_change_and_go_while_the_node_runs() {
     assert_eq!((node.packets("bert"), node.packets("anna")), (2, 1));
     node.user_ok("remove", &["anna"]);
     node.user_ok("set", &["bert", "--prefix", "10.5.0.2"]);
-    // A reload keeps them, and so does a new start.
+    // A reload keeps the subscribers, and so does a restart.
     node.send_from(&[[10, 5, 0, 2]]);
     node.lab.node_ok("n", "attach", &node.config);
     assert_eq!(node.packets("bert"), 1);
@@ -149,7 +148,7 @@ fn subscribers_come_change_and_go_while_the_node_runs() {
     let listed = node.user_ok("list", &[]);
     assert_eq!(listed.lines().count(), 2, "{listed}");
     assert!(listed.contains("bert") && listed.contains("prefix 10.5.0.2"), "{listed}");
-    // Changes of others are seen: between two of the tool the file was written by a third.
+    // The tool notices changes by others: between two of its changes, another process wrote the file.
     let json = node.user_ok("list", &["--json"]);
     assert_eq!(serde_json::from_str::<Json>(json.lines().next().unwrap()).unwrap()["put"]["name"], "bert");
 }
@@ -191,7 +190,8 @@ fn twenty_thousand_subscribers_change_a_thousand_times_a_second_and_no_packet_is
         node.user_ok("import", &[&words(&list), "--network", &words(&network), "--rate-per-mbps", "1 kbit/s"]),
         "imported: 0 new or changed, 0 removed\n"
     );
-    // Every second one gets another rate, every fourth goes and comes back; one with traffic changes all the time.
+    // Every second user gets another rate, every fourth is removed and added again; one with traffic changes all the
+    // time.
     node.user_ok("add", &["client", "--prefix", "10.1.0.2"]);
     let mut text = String::new();
     for number in (0..COUNT).step_by(2) {
@@ -210,7 +210,7 @@ fn twenty_thousand_subscribers_change_a_thousand_times_a_second_and_no_packet_is
     }
     let total = text.lines().count();
     std::fs::write(&changes, text).unwrap();
-    // Packets of a subscriber that changes, 500 a second, received and counted.
+    // Packets of a subscriber that changes, 500 per second, received and counted.
     let receive = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n\
                    s.setsockopt(socket.SOL_SOCKET,socket.SO_RCVBUF,1<<22)\n\
                    s.bind(('10.2.0.2',9))\ns.settimeout(3)\nn=0\nprint('ready',flush=True)\n\
@@ -221,7 +221,7 @@ fn twenty_thousand_subscribers_change_a_thousand_times_a_second_and_no_packet_is
                 time.sleep(.002)\nprint(n,flush=True)";
     let mut source = node.lab.start_python("c", send);
     let began = Instant::now();
-    // As a stream: a file is one change, in which the last line of a name counts.
+    // As a stream, since a file is one change, in which the last line of a name counts.
     let stream = std::fs::File::open(&changes).unwrap();
     let mut apply = node.tool(&["user", "apply", node.config.to_str().unwrap(), "-"]);
     assert!(apply.stdin(stream).stdout(Stdio::null()).status().unwrap().success());
@@ -243,7 +243,7 @@ fn twenty_thousand_subscribers_change_a_thousand_times_a_second_and_no_packet_is
     assert!(total as f64 / apply_s >= 1000.0, "{total} changes took {apply_s} s");
     node.send_from(&[[10, 20, 0, 4]]);
     assert_eq!(node.packets("Street 4 #4"), 1);
-    // Those missing from the list are removed.
+    // Users missing from the list are removed.
     std::fs::write(&list, shaped(10)).unwrap();
     let refused = node.refused("import", &[&words(&list), "--replace"]);
     let gone = COUNT + 1 - 10;
@@ -280,13 +280,13 @@ fn a_broken_line_leaves_the_node_metered_and_a_full_table_is_told() {
     assert_eq!((node.packets("anna"), node.packets("bert")), (1, 1));
     let checked = || String::from_utf8(node.lab.node("n", "check", &node.config).stdout).unwrap();
     assert!(checked().contains("line 2") && !checked().contains("places are taken"), "{}", checked());
-    // A process that changes something backs the file up, and reports it.
+    // A process that changes something makes a backup of the file, and reports it.
     let removed = node.user("remove", &["b\u{1b}"]);
     let said = String::from_utf8(removed.stderr).unwrap();
     assert!(removed.status.success() && said.contains("subscribers.damaged-1"), "{said}");
     assert_eq!(std::fs::read_to_string(node.folder.join("subscribers.damaged-1")).unwrap(), broken);
     assert_eq!(node.lab.node("n", "attach", &node.config).stderr, b"");
-    // All of four places.
+    // All of four slots are taken.
     node.user_ok("add", &["carl", "--prefix", "10.5.0.5"]);
     node.user_ok("add", &["dora", "--prefix", "10.5.0.6"]);
     let full = "users table: 4 of 4 places are taken, above 80 %: subscribers that find none are refused; raise \
@@ -300,7 +300,7 @@ fn a_broken_line_leaves_the_node_metered_and_a_full_table_is_told() {
     assert_eq!(refused, "error: users_table.configured: 4 is too few, there would be 5 users\n");
 }
 
-/// A disk of 64 kB in a folder, taken away with the test.
+/// A disk of 64 kB mounted in a folder, removed with the test.
 struct SmallDisk<'a>(&'a Path);
 
 impl<'a> SmallDisk<'a> {
@@ -315,7 +315,7 @@ impl<'a> SmallDisk<'a> {
         assert!(Command::new("mount").args(words).arg(self.0).status().unwrap().success(), "{words:?}");
     }
 
-    /// A file that takes all that is left.
+    /// Writes a file that takes all remaining space.
     fn fill(&self) {
         let mut file = std::fs::File::create(self.0.join("filler")).unwrap();
         while file.write_all(&[0; 4096]).is_ok() {}
@@ -328,7 +328,7 @@ impl Drop for SmallDisk<'_> {
     }
 }
 
-/// A change a line: who comes, with the address `10.7.A.B` of its number.
+/// One change per line: each adds the user of a number, with the address `10.7.A.B`.
 fn puts(numbers: std::ops::Range<u32>) -> String {
     let put = |i: u32| {
         let prefix = format!("10.7.{}.{}", i / 256, i % 256);
@@ -349,7 +349,7 @@ fn what_the_disk_does_not_take_the_node_never_has() {
     let changes = node.lab.file("changes", &format!("{{\"remove\":\"anna\"}}\n{}", puts(0..100)));
     let apply = [changes.to_str().unwrap()];
     let (changes, path) = (changes.display(), file.display());
-    // File and maps contain anna, and nobody else. Absent users have the default user's meter.
+    // File and maps contain only anna. Other addresses have the default user's meter.
     let mut sent = 0;
     let mut agree = || {
         assert_eq!(std::fs::read(&file).unwrap(), before);
@@ -381,7 +381,7 @@ fn what_the_disk_does_not_take_the_node_never_has() {
 #[test]
 fn what_the_kernel_refuses_half_way_is_undone() {
     skip_unless_live!();
-    // 1024 places, of which the configuration does not say anything that a change could be checked against.
+    // There are 1024 slots, since the configuration does not set a number by which the tool could reject a change.
     let node = Node::of("");
     node.lab.node_ok("n", "attach", &node.config);
     let apply = |text: &str| node.user("apply", &[node.lab.file("changes", text).to_str().unwrap()]);
@@ -394,7 +394,7 @@ fn what_the_kernel_refuses_half_way_is_undone() {
     let mut stream = node.stream();
     stream.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
     std::thread::sleep(std::time::Duration::from_secs(1));
-    // Ten go, for whom there is no way back but that of the tool, before the places run out.
+    // The change removes ten users before it runs out of slots. Only the tool can then restore them.
     let gone: String = (0..10).map(|i| format!("{{\"remove\":\"n{i}\"}}\n")).collect();
     let refused = apply(&(gone + &puts(1000..1100)));
     let told = String::from_utf8(refused.stderr).unwrap();
@@ -403,7 +403,7 @@ fn what_the_kernel_refuses_half_way_is_undone() {
     assert_eq!(std::fs::read(node.folder.join("subscribers.jsonl")).unwrap(), before);
     node.send_from(&[[10, 7, 0, 5], [10, 7, 1, 5], [10, 7, 4, 0]]);
     assert_eq!(["n5", "n261", "n1024", "default"].map(|name| node.packets(name)), [1, 1, 0, 1]);
-    // A process that had read the maps before learns that restored users have other slots.
+    // A process that had read the maps before notices that restored users have other slots.
     let rate = r#"{"put":{"name":"n5","user":{"prefix":["10.7.0.5"],"reference_rate":"20 kbit/s"}}}"#;
     stream.stdin.take().unwrap().write_all(rate.as_bytes()).unwrap();
     assert!(stream.wait().unwrap().success());
@@ -411,12 +411,11 @@ fn what_the_kernel_refuses_half_way_is_undone() {
     assert_eq!(["n4", "n5"].map(|name| node.packets(name)), [1, 2]);
 }
 
-/// The rules of prefixes in the maps.
 fn rules(lab: &Lab) -> MapHandle {
     MapHandle::from_pinned_path(lab.pins_of("n").join("rules")).unwrap()
 }
 
-/// Takes them out: a tool that was killed has not written them.
+/// Removes the rules, as if a killed tool had not written them.
 fn forget_rules(lab: &Lab) {
     let rules = rules(lab);
     let keys: Vec<_> = rules.keys().collect();
@@ -441,7 +440,8 @@ fn what_a_killed_tool_left_half_done_is_done_by_the_next_one() {
     };
     assert_eq!(import(), "imported: 2 new or changed, 0 removed\n");
     finds(2);
-    // All is in the file, so that the same list has nothing new; nevertheless it finishes what was begun.
+    // The file is complete, so that importing the same list changes nothing; nevertheless it finishes the interrupted
+    // change.
     forget_rules(&node.lab);
     std::fs::write(&mark, "").unwrap();
     assert_eq!(import(), "imported: 0 new or changed, 0 removed\n");
@@ -499,7 +499,7 @@ fn a_killed_change_that_has_no_room_can_be_taken_back() {
     let apply = |text: &str| node.user("apply", &[node.lab.file("changes", text).to_str().unwrap()]);
     assert!(apply(&puts(0..1000)).status.success());
     let file = node.folder.join("subscribers.jsonl");
-    // Killed behind the file and before the maps, which would have refused it.
+    // Killed after writing the file and before the maps, which would have rejected the change.
     let kept = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, kept + &puts(1000..1100)).unwrap();
     let mark = node.folder.join("subscribers.unfinished");

@@ -1,4 +1,4 @@
-//! Manual pages and completions know every command and option, and counters what Prometheus can read.
+//! Manual pages and completions contain every command and option; metric names are valid in Prometheus.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,6 @@ fn printed(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Commands that the help of a command lists.
 fn subcommands(of: &[&str]) -> Vec<String> {
     let help = printed(&[of, &["--help"]].concat());
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
@@ -24,7 +23,6 @@ fn subcommands(of: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// Long options that the help of a command lists.
 fn options(of: &[&str]) -> BTreeSet<String> {
     let help = printed(&[of, &["--help"]].concat());
     let words = help.lines().filter(|line| line.trim_start().starts_with('-')).flat_map(str::split_whitespace);
@@ -65,12 +63,12 @@ fn check_with_man(page: &Path) {
     }
 }
 
-/// Sections of a page and the keys in each, each once.
+/// Sections of a page and the keys in each, without duplicates.
 fn keys_of(page: &str) -> BTreeSet<(String, String)> {
     let (mut keys, mut section, mut is_key) = (BTreeSet::new(), String::new(), false);
     for line in page.lines() {
         if let Some(title) = line.strip_prefix(".SH ") {
-            // Without the scheme that a section is about.
+            // Without the scheme of the section.
             section = title.trim_matches('"').split(" with ").next().unwrap().into();
         } else if let Some(text) = line.strip_prefix("\\fB").filter(|_| is_key) {
             keys.insert((section.clone(), text.split("\\fR").next().unwrap().into()));
@@ -102,7 +100,7 @@ fn every_key_of_the_configuration_has_its_place_in_the_manual() {
     }
     assert!(wanted.len() > 40);
     assert_eq!(wanted.difference(&found).collect::<Vec<_>>(), Vec::<&(String, String)>::new());
-    // And no key that the file does not have, in force or in a comment on the other scheme.
+    // There is no key that the file lacks, active or in a comment on the other scheme.
     let is_in_file = |key: &str| every.lines().any(|line| line.contains(&format!("{key} =")));
     let more: Vec<_> = found.iter().filter(|(section, key)| section.starts_with('[') && !is_in_file(key)).collect();
     assert!(more.is_empty(), "{more:?}");

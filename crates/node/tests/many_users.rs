@@ -1,4 +1,4 @@
-//! A hundred thousand users are loaded, changed and removed in time that grows as they do.
+//! Loading, changing and removing a hundred thousand users takes time proportional to their number.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{LOOPBACK, START_NS, config, ipv4, replayed_later};
@@ -10,7 +10,6 @@ use serde_json::{Value as Json, json};
 
 const USERS: u32 = 100_000;
 
-/// Users with a prefix of each family.
 fn users(count: u32, rate: &str) -> Json {
     let of = |i: u32| {
         let [_, b, c, d] = i.to_be_bytes();
@@ -21,7 +20,7 @@ fn users(count: u32, rate: &str) -> Json {
     (0..count).map(of).collect()
 }
 
-/// CPU time of this thread, which does not depend on what else the machine does.
+/// CPU time of this thread, which does not depend on other load.
 fn cpu_time_s() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
@@ -51,7 +50,7 @@ fn a_hundred_thousand_users_are_loaded_and_changed() {
     lap("checked");
     configure(&programs, &second, &[LOOPBACK], START_NS).unwrap();
     assert!(lap("all changed, one removed") < 10.0);
-    // The last of those that are left, and the one that is not.
+    // The last user that is left, and the one that was removed.
     for (last, is_there) in [(USERS - 2, true), (USERS - 1, false)] {
         let [_, b, c, d] = last.to_be_bytes();
         programs.run("fairlane_ingress", &ipv4([10, b, c, d], 0, 100), LOOPBACK, 0, 1).unwrap();

@@ -1,4 +1,4 @@
-//! Situations of an operator: interfaces that appear and disappear, folders where pins do not stay, readers that exit.
+//! Operational situations: interfaces that appear and disappear, folders where pins do not persist, readers that exit.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, TWO_PORTS};
@@ -21,7 +21,7 @@ fn check(lab: &Lab, config: &Path) -> (Json, Option<i32>) {
     (serde_json::from_slice(&output.stdout).unwrap(), output.status.code())
 }
 
-/// The findings of a state, each as `what: text`.
+/// Findings in a state, each as `what: text`.
 fn findings(report: &Json, state: &str) -> Vec<String> {
     let all = report["findings"].as_array().unwrap().iter();
     let text = |finding: &Json| format!("{}: {}", finding["what"].as_str().unwrap(), finding["text"].as_str().unwrap());
@@ -36,7 +36,7 @@ fn pins_that_would_vanish_with_a_private_mount_are_refused_with_the_way_out() {
     std::fs::write(&file, format!("[node]\npin_path = \"/sys/fs/bpf/fairlane-test\"\n{TWO_PORTS}")).unwrap();
     let namespace = lab.netns_path("n");
     let namespace = namespace.rsplit('/').next().unwrap();
-    // Mounts that `ip netns exec` does not set up.
+    // Mounts that differ from those of `ip netns exec`.
     for mount in ["true", "mount -t bpf bpf /sys/fs/bpf"] {
         let attach = format!("{mount} && exec {NODE} attach {}", file.display());
         let output = Command::new("ip").args(["netns", "exec", namespace, "sh", "-c", &attach]).output().unwrap();
@@ -50,7 +50,7 @@ fn pins_that_would_vanish_with_a_private_mount_are_refused_with_the_way_out() {
         assert!(String::from_utf8_lossy(&output.stdout).contains("nsenter"), "{output:?}");
     }
     std::fs::remove_file(file).unwrap();
-    // The way out: the namespace of the network only.
+    // The solution: enter only the network namespace.
     let config = lab.config("n", TWO_PORTS);
     lab.node_ok("n", "attach", &config);
     lab.node_ok("n", "detach", &config);
@@ -68,7 +68,7 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
     let (report, code) = check(&lab, &good);
     assert_eq!((&report["ok"], code), (&json!(true), Some(0)), "{report}");
     assert_eq!(findings(&report, "warning"), Vec::<String>::new());
-    // It leaves nothing behind, and attach does what it says.
+    // `check` leaves nothing behind, and `attach` fails or succeeds as it predicted.
     assert_eq!(lab.pins(), Vec::<std::path::PathBuf>::new());
     lab.node_ok("n", "attach", &good);
     // A table of another size cannot be loaded while this one is in use.
@@ -78,21 +78,21 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
     assert!(findings(&report, "missing")[0].starts_with("users table: users_table.limit: "), "{report}");
     assert!(!lab.node("n", "attach", &larger).status.success());
     lab.node_ok("n", "detach", &good);
-    // Missing things.
+    // A missing interface.
     let absent = lab.config("n", &TWO_PORTS.replace("out0", "nowhere0"));
     let (report, code) = check(&lab, &absent);
     assert_eq!((&report["ok"], code), (&json!(false), Some(1)));
     assert_eq!(findings(&report, "missing"), ["port nowhere0: there is no such interface in this network namespace"]);
     let text = lab.node("n", "check", &absent);
     assert_eq!((text.status.code(), stderr(&text).as_str()), (Some(1), "error: one thing is missing\n"));
-    // A pin path on no BPF file system.
+    // A pin path that is not on a BPF file system.
     let elsewhere = std::env::temp_dir().join(format!("fairlane-elsewhere-{}.toml", std::process::id()));
     std::fs::write(&elsewhere, format!("[node]\npin_path = \"/tmp/fairlane\"\n{TWO_PORTS}")).unwrap();
     let (report, code) = check(&lab, &elsewhere);
     std::fs::remove_file(elsewhere).unwrap();
     assert_eq!(code, Some(1));
     assert!(findings(&report, "missing")[0].starts_with("pin path: node.pin_path: /tmp/fairlane: is not on"));
-    // Packets without an Ethernet header have no room for a tag; pins of another network namespace.
+    // Packets without an Ethernet header have no room for a tag. Pins belong to another network namespace.
     lab.run("n", "ip tuntap add tun0 mode tun");
     let tun = lab.config("n", "[[ports]]\ninterface = \"tun0\"\narrivals = \"trusted\"\ncarrier = \"802.1ad\"\n");
     lab.wire(("s", "in0", "10.8.0.1"), ("c", "c1", "10.8.0.2"));
@@ -118,7 +118,7 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
         let attach = lab.node(at, "attach", config);
         assert!(!attach.status.success() && stderr(&attach).contains(why), "{why}: {attach:?}");
     }
-    // The rejected change had no effect: in0, whose index is another one there, is still metered.
+    // The rejected change had no effect: in0, which has another index there, is still metered.
     lab.send("c", "10.2.0.2", 100, 10, 0);
     assert_eq!(lab.status("n", &good)["ingress"]["metered"], 10);
     // Another node at the same interfaces: both would meter.
@@ -134,7 +134,7 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
     let first = lab.node("n", "check", &good);
     assert!(!String::from_utf8_lossy(&first.stdout).contains("another node"), "{first:?}");
     lab.node_ok("n", "detach", &good);
-    // Working but unintended: warnings only.
+    // Works, but not as intended: warnings only.
     lab.run("n", "tc qdisc del dev out0 root");
     lab.run("n", "ip link set out0 down");
     for (side, offload) in [("in0", "gro"), ("out0", "gso")] {
@@ -156,7 +156,7 @@ fn check_fails_where_attach_would_and_says_what_may_go_wrong() {
 fn check_fails_for_what_is_attached_as_attach_does() {
     skip_unless_live!();
     let lab = Lab::one_node();
-    // Indices whose difference is the number of places.
+    // Two indices whose difference is the number of slots.
     let in0: Json = serde_json::from_str(&lab.run("n", "ip -j link show dev in0")).unwrap();
     let index = in0[0]["ifindex"].as_u64().unwrap() + u64::from(PortRecord::PLACES);
     lab.run("n", &format!("ip link add far0 index {index} type veth peer name far1"));
@@ -196,7 +196,7 @@ fn check_fails_for_what_is_attached_as_attach_does() {
     }
 }
 
-/// `attach --follow`, ended with the test.
+/// A running `attach --follow`, ended with the test.
 struct Follower {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -207,7 +207,7 @@ impl Follower {
         Self::telling(lab, config, Stdio::inherit())
     }
 
-    /// One whose warnings go there.
+    /// Starts the tool; its warnings go to `warnings`.
     fn telling(lab: &Lab, config: &Path, warnings: Stdio) -> Self {
         let mut command = lab.command_within("n", 60, NODE);
         command.args(["attach", "--follow"]).arg(config).stdout(Stdio::piped()).stderr(warnings);
@@ -216,7 +216,7 @@ impl Follower {
         Self { child, lines }
     }
 
-    /// Sends SIGHUP, which `timeout` keeps to itself, to the tool.
+    /// Sends SIGHUP to the tool; `timeout` would not pass it on.
     fn reload(&self) {
         let children = format!("/proc/{0}/task/{0}/children", self.child.id());
         let tool = std::fs::read_to_string(children).unwrap();
@@ -254,12 +254,12 @@ fn one_missing_interface_blocks_nobody_and_one_made_anew_is_metered_again() {
     let metered = || lab.status("n", &config)["ingress"]["metered"].as_u64().unwrap();
     lab.send("c", "10.2.0.2", 100, 10, 0);
     assert_eq!(metered(), 10);
-    // The missing one comes.
+    // The missing interface appears.
     lab.run("n", "ip link add late0 type veth peer name late1");
     let came = follower.line();
     let index = came.trim().strip_prefix("late0: attached, index ").unwrap();
     assert_eq!(lab.status("n", &config)["absent"], json!([]));
-    // The metered one goes and comes back, as a new interface with the same name.
+    // The metered interface disappears and reappears, as a new interface with the same name.
     lab.run("n", "ip link del in0");
     assert_eq!(follower.line(), "in0: gone\n");
     assert_eq!(lab.status("n", &config)["absent"], json!(["in0"]));
@@ -268,12 +268,13 @@ fn one_missing_interface_blocks_nobody_and_one_made_anew_is_metered_again() {
     assert!(follower.line().starts_with("in0: attached, index "));
     lab.send("c", "10.2.0.2", 100, 10, 0);
     assert_eq!(metered(), 20, "{}", lab.status("n", &config));
-    // With the index that the old one had.
+    // With the index of the old one.
     lab.run("n", "ip link del late0");
     assert_eq!(follower.line(), "late0: gone\n");
     lab.run("n", &format!("ip link add late0 index {index} type veth peer name late1"));
     assert!(follower.line().starts_with("late0: attached, index "));
-    // Removed and immediately recreated: whether the tool sees both or only the last, the port finally has its program.
+    // Removed and immediately recreated. Whether the tool sees both events or only the last, the port finally has its
+    // program.
     lab.run("n", "ip link del late0");
     lab.run("n", &format!("ip link add late0 index {index} type veth peer name late1"));
     let until = Instant::now() + Duration::from_secs(10);
@@ -281,7 +282,7 @@ fn one_missing_interface_blocks_nobody_and_one_made_anew_is_metered_again() {
         assert!(Instant::now() < until, "late0 is not metered");
         std::thread::sleep(Duration::from_millis(50));
     }
-    // A tool that is killed leaves everything attached.
+    // A killed tool leaves everything attached.
     drop(follower);
     let before = metered();
     lab.send("c", "10.2.0.2", 100, 10, 0);
@@ -290,7 +291,6 @@ fn one_missing_interface_blocks_nobody_and_one_made_anew_is_metered_again() {
     assert_eq!(lab.pins(), Vec::<std::path::PathBuf>::new());
 }
 
-/// Waits until a port is attached.
 fn wait_for(lab: &Lab, config: &Path, interface: &str) {
     let until = Instant::now() + Duration::from_secs(15);
     while !lab.status("n", config)["ports"].as_array().unwrap().iter().any(|port| port["interface"] == interface) {
@@ -306,14 +306,15 @@ fn a_follower_follows_what_others_load_and_goes_on_when_the_file_is_wrong() {
     let config = lab.config("n", TWO_PORTS);
     let mut follower = Follower::start(&lab, &config);
     assert_eq!(follower.line(), "attached: 2 ports\n");
-    // Another process loads a port that is not there yet, then it comes.
+    // Another process loads a port whose interface does not exist yet; then the interface appears.
     let port = |name: &str| format!("[[ports]]\ninterface = \"{name}\"\narrivals = \"meter\"\n");
     lab.config("n", &format!("{TWO_PORTS}{}", port("late0")));
     lab.node_ok("n", "attach", &config);
     lab.run("n", "ip link add late0 type veth peer name late1");
     assert!(follower.line().starts_with("late0: attached, index "));
     wait_for(&lab, &config, "late0");
-    // The file is unreadable when a port comes back: what was right before is attached, and the file when it is right.
+    // The file is invalid when an interface reappears. The tool attaches the last valid configuration, and the file
+    // once it is valid.
     std::fs::write(&config, "[[ports").unwrap();
     lab.run("n", "ip link del late0");
     assert_eq!(follower.line(), "late0: gone\n");
@@ -329,7 +330,7 @@ fn a_follower_follows_what_others_load_and_goes_on_when_the_file_is_wrong() {
         assert!(Instant::now() < until, "the file is not loaded");
         std::thread::sleep(Duration::from_millis(50));
     }
-    // A detach by another process ends it.
+    // A detach by another process ends the tool.
     lab.node_ok("n", "detach", &config);
     assert_eq!(follower.line(), "detached\n");
     assert!(follower.child.wait().unwrap().success());
@@ -356,7 +357,7 @@ fn a_follower_keeps_its_pins_when_the_file_names_others() {
     );
     assert_eq!(warning("pin_path"), told);
     assert!(from.join("ports").exists() && !to.exists());
-    // It follows the file again when that is right.
+    // The tool follows the file again once it is valid.
     lab.config("n", &format!("{TWO_PORTS}[[ports]]\ninterface = \"late0\"\narrivals = \"meter\"\n"));
     lab.run("n", "ip link add late0 type veth peer name late1");
     assert!(follower.line().starts_with("late0: attached, index "));
@@ -368,8 +369,8 @@ fn a_follower_keeps_its_pins_when_the_file_names_others() {
 fn marks_are_counted_where_people_look() {
     skip_unless_live!();
     let lab = Lab::one_node();
-    // A packet of 1000 bytes leaves in 8 ms. Of 60 packets sent at once those that find from 20 to 36 in the queue are
-    // marked, later ones are dropped: q_base and gamma of the default.
+    // A packet of 1000 bytes takes 8 ms. Of 60 packets sent at once, those that find 20 to 36 packets in the queue are
+    // marked and later ones are dropped: the default q_base and gamma.
     lab.run("n", "tc qdisc add dev out0 root tbf rate 1mbit burst 1600 limit 100000");
     let config = lab.config("n", &TWO_PORTS.replace("\"abc\" }", "\"abc\", ecn = true }"));
     lab.node_ok("n", "attach", &config);
@@ -403,7 +404,7 @@ fn counts(lab: &Lab, config: &Path, interface: &str, peer: &str) -> bool {
     }
     let metered = || lab.status("n", config)["ingress"]["metered"].as_u64().unwrap();
     let before = metered();
-    // To nobody, of a protocol of nobody (IEEE 802 local experimental).
+    // Broadcast, with a local experimental ethertype (IEEE 802), which nobody receives.
     let frame = "s.send(bytes.fromhex('ffffffffffff020000000001')+b'\\x88\\xb6'+bytes(60))";
     let open = format!("import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('{peer}',0))\n");
     lab.python("n", &format!("{open}{frame}"));
@@ -433,7 +434,7 @@ fn a_reader_that_goes_away_ends_the_tool_without_a_word() {
 fn names_of_interfaces_do_nothing_to_a_terminal() {
     skip_unless_live!();
     let lab = Lab::one_node();
-    // Linux takes all but spaces, slashes and colons.
+    // Linux allows all characters except spaces, slashes and colons.
     lab.run("n", "ip link add e\u{1b}[1m0 type veth peer name p0");
     let port = |name: &str| format!("[[ports]]\ninterface = \"{name}\\u001b[1m0\"\narrivals = \"meter\"\n");
     let config = lab.config("n", &(port("e") + &port("gone")));
@@ -452,7 +453,7 @@ fn names_of_interfaces_do_nothing_to_a_terminal() {
     lab.node_ok("n", "detach", &config);
 }
 
-/// Starts the exporter and gives what it serves, `scrapes` times, the last time only.
+/// Starts the exporter and scrapes it `scrapes` times. Returns the last result.
 pub fn scrape(
     (lab, at): (&Lab, &str),
     config: &Path,
@@ -488,7 +489,7 @@ fn a_scrape_of_many_users_is_bounded_and_has_names() {
     );
     let config = lab.config("n", &text);
     lab.node_ok("n", "attach", &config);
-    // 2000 addresses send a frame each, anna's then 5 in between two scrapes.
+    // 2000 addresses send a frame each; between two scrapes anna's address sends 5.
     let send = |addresses: &str| {
         let frames = format!(
             "import socket,struct\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('c0',0))\n\
@@ -501,13 +502,13 @@ fn a_scrape_of_many_users_is_bounded_and_has_names() {
     send("range(2000)");
     let counts = |text: &str, name: &str| text.lines().filter(|line| line.starts_with(name)).count();
     let text = scrape((&lab, "n"), &config, &["--users", "50"], || send("[7]*5"), 2);
-    // 2000 and the default user.
+    // 2000 users and the default user.
     assert!(text.contains("fairlane_users 2001\n") && text.contains("fairlane_users_shown 50\n"), "{text}");
     assert_eq!(counts(&text, "fairlane_user_bytes_total{"), 50);
     assert!(text.contains("fairlane_user_packets_total{user=\"anna\",key=\"10.9.0.7\"} 6"), "{text}");
-    // Whatever the number of users: heads and ports below 10 kB, 4 lines of some 70 bytes for each of 50.
+    // For any number of users: help lines and ports below 10 kB, and 4 lines of about 70 bytes for each of 50 users.
     assert!(text.len() < 30_000, "{}", text.len());
-    // Prometheus itself reads it without a complaint.
+    // Prometheus itself parses it without a complaint.
     if let Ok(mut child) =
         Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()
     {
@@ -522,7 +523,7 @@ fn a_scrape_of_many_users_is_bounded_and_has_names() {
     lab.node_ok("n", "detach", &config);
 }
 
-/// Units with another program, since the real one is not installed; what else they name must exist.
+/// The units name another program, since the real one is not installed. Everything else that they name must exist.
 #[test]
 fn systemd_takes_the_units() {
     let version = Command::new("systemd-analyze").arg("--version").output();
@@ -553,8 +554,8 @@ fn systemd_takes_the_units() {
     assert!(output.status.success() && !of_ours, "{}", stderr(&output));
 }
 
-/// Opens peers that send nothing and one that sends a byte now and then; prints how long a scrape takes meanwhile,
-/// whether the slow one is dropped, and the answer to the name of another host.
+/// Opens peers that send nothing, and one that sends a byte now and then. Prints the duration of a scrape meanwhile,
+/// whether the slow peer is disconnected, and the answer to a request with another host name.
 const SLOW_PEERS: &str = "\
 import http.client, socket, time
 def connect(): return socket.create_connection(('127.0.0.1', 9550))

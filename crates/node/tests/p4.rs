@@ -1,4 +1,4 @@
-//! `p4-commands` as a user calls it: golden output in both formats, mistakes in one line.
+//! `p4-commands` as called by a user: golden output in both formats, errors in one line.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -58,7 +58,7 @@ fn a_switch_compiled_for_more_users_is_told_by_an_option() {
     let output = run(&config, &["--users", "65536"]);
     let text = String::from_utf8(output.stdout).unwrap();
     let line = text.lines().find(|line| line.starts_with("table_add users set_user_of_address")).unwrap();
-    // From place 2 on; a sixteenth of 65 536.
+    // From index 2 on; a sixteenth of 65 536.
     assert!(line.ends_with(" 2 2 4096"), "{line}");
     let output = run(&config, &["--users", "0"]);
     let message = String::from_utf8(output.stderr).unwrap();
@@ -108,9 +108,9 @@ fn say_the_same(name: &str) {
 
 #[test]
 fn the_numbers_follow_from_the_configuration() {
-    // Q_min 12, Q_base 20, gamma 16, limit 24 packets in sixteenths, a queue that holds twice as many; accounting
-    // factor 3 in Q20; 50 Mbit/s are 4166 full packets a second; a rate of 20 kbit/s is one octave, 2^31, below
-    // 10 kbit/s; 192.0.2.0/28 is a prefix of 96 + 28 bits.
+    // Q_min 12, Q_base 20, gamma 16, limit 24 packets in sixteenths, a queue of twice that length. Accounting factor 3
+    // in Q20. 50 Mbit/s are 4166 full packets per second. A rate of 20 kbit/s is one octave, 2^31, below 10 kbit/s.
+    // 192.0.2.0/28 is a prefix of 96 + 28 bits.
     let cli = std::fs::read_to_string(root().join("crates/node/tests/golden/switch.p4cli")).unwrap();
     let words = |start: &str| -> Vec<&str> {
         cli.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}")).split(' ').collect()
@@ -130,11 +130,11 @@ fn the_numbers_follow_from_the_configuration() {
 #[test]
 fn the_numbers_of_csfq_follow_from_the_configuration() {
     // K_c 100 ms in ns; log2(C/10 kbit/s) = log2(5000) in Q31; S at C is C K_alpha/8 = 625 000 bytes in Q16; thresholds
-    // of 0 and 12 packets, a limit of 24, in sixteenths; one tick of 2^-19 or less of K.
+    // of 0 and 12 packets, a limit of 24, in sixteenths; a tick is at most 2^-19 of K.
     let cli = std::fs::read_to_string(root().join("crates/node/tests/golden/switch-csfq.p4cli")).unwrap();
     let words = |start: &str| -> Vec<i64> {
         let line = cli.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}"));
-        // Numbers of 64 bits, two's complement.
+        // 64-bit numbers in two's complement.
         line.split(' ').filter_map(|word| word.parse::<u64>().ok()).map(u64::cast_signed).collect()
     };
     let q31 = |number: f64| (number.log2() * (1u64 << 31) as f64).round() as i64;
@@ -145,7 +145,7 @@ fn the_numbers_of_csfq_follow_from_the_configuration() {
     assert!((aqm[6] - q31(625_000.0 * 65_536.0)).abs() <= 2, "{}", aqm[6]);
     assert_eq!(aqm[7..], [0, 192, 384, 0]);
     let domain = words("table_set_default domain");
-    // K_alpha is K here: both have the same constants.
+    // Here K_alpha equals K, so both have the same constants.
     assert_eq!(domain, aqm[1..4]);
     assert_eq!(domain[2], q31((1u64 << domain[1]) as f64 / 1e8));
     let (ten, twenty) = (words("table_set_default default_user")[0], words("table_add users set_user ")[0]);

@@ -7,7 +7,7 @@ use fairlane_schemes::base::rng::Rng;
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// Frames from which mutations start: both families, tags, fragments, extension headers.
+/// Initial frames for mutations: both families, tags, fragments, extension headers.
 fn seeds() -> Vec<Vec<u8>> {
     let ethernet = |ethertypes: &[u8]| [&[2; 12], ethertypes].concat();
     let mut ipv4 = vec![0x45, 0xb8, 0, 60, 0, 0, 0x20, 5, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
@@ -44,11 +44,11 @@ fn a_million_mutated_frames_are_read_within_their_bounds() {
         // The same bytes are the same flow.
         assert_eq!(frame.flow(&bytes), Frame::parse(&bytes).flow(&bytes));
     }
-    // Mutations leave most frames IP; otherwise nothing behind the ethertype would be tried.
+    // Mutations leave most frames IP; otherwise nothing after the ethertype would be tested.
     assert!(ip > 500_000 && with_ports > 1_000, "{ip} {with_ports}");
 }
 
-/// Parsed values are written such that they parse as the same.
+/// Every parsed value must parse as the same value after formatting.
 fn values<T: FromStr + Display + PartialEq>(name: &str, seeds: &[&str], alphabet: &[u8]) {
     let mut rng = Rng::stream(1, 0, name, 0);
     let mut read = 0;
@@ -61,7 +61,7 @@ fn values<T: FromStr + Display + PartialEq>(name: &str, seeds: &[&str], alphabet
             read += 1;
         }
     }
-    // Some mutations give another right value.
+    // Some mutations give another valid value.
     assert!(read > 1_000, "{name}: {read}");
 }
 
@@ -75,7 +75,7 @@ fn a_million_mutated_prefixes_and_marks_are_refused_or_mean_what_they_say() {
 #[test]
 fn mutated_files_are_refused_in_one_line_or_read() {
     let whole = include_str!("../../../examples/node/every-key.toml");
-    // Without comments: mutations shall meet keys and values.
+    // Without comments, so that mutations affect keys and values.
     let lines = whole.lines().map(|line| line.split(" #").next().unwrap_or_default().trim_end());
     let text = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect::<Vec<_>>().join("\n");
     let mut rng = Rng::stream(1, 0, "files", 0);

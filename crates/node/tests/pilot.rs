@@ -6,8 +6,8 @@
 //!            both bottlenecks    way
 //! ```
 //!
-//! All subscribers send and receive simultaneously. `d` delays by the user-space forwarder; the kernel here has no
-//! netem.
+//! All subscribers send and receive simultaneously. At `d` the user-space forwarder adds the delay, since the kernel
+//! here has no netem.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, mac, port};
@@ -21,11 +21,11 @@ use std::time::Duration;
 const NODE: &str = env!("CARGO_BIN_EXE_fairlane-node");
 const RATE_MBPS: f64 = 50.0;
 const SETTLE: u64 = 8;
-/// Parts that the light subscriber's delay is measured in, and their length.
+/// Number of intervals in which the light subscriber's delay is measured, and their length.
 const PARTS: u64 = 4;
 const PART: u64 = 5;
 
-/// Subscribers with TCP: name, where each of its clients sends from and to, flows of each client, congestion control.
+/// Subscribers with TCP: name, source and destination of each client, flows per client, congestion control.
 type Tcp = (&'static str, &'static [(&'static str, &'static str)], usize, &'static str);
 const TCP: [Tcp; 8] = [
     ("sixteen flows", &[("10.1.0.11", "10.2.0.2")], 16, "cubic"),
@@ -40,20 +40,20 @@ const TCP: [Tcp; 8] = [
 const UDP: &str = "10.1.0.19";
 const LIGHT: &str = "10.1.0.20";
 const UDP_SERVER: &str = "10.2.0.3";
-/// At `d`, before the delay: what a packet of the light subscriber takes is what it waits, and what the machine adds.
+/// At `d`, before the delay: a packet of the light subscriber takes its queueing time plus delays of the machine.
 const NEAR_SERVER: &str = "10.2.0.9";
 
-/// Max-min share of the link for users who want more, in Mbit/s: the subscribers with TCP and the one with UDP.
+/// Max-min share of the link for users that demand more, in Mbit/s: the subscribers with TCP and the one with UDP.
 const SHARE_MBPS: f64 = RATE_MBPS / (TCP.len() + 1) as f64;
 const UDP_MBPS: f64 = 2.4 * SHARE_MBPS;
-/// Payload of a full frame of TCP, and of a frame of `send`.
+/// Payload as a fraction of a full TCP frame, and of a frame of `send`.
 const TCP_PART: f64 = 1448.0 / 1514.0;
 const UDP_PART: f64 = 1448.0 / 1490.0;
 
 /// 24 kB take 4 ms.
 const ABC: &str =
     "queue = { scheme = \"abc\", q_min = \"9 kB\", q_base = \"24 kB\", gamma = \"18 kB\", average_over = \"bytes\" }\n";
-/// A rate a little below that of the link: less is lost at the limit.
+/// A rate slightly below that of the link reduces losses at the limit.
 const CSFQ: &str = "rate = \"49 Mbit/s\"\nqueue = { scheme = \"csfq\", q_min = \"0 B\", q_threshold = \"45 kB\", \
                     limit = \"90 kB\" }\n";
 
@@ -118,7 +118,7 @@ impl Pilot {
         paths.iter().enumerate().map(client).collect()
     }
 
-    /// Servers of iperf3, ready; they end with their client, or with their time.
+    /// Starts iperf3 servers; they end with their client or after their time.
     fn servers(&self) -> Vec<Child> {
         let ports = (0..TCP.len()).flat_map(|user| (0..TCP[user].1.len()).map(move |path| first_port(user) + path));
         let serve = |port: usize| {
@@ -140,7 +140,6 @@ impl Drop for Pilot {
     }
 }
 
-/// These tests alone need iperf3.
 fn has_iperf3() -> bool {
     let is_there = Command::new("iperf3").arg("-v").output().is_ok();
     if !is_there {
@@ -153,7 +152,7 @@ fn first_port(user: usize) -> usize {
     5200 + 10 * user
 }
 
-/// Ends by itself: with its client or its time; signals reach the program.
+/// A program that ends with its client or after its time. Signals reach the program itself.
 fn program(lab: &Lab, name: &str, program: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("nsenter");
     command.arg(format!("--net={}", lab.netns_path(name))).args(["nice", "-n", "-19", program]).args(arguments);
@@ -191,7 +190,7 @@ fn config(marker: &str, queue: &str) -> String {
     format!("[marker]\n{marker}\n{}{others}{ports}", tcp.concat())
 }
 
-/// Goodput of a subscriber in both directions, in Mbit/s: sent, received.
+/// Goodput of a subscriber in Mbit/s: sent, received.
 fn goodputs(clients: Vec<Child>) -> [f64; 2] {
     let mut sums = [0.0; 2];
     for client in clients {
@@ -204,13 +203,12 @@ fn goodputs(clients: Vec<Child>) -> [f64; 2] {
     sums
 }
 
-/// Results of all in one direction, relative to their shares.
+/// Results of all subscribers in one direction, relative to their shares.
 struct Outcome {
     way: &'static str,
     tcp: Vec<f64>,
     udp: f64,
-    /// In each part of the time: a machine that stands still for a while looks like a queue in one of them, a queue in
-    /// all.
+    /// In each interval. A machine that stops for a while raises the delay in one interval, a queue in all.
     light_p99_ms: Vec<f64>,
     light_lost: u64,
 }
@@ -233,7 +231,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// The pilot itself: upload and download simultaneously.
+/// The pilot itself, upload and download simultaneously.
 fn shares(pilot: &Pilot) -> [Outcome; 2] {
     let servers = pilot.servers();
     let all = SETTLE + PARTS * PART + 4;
@@ -276,8 +274,8 @@ fn shares(pilot: &Pilot) -> [Outcome; 2] {
     })
 }
 
-/// 1,000 packets of CS6 of the node itself in each direction, while the subscriber with UDP sends and receives twice
-/// the rate of the link. Those that are lost.
+/// Sends 1,000 CS6 packets from the node itself in each direction, while the subscriber with UDP sends and receives at
+/// twice the rate of the link. Returns the number of lost packets.
 fn control_lost_under_a_flood(pilot: &Pilot) -> [u64; 2] {
     let floods = [("h", "10.2.0.3:9000"), ("s", "10.1.0.19:9000")]
         .map(|(from, to)| pilot.send(from, to, 2.0 * RATE_MBPS, 1448, 18));
@@ -304,7 +302,7 @@ fn control_lost_under_a_flood(pilot: &Pilot) -> [u64; 2] {
         .map(|report| 1000 - arrived(&report))
 }
 
-/// Runs all of it and prints what came of it. Nothing of the node's own control traffic may be lost.
+/// Runs all of it and prints the results. None of the node's own control traffic may be lost.
 fn pilot(marker: &str, queue: &str) -> [Outcome; 2] {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap();
     println!("{queue}  load {}", load.split(' ').next().unwrap());
@@ -338,7 +336,7 @@ fn a_pilot_with_csfq_gives_udp_above_its_share_its_share() {
         return;
     }
     for outcome in pilot("scheme = \"csfq\"\nrate_constant = \"1 s\"", CSFQ) {
-        // Flows that are alone lose at the limit of the queue; 0.82 to 0.88 in docs/node.md.
+        // Single flows lose packets at the limit of the queue; 0.82 to 0.88 in docs/node.md.
         assert!(outcome.worst_tcp() >= 0.7 && (0.9..=1.2).contains(&outcome.udp), "{outcome}");
     }
 }

@@ -1,5 +1,5 @@
-//! A point of presence: subscribers at sites of a tree, known by address, PPPoE session or tags, real TCP in both
-//! directions.
+//! A point of presence: subscribers at the sites of a tree, identified by address, PPPoE session or tags, with real TCP
+//! in both directions.
 //!
 //! ```text
 //!                                          +-- n0 -- h0   site 0
@@ -7,9 +7,9 @@
 //!  server, BNG   edge      aggregation     +-- n2 -- h2   site 2
 //! ```
 //!
-//! `e`, `b` and `n` are nodes that bridge. What subscribers receive is labelled at `e`, what they send at their `n`;
-//! both labels travel in tags, also through `b`, which labels nothing. The link between `b` and each `n` is the
-//! bottleneck of the site, in each direction one. Users with one CUBIC or BBR flow meet users with four.
+//! `e`, `b` and `n` are nodes that bridge. `e` labels the packets to subscribers, `n` the packets from its subscribers.
+//! All labels travel in tags, also through `b`, which writes no labels. The link between `b` and each `n` is the
+//! bottleneck of the site in both directions. Users with one CUBIC or BBR flow compete with users with four.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::{Lab, port};
@@ -39,11 +39,11 @@ const GOLDEN_RATIO: f64 = 1.618_033_988_749_895;
 /// Rate of each bottleneck.
 const RATE_MBPS: f64 = 24.0;
 
-/// What waits in front of it follows from the flows that it is made for. A window below four packets is repaired by
-/// timeouts (three duplicate acknowledgements, RFC 5681 3.2), and BBR keeps four in any case: `q_base` holds that many
-/// for as many flows as there would be if all had those of the busiest. The path itself holds next to nothing here.
-/// `q_min` and `gamma` stand to it as in the P4 paper, 6 and 16 to 20. Bytes, not packets, for acknowledgements share
-/// the queue.
+/// The thresholds of the bottleneck follow from its intended number of flows. Losses in a window below four packets
+/// need timeouts (three duplicate acknowledgements, RFC 5681 3.2), and BBR keeps at least four packets in flight. So
+/// `q_base` holds four packets per flow, if all users had as many flows as the busiest. The path itself holds almost
+/// nothing here. `q_min` and `gamma` have the ratios of the P4 paper to `q_base`, 6 and 16 to 20. The unit is bytes,
+/// not packets, since acknowledgements share the queue.
 const FRAME_BYTES: usize = 1518;
 const WINDOW_PACKETS: usize = 4;
 const MOST_FLOWS: usize = 4;
@@ -58,23 +58,22 @@ fn queue() -> String {
     )
 }
 
-/// The threshold of a user with a quarter of the average, `q_base + 2 gamma`: at a lower one the qdisc would drop whom
-/// ABC does not.
+/// The threshold of a user with a quarter of the average, `q_base + 2 gamma`. With a lower limit the qdisc would drop
+/// packets that ABC accepts.
 fn limit_bytes() -> usize {
     Q_BASE_BYTES + 2 * (Q_BASE_BYTES * 16 / 20)
 }
 
-/// Directions of TCP at a time.
+/// Directions of TCP that run simultaneously.
 type Ways = &'static [&'static str];
 const DOWNLOAD: Ways = &["download"];
 const UPLOAD: Ways = &["upload"];
 const BOTH: Ways = &["download", "upload"];
 
-/// Size and duration.
 struct Size {
     sites: usize,
     subscribers: usize,
-    /// With TCP, at each site.
+    /// Subscribers with TCP, per site.
     active: usize,
     settle: Duration,
     measure: Duration,
@@ -106,7 +105,7 @@ impl Subscriber {
         [Line::Plain, Line::Session, Line::Tags][self.number / self.sites % 3]
     }
 
-    /// Every second one has two.
+    /// Every second subscriber has two addresses.
     fn addresses(&self) -> Vec<String> {
         let kind = self.site() * 4 + self.line() as usize;
         let [.., high, low] = self.number.to_be_bytes();
@@ -114,7 +113,6 @@ impl Subscriber {
         networks.iter().map(|network| format!("10.{}.{high}.{low}", network + kind)).collect()
     }
 
-    /// Its table of the configuration.
     fn table(&self) -> String {
         let mut text = format!("[[users]]\nname = \"{}\"\nprefix = {:?}\n", self.name(), self.addresses());
         match self.line() {
@@ -133,7 +131,7 @@ impl Subscriber {
         1 + self.number / self.sites
     }
 
-    /// The head of its frames: addresses, and what comes before IP and the length of PPPoE.
+    /// Head of its frames: Ethernet addresses, then everything before IP and the length of PPPoE.
     fn head(&self, to: &str, from: &str) -> String {
         let hex = |address: &str| crate::lab::mac(address).replace(':', "");
         let head = hex(to) + &hex(from);
@@ -149,7 +147,6 @@ struct Pop {
     lab: Lab,
     size: Size,
     subscribers: Vec<Subscriber>,
-    /// Nodes with their configurations.
     nodes: Vec<(&'static str, PathBuf)>,
     running: Vec<Child>,
 }
@@ -184,7 +181,7 @@ impl Pop {
         self.subscribers.iter().filter(move |subscriber| subscriber.site() == site)
     }
 
-    /// Nodes bridge all their ports; nothing is segmented late or merged.
+    /// Makes nodes bridge all their ports; no packet is segmented late or merged.
     fn bridge(&self) {
         let lab = &self.lab;
         let trunk: Vec<&str> = ["trunk"].into_iter().chain(self.sites().map(|site| SITE_PORTS[site])).collect();
@@ -203,7 +200,8 @@ impl Pop {
         }
     }
 
-    /// Hosts have all addresses of their site; plain ones go straight, others through the device of `access.py`.
+    /// Gives hosts all addresses of their site. Plain subscribers are routed directly, others through the device of
+    /// `access.py`.
     fn route(&self) {
         let (lab, server_mac) = (&self.lab, crate::lab::mac(SERVER));
         for site in self.sites() {
@@ -215,7 +213,7 @@ impl Pop {
         }
     }
 
-    /// Routes that need the device.
+    /// Adds the routes through that device.
     fn route_tunnels(&self) {
         let lab = &self.lab;
         for (site, kind, network) in
@@ -236,7 +234,6 @@ impl Pop {
         }
     }
 
-    /// The bottlenecks.
     fn shape(&self) {
         let sites = self.sites().flat_map(|site| [("b", SITE_PORTS[site]), (SITE_NODES[site], "uplink")]);
         for (name, interface) in sites {
@@ -266,7 +263,7 @@ impl Pop {
         self.nodes = nodes.into_iter().map(|(name, text)| (name, self.lab.config(name, &text))).collect();
     }
 
-    /// Puts sessions and tags around packets, at subscribers and at the BNG.
+    /// Starts the equipment that adds sessions and tags to packets, at subscribers and at the BNG.
     fn start_access(&mut self) {
         let mut ends = vec![("g", "g0", self.subscribers.iter().collect::<Vec<_>>())];
         ends.extend(self.sites().map(|site| (SITE_HOSTS[site], "c0", self.at(site).collect())));
@@ -295,7 +292,7 @@ impl Pop {
         self.route_tunnels();
     }
 
-    /// A Python program in a namespace, stopped if it outlives the test.
+    /// Starts a Python program in a namespace, stopped if it outlives the test.
     fn python(&self, name: &str, arguments: &[&str]) -> Child {
         let seconds = 120 + 4 * (self.size.settle + self.size.measure).as_secs();
         let mut command = self.lab.command_within(name, seconds, "python3");
@@ -323,7 +320,7 @@ impl Pop {
         self.lab.status(name, config)
     }
 
-    /// A datagram of each address and its answer.
+    /// Sends a datagram to each address, which answers.
     fn reach_everybody(&mut self) {
         let mut echo = self.python("g", &[TRAFFIC, "echo"]);
         assert_eq!(line_of(&mut echo), "ready\n");
@@ -342,7 +339,7 @@ impl Pop {
         self.at(site).zip(ways).collect()
     }
 
-    /// One flow or four, CUBIC or BBR; those with two addresses use both.
+    /// Connections: one flow or four, CUBIC or BBR. Subscribers with two addresses use both.
     fn connections(&self, site: usize, ways: Ways) -> Vec<(String, &'static str, &'static str)> {
         let mut connections = Vec::new();
         for (index, (subscriber, way)) in self.active(site, ways).into_iter().enumerate() {
@@ -353,8 +350,8 @@ impl Pop {
         connections
     }
 
-    /// The same, each with the time at which it is made: spread over the first half of the settling time, by the golden
-    /// ratio so that neighbours are far apart. BBR loses more for long where all are made on an empty path
+    /// The same, each with its start time. The golden ratio spreads them over the first half of the settling time, so
+    /// that neighbours are far apart. If all start on an empty path, BBR stays behind for a long time
     /// ([figures](../../../docs/node.md#a-point-of-presence)).
     fn beginnings(&self, site: usize, ways: Ways, start: f64) -> Json {
         let spread = self.size.settle.as_secs_f64() / 2.0;
@@ -363,13 +360,13 @@ impl Pop {
         connections.map(|(index, (address, way, control))| json!([address, way, control, at(index)])).collect()
     }
 
-    /// The sender of the subscriber at this place among those with TCP, in words.
+    /// Description of a subscriber's sender, by its index among those with TCP.
     fn kind(&self, index: usize, subscriber: &Subscriber, way: &str) -> String {
         let (flows, control) = sender(index, subscriber);
         format!("{way}, {control} x {flows}")
     }
 
-    /// Counts of meters and drops, by the name of the meter: bytes of IP, packets, packets dropped.
+    /// Counters of meters and drops, by the name of the meter: IP bytes, packets, dropped packets.
     fn counted(&self) -> HashMap<String, [u64; 3]> {
         let of = |user: &Json| {
             let counts = ["bytes", "packets", "dropped"].map(|key| user[key].as_u64().unwrap());
@@ -381,7 +378,7 @@ impl Pop {
             .collect()
     }
 
-    /// The goodput of each that has TCP, in Mb/s.
+    /// Goodput of each subscriber with TCP, in Mb/s.
     fn goodputs(&self, ways: Ways) -> Vec<f64> {
         let now = clock_gettime(ClockId::Monotonic);
         let start = now.tv_sec as f64 + now.tv_nsec as f64 / 1e9 + 1.0;
@@ -420,8 +417,8 @@ impl Pop {
         active.map(of).collect()
     }
 
-    /// Each packet of a subscriber is counted by the meter of its name, at the edge as a destination, at its site as a
-    /// source, whatever it is known by, and nothing else is.
+    /// Checks that the meter with a subscriber's name counts each of its packets, and no others: at the edge as a
+    /// destination, at its site as a source, whatever identifies it.
     fn assert_everybody_is_metered(&self) {
         for (name, to) in [("e", "to ")].into_iter().chain(self.sites().map(|site| (SITE_NODES[site], ""))) {
             let status = self.status(name);
@@ -437,7 +434,7 @@ impl Pop {
         }
     }
 
-    /// Every packet at a bottleneck has the label of its edge, and the node between labels none.
+    /// Every packet at a bottleneck has the label of its edge, and the node in between adds none.
     fn assert_one_label(&self) {
         let between = self.status("b");
         assert_eq!(between["ingress"]["metered"], 0);
@@ -445,7 +442,7 @@ impl Pop {
         let ups = self.sites().map(|site| port(&self.status(SITE_NODES[site]), "uplink").clone());
         for port in ports.chain(ups) {
             assert!(port["accepted"].as_u64() > Some(1000) && port["dropped"].as_u64() > Some(0), "{port}");
-            // A way in that loses labels loses those of a user; what the kernels of the nodes say themselves are single
+            // A path that lost labels would lose those of a whole user. The nodes' kernels themselves send only single
             // frames.
             let (accepted, unlabelled) = (port["accepted"].as_u64(), port["unlabelled"].as_u64());
             assert!(unlabelled.map(|frames| 1000 * frames) < accepted, "{port}");
@@ -466,8 +463,8 @@ impl Drop for Pop {
     }
 }
 
-/// Connections of a subscriber by its place among those with TCP at its site, and their congestion control: one for
-/// each of its addresses, or four.
+/// Number of connections and congestion control of a subscriber, by its index among those with TCP at its site: one
+/// connection per address, or four.
 fn sender(index: usize, subscriber: &Subscriber) -> (usize, &'static str) {
     let flows = if (index / 2).is_multiple_of(2) { subscriber.addresses().len() } else { MOST_FLOWS };
     (flows, CONTROLS[index / 4 % 2])
@@ -483,15 +480,15 @@ fn line_of(child: &mut Child) -> String {
     line
 }
 
-/// The share of each at a bottleneck, in Mb/s of TCP payload: all who have TCP there want more than an equal part, and
-/// acknowledgements of the others less. Those are left out, so that the share is too high by what they take. A frame of
-/// 1518 bytes with its label holds 1440 of a TCP segment, behind a session or tags, which plain ones have room for as
-/// well.
+/// Share of each user at a bottleneck, in Mb/s of TCP payload. All users with TCP there demand more than an equal
+/// share; acknowledgements of the other direction take less. The share ignores these, so it is too high by their rate.
+/// A frame of 1518 bytes with its label holds 1440 bytes of TCP payload behind a session or tags; plain frames have the
+/// same size.
 fn share_mbps(active: usize) -> f64 {
     RATE_MBPS * 1440.0 / 1518.0 / active as f64
 }
 
-/// Runs TCP and prints what came of it; the least share of all.
+/// Runs TCP and prints the results. Returns the smallest share.
 fn shares(what: &str, pop: &Pop, ways: Ways) -> f64 {
     let before = pop.is_attached().then(|| pop.counted());
     let goodputs = pop.goodputs(ways);
@@ -513,8 +510,8 @@ fn shares(what: &str, pop: &Pop, ways: Ways) -> f64 {
     worst
 }
 
-/// Results of each kind of sender: throughput, offered load at its meter in the same time, and drops, if they are
-/// counted by name at the node that metered it.
+/// Prints the results of each kind of sender: throughput, offered load at its meter in the same time, and drops, if the
+/// node that metered it counts them by name.
 fn print_kinds(pop: &Pop, ways: Ways, goodputs: &[f64], before: &HashMap<String, [u64; 3]>) {
     let after = pop.counted();
     let seconds = (pop.size.settle + pop.size.measure).as_secs_f64() + 1.0;
@@ -538,14 +535,14 @@ fn print_kinds(pop: &Pop, ways: Ways, goodputs: &[f64], before: &HashMap<String,
     }
 }
 
-/// Time spent by the kernel on programs since it counts, and number of runs.
+/// Time spent by the kernel on programs while it counts, and number of runs.
 #[derive(Clone, Copy, Default)]
 struct Spent {
     ns: u64,
     runs: u64,
 }
 
-/// Lets the kernel count the time of programs for a while.
+/// Makes the kernel count the time of programs while this value exists.
 struct Counting(String);
 
 impl Counting {
@@ -564,7 +561,7 @@ impl Drop for Counting {
     }
 }
 
-/// The maps of a node with their bytes of kernel memory.
+/// Maps of a node with their sizes in kernel memory.
 fn maps(folder: &Path) -> Vec<(u32, u64)> {
     let names = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
     let maps = names.filter_map(|path| MapHandle::from_pinned_path(&path).ok());
@@ -597,7 +594,7 @@ fn a_small_point_of_presence_labels_once_and_shares() {
     pop.assert_everybody_is_metered();
     let worst = shares("with ABC", &pop, BOTH);
     pop.assert_one_label();
-    // Too short for a figure; somebody who gets next to nothing is a defect.
+    // The test is too short for an exact figure; but a user that gets almost nothing is a defect.
     assert!(worst > 0.2, "{worst}");
     pop.detach();
 }
@@ -639,8 +636,7 @@ fn two_thousand_subscribers_of_a_tree_get_their_shares() {
         verdict(worst[1]),
         verdict(both)
     );
-    // Figures are in docs/node.md. What would be wrong is less: 0.5 with an average over packets, 0.17 to 0.24 without
-    // ABC.
+    // docs/node.md has the figures. Faults would give less: 0.5 with an average over packets, 0.17 to 0.24 without ABC.
     assert!(worst.iter().chain([&both]).all(|worst| *worst >= 0.6), "{worst:?} {both}");
     assert!(worst.iter().zip(without).all(|(with, without)| *with > 2.0 * without), "{worst:?} {without:?}");
 }

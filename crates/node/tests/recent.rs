@@ -1,4 +1,4 @@
-//! Cached addresses are valid only for the current rules, and locks of programs admit one at a time.
+//! Cached addresses are valid only for the current rules, and locks of programs admit one packet at a time.
 #![cfg(feature = "ebpf")]
 
 use crate::common::{LOOPBACK, START_NS, config, ipv4, replayed, replayed_later, through};
@@ -11,8 +11,8 @@ use std::sync::Barrier;
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-/// This thread runs on the processor of this number among those that it may, if there are as many: each remembers for
-/// itself.
+/// Pins this thread to the processor with this index among those it may use. Returns false if there are fewer. Each
+/// processor has its own cache.
 fn stay(number: usize) -> bool {
     let all = sched_getaffinity(None).unwrap();
     let Some(processor) = (0..CpuSet::MAX_CPU).filter(|processor| all.is_set(*processor)).nth(number) else {
@@ -87,7 +87,7 @@ fn an_address_that_was_forgotten_does_not_count_for_who_has_its_place_now() {
         assert!(start.elapsed() < Duration::from_secs(30), "{:?}", programs.pool());
         sleep(Duration::from_millis(5));
     }
-    // There is one place.
+    // There is only one slot.
     send(&programs, [10, 0, 0, 2]);
     send(&programs, [10, 0, 0, 1]);
     assert_eq!((packets(&programs, &prefix("10.0.0.2")), packets(&programs, &UserKey::OVERFLOW)), (1, 1));
@@ -97,7 +97,7 @@ fn an_address_that_was_forgotten_does_not_count_for_who_has_its_place_now() {
 fn addresses_that_fall_on_one_entry_count_for_whom_they_are() {
     skip_unless_possible!();
     stay(0);
-    // Three times as many as there are entries (RECENT_BITS of planes/bpf/recent.h).
+    // Three times the number of cache entries (RECENT_BITS of planes/bpf/recent.h).
     let addresses = || (0..3072u32).map(|i| [10, 0, (i >> 8) as u8, i as u8]);
     let twice = |programs: &Programs| (0..2).for_each(|_| addresses().for_each(|address| send(programs, address)));
     let each = replayed_later(&config(&json!({}), &json!({"default_user": {"meter_of": "address"}})));
@@ -105,7 +105,7 @@ fn addresses_that_fall_on_one_entry_count_for_whom_they_are() {
     for [a, b, c, d] in addresses() {
         assert_eq!(packets(&each, &prefix(&format!("{a}.{b}.{c}.{d}"))), 2);
     }
-    // 256 addresses in each of twelve users.
+    // 256 addresses for each of twelve users.
     let prefixes: Vec<String> = (0..12).map(|c| format!("10.0.{c}.0/24")).collect();
     let users: Json = prefixes.iter().map(|prefix| json!({"prefix": prefix})).collect();
     let shared = replayed_later(&config(&json!({}), &json!({"users": users})));
@@ -115,7 +115,7 @@ fn addresses_that_fall_on_one_entry_count_for_whom_they_are() {
     }
 }
 
-/// Sends many packets on two processors simultaneously; returns the counts of user and port, and the expected ones.
+/// Sends many packets on two processors simultaneously. Returns the counts of user and port, and the expected count.
 fn counted_by_two_processors() -> ([u64; 3], u64) {
     const TIMES: u32 = 300_000;
     let config = config(&json!({}), &json!({}));
@@ -150,10 +150,9 @@ fn two_processors_count_every_packet_of_one_user_and_of_one_port() {
     }
 }
 
-/// When the tests below lock meter and port.
+/// Time at which the tests below lock meter and port.
 const LOCKED_NS: u64 = START_NS + 6_000_000_000;
 
-/// Writes the word of the locks of the default user and of the port.
 fn write_locks(programs: &Programs, lock: u32) {
     let user: UserState = programs.read("users", &0u32).unwrap().unwrap();
     programs.write("users", &0u32, &UserState { lock, ..user }).unwrap();
@@ -165,9 +164,9 @@ fn states(programs: &Programs) -> (UserState, PortState) {
     (programs.read("users", &0u32).unwrap().unwrap(), programs.port_state(LOOPBACK).unwrap())
 }
 
-/// Packets of one user through two nodes. One of them loses a processor that has taken both locks, as when a hypervisor
-/// takes it away, until `back_ns` later. `check` sees both outcomes of each packet meanwhile. Returns both nodes after
-/// a last packet, which finds the locks free.
+/// Sends packets of one user through two nodes. One of them loses a processor that holds both locks, as when a
+/// hypervisor deschedules it, for `back_ns`. `check` receives both outcomes of each packet in that time. Returns both
+/// nodes after a last packet, which finds the locks free.
 fn with_and_without_a_holder(
     config: &NodeConfig,
     gap_ns: u64,
@@ -189,7 +188,7 @@ fn with_and_without_a_holder(
     // Queues of 0 to 29 packets: below all thresholds, above them, above the limit.
     let sent = times.map(|(now_ns, i)| check(&both(now_ns, i % 30))).count() as u64;
     let after = states(&nodes[1]);
-    // Since when it has been locked, in units of 2^20 ns (planes/bpf/lock.h).
+    // The time since which it has been locked, in units of 2^20 ns (planes/bpf/lock.h).
     assert_eq!([after.0.lock, after.1.lock], [(LOCKED_NS >> 20) as u32 | 2; 2]);
     assert_eq!((after.0.meter, after.0.packets), (before.0.meter, before.0.packets));
     assert_eq!((after.1.averager, after.1.csfq), (before.1.averager, before.1.csfq));
@@ -202,7 +201,6 @@ fn with_and_without_a_holder(
     nodes.each_ref().map(states)
 }
 
-/// Nodes of either scheme, with a limit.
 fn nodes_of_both_schemes() -> [NodeConfig; 2] {
     [("abc", json!({})), ("csfq", json!({"rate": "10 Mbit/s"}))].map(|(scheme, port)| {
         let mut port = port;
@@ -219,12 +217,12 @@ fn what_a_locked_meter_and_port_miss_is_added_by_the_next_packet() {
         assert_eq!((free.0.packets, free.0.bytes), (held.0.settled().packets, held.0.settled().bytes));
         assert_eq!((held.0.late_amount, held.1.late_sum, held.1.late_count, held.1.late_pending), (0, 0, 0, [0; 2]));
     };
-    // All at one time: nothing decays, and the meter must be the same to the last bit.
+    // All packets at one time: nothing decays, and the meters must be equal to the last bit.
     let states = with_and_without_a_holder(&abc, 1, 200, |[free, held]| assert_eq!(free.0.mark, held.0.mark));
     is_whole(&states);
     assert_eq!(states[0].0.meter, states[1].0.meter);
-    // CSFQ adds the bytes of a gap as if they had come evenly: what came within 11 ms of K = 100 ms counts for that of
-    // one gap or of two.
+    // CSFQ adds the bytes of a gap as if they had arrived evenly. Bytes that arrived within 11 ms, at K = 100 ms, count
+    // as those of one gap or of two.
     let states = with_and_without_a_holder(&csfq, 50_000, 10_000_000, |_| ());
     is_whole(&states);
     let rise = (states[1].0.meter.sum as f64 / states[0].0.meter.sum as f64).log2();
@@ -236,7 +234,8 @@ fn a_holder_that_stands_still_for_half_a_second_moves_labels_by_what_did_not_dec
     skip_unless_possible!();
     let [abc, _] = nodes_of_both_schemes();
     let activity = |outcome: &Outcome| f64::from(outcome.mark & 0x3f_ffff) / 65_536.0;
-    // Of what came meanwhile, exp(-t/M_AM) would be left: with t of 0.5 s and M_AM of 3 s that is 0.24 in log2 at most.
+    // Without the lock, bytes do not decay by exp(-t/M_AM) in the meantime: with t = 0.5 s and M_AM = 3 s that is at
+    // most 0.24 in log2.
     let most = 0.5 / 3.0 * std::f64::consts::LOG2_E;
     let [free, held] = with_and_without_a_holder(&abc, 1_000_000, 500_000_000, |[free, held]| {
         let rise = activity(&held.0) - activity(&free.0);

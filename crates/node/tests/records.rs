@@ -1,4 +1,5 @@
-//! The compiler of the kernel programs lays the records out as Rust does: by the types that it writes into the object.
+//! The compiler of the kernel programs lays out the records as Rust does, according to the type information in the
+//! object.
 #![cfg(feature = "ebpf")]
 
 use fairlane_node::records::{PortState, UserState, layouts};

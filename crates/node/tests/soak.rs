@@ -1,5 +1,5 @@
-//! Mixed load for a while: reloads, kills, upgrades of the tool, changes of subscribers, a port that comes and goes,
-//! more users than there is room for. FAIRLANE_SOAK_SECONDS is how long, by default 8; 600 for the full test.
+//! Mixed load for a while: reloads, kills, upgrades of the tool, changes of subscribers, a port that disappears and
+//! reappears, more users than slots. FAIRLANE_SOAK_SECONDS is the duration: 8 by default, 600 for the full test.
 #![cfg(feature = "ebpf")]
 
 use crate::lab::Lab;
@@ -10,10 +10,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-/// Kills of the tool in the middle of an attach.
 const KILLS: u32 = 20;
 
-/// Maps of users with this number of addresses, and programs that use one.
+/// Numbers of maps of users with this number of addresses, and of programs that use such a map.
 fn in_kernel(users: u32) -> (usize, usize) {
     let places = Places { configured: 1024, addresses: users }.all();
     let maps: Vec<u32> = MapInfoIter::default().filter(|map| map.max_entries == places).map(|map| map.id).collect();
@@ -38,7 +37,7 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
     let users = 100 + std::process::id() % 97;
     let lab = Lab::one_node();
     let state = lab.pins_of("n").with_file_name("../state").display().to_string();
-    // An upgrade is another file with the same programs: they take the place of those that run.
+    // An upgrade is another file with the same programs, which replace the running ones.
     let upgraded = lab.file("fairlane-node", "");
     fs::copy(env!("CARGO_BIN_EXE_fairlane-node"), &upgraded).unwrap();
     fs::set_permissions(&upgraded, fs::metadata(env!("CARGO_BIN_EXE_fairlane-node")).unwrap().permissions()).unwrap();
@@ -58,7 +57,7 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
     let before = lab.traces("n");
     lab.node_ok("n", "attach", &config("10 kbit/s"));
     let start_ns = lab.status("n", &config("10 kbit/s"))["start_ns"].clone();
-    // 1000 packets a second from 400 addresses in turns of 100, numbered; the server prints how many came.
+    // 1000 numbered packets per second, from 400 addresses in groups of 100; the server prints the number of arrivals.
     let count = seconds * 1000;
     let run = |name: &str, program: String| {
         let mut command = lab.command_within(name, 2 * seconds + 20, "python3");
@@ -98,7 +97,7 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
     let mut turn = 0_usize;
     while start.elapsed() < Duration::from_secs(seconds) {
         let config = config(if turn.is_multiple_of(2) { "20 kbit/s" } else { "10 kbit/s" });
-        // A port comes and goes; so does a subscriber with addresses that send.
+        // A port disappears and reappears, and so does a subscriber with addresses that send.
         let has_flap = turn.is_multiple_of(2);
         lab.run("n", if has_flap { "ip link add flap0 type veth peer name flap1" } else { "ip link del flap0" });
         let change = match turn % 3 {
@@ -110,7 +109,7 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
         let user = user.args(["user", change[0]]).arg(&config).args(&change[1..]).output().unwrap();
         assert!(user.status.success(), "{change:?}: {}", String::from_utf8_lossy(&user.stderr));
         if kills < KILLS {
-            // Killed at some time: 0 to 38 ms after its start.
+            // Killed 0 to 38 ms after its start.
             let mut tool = Command::new("nsenter");
             let netns = lab.netns_path("n");
             let mut tool = tool
@@ -133,9 +132,9 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
         let now = status["ingress"]["metered"].as_u64().unwrap();
         assert!(now >= metered, "{now} after {metered}");
         metered = now;
-        // The default user, the overflow, what hides its address, the subscriber.
+        // The default user, the overflow, packets without an address, the subscriber.
         assert!(status["users"].as_array().unwrap().len() as u32 <= users + 4);
-        // One map; its programs are in, out, and the start of the timer, which the timer itself holds.
+        // One map. Its programs are ingress, egress, and the one that starts the timer, which the timer itself holds.
         assert!(comes_to(users, (1, 3)), "{:?}", in_kernel(users));
         turn += 1;
         sleep(Duration::from_millis(if seconds > 60 { 900 } else { 100 }));
@@ -147,7 +146,7 @@ fn reloads_kills_and_a_full_table_lose_no_packet_and_leak_nothing() {
     let ingress = &status["ingress"];
     assert_eq!(ingress["metered"], count);
     println!("{seconds} s, {turn} reloads, changes and flaps, {kills} kills: {ingress}");
-    // Four groups of 100 addresses, two seconds each: those of the first are forgotten while the third sends.
+    // Four groups of 100 addresses, two seconds each: the first group expires while the third sends.
     assert!(ingress["expired"].as_u64().unwrap() > 0, "{ingress}");
     if turn % 2 == 1 {
         lab.run("n", "ip link del flap0");

@@ -19,14 +19,13 @@ fn node(port: &Json, changes: &Json) -> Programs {
     replayed_later(&config(port, changes))
 }
 
-/// Gives a frame to ingress; returns its label.
 fn meter(programs: &Programs, frame: &[u8]) -> u32 {
     let metered = programs.run("fairlane_ingress", frame, LOOPBACK, 0, 1).unwrap();
     assert_eq!(metered.verdict, PASS);
     label_of(metered.mark)
 }
 
-/// A frame's bytes with other headers: Ethernet addresses, `between`, IP packet.
+/// A frame with other headers: Ethernet addresses, `between`, IP packet.
 fn behind(frame: &[u8], between: &[&[u8]]) -> Vec<u8> {
     [&frame[..12], &between.concat(), &frame[14..]].concat()
 }
@@ -39,7 +38,7 @@ fn several_prefixes_of_both_families_share_one_meter() {
     let mut v6 = [0; 16];
     v6[..6].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8, 0, 7]);
     let frames = [ipv4([10, 0, 0, 7], 0, 1000), ipv4([10, 9, 0, 200], 0, 1000), ipv6(v6, 0, 1000)];
-    // Three packets of three addresses give the labels that three packets of one address give.
+    // Three packets from three addresses have the same labels as three packets from one address.
     let labels = frames.each_ref().map(|frame| meter(&shared, frame));
     assert_eq!(labels, [(); 3].map(|()| meter(&single, &frames[0])));
     let user = shared.user_state(&prefix("10.0.0.7")).unwrap().unwrap();
@@ -50,7 +49,7 @@ fn several_prefixes_of_both_families_share_one_meter() {
 #[test]
 fn a_port_meters_who_receives_if_it_says_so() {
     skip_unless_possible!();
-    // 10.255.0.1 is the destination of all IPv4 frames, fdfd:... that of IPv6.
+    // 10.255.0.1 is the destination of all IPv4 frames, fdfd:... that of all IPv6 frames.
     let users = json!([{"prefix": "10.255.0.0/16"}, {"prefix": ["10.0.0.0/24", "fd00::/8"]}]);
     let download = node(&json!({"user_is": "destination"}), &json!({"users": users}));
     meter(&download, &ipv4([10, 0, 0, 1], 0, 100));
@@ -59,10 +58,10 @@ fn a_port_meters_who_receives_if_it_says_so() {
     let received = |text| prefix(text).as_a(UserIs::Destination);
     assert_eq!(packets(&download, &received("10.255.0.0/16")), 2);
     assert_eq!(packets(&download, &received("10.0.0.0/24")), 1);
-    // What they send is counted separately, as are earlier packets here.
+    // Packets that they send are counted separately, as are earlier packets here.
     assert_eq!(packets(&download, &prefix("10.255.0.0/16")) + packets(&download, &prefix("10.0.0.0/24")), 0);
     assert_eq!(received("10.0.0.0/24").to_string(), "to 10.0.0.0/24");
-    // Addresses with a meter each.
+    // Per-address meters.
     let each = json!({"default_user": {"meter_of": "address"}});
     let download = node(&json!({"user_is": "destination"}), &each);
     meter(&download, &ipv4([10, 0, 0, 1], 0, 100));
@@ -97,20 +96,21 @@ fn ip_is_found_behind_tags_pppoe_and_mpls() {
         for way in ways {
             let programs = node(&json!({}), &json!({"users": users}));
             let parts: Vec<&[u8]> = way.iter().map(Vec::as_slice).collect();
-            // Headers below IP are no bytes of the user: the label is that of the plain packet.
+            // Headers below IP do not count as bytes of the user: the label is that of the plain packet.
             assert_eq!(meter(&programs, &behind(frame, &parts)), expected, "{way:x?}");
             assert_eq!(packets(&programs, &prefix("10.0.0.0/24")), 1, "{way:x?}");
-            // Cut off anywhere before the end of the IP header it is nobody's, and no byte beyond is read.
+            // Truncated anywhere before the end of the IP header, a packet belongs to no user, and no byte beyond its
+            // end is read.
             let whole = behind(frame, &parts);
             let header = whole.len() - 1000 + if i == 0 { 20 } else { 40 };
             for length in 14..header {
-                // The kernel takes no half IP header behind a plain ethertype; there is none here.
+                // The kernel accepts no incomplete IP header behind a plain ethertype; there is none here.
                 meter(&programs, &whole[..length]);
             }
             assert_eq!(packets(&programs, &UserKey::UNPARSED), header as u64 - 14, "{way:x?}");
         }
     }
-    // Five labels are more than are looked through; the control channel of PPP is no IP.
+    // Five labels are more than the parser skips; the control channel of PPP is not IP.
     let programs = node(&json!({}), &json!({"users": users}));
     let deep = behind(&plain[0], &[&[0x88, 0x47], &[0, 1, 0, 64].repeat(4), &[0, 1, 1, 64]]);
     meter(&programs, &deep);
@@ -141,7 +141,7 @@ fn users_by_session_and_tags_come_before_prefixes_and_the_more_exact_first() {
         |session: u8, protocol: u16| [&[0x88, 0x64, 0x11, 0, 0, session, 0, 102][..], &protocol.to_be_bytes()].concat();
     let cases: [(Vec<Vec<u8>>, UserKey); 9] = [
         (vec![tag(0x88a8, 9), tag(0x8100, 7), ip.to_vec()], tags),
-        // Both forms: two tags of 802.1Q, and the one from before 802.1ad.
+        // Both forms: two 802.1Q tags, and the predecessor of 802.1ad.
         (vec![tag(0x8100, 9), tag(0x8100, 7), ip.to_vec()], tags),
         (vec![tag(0x9100, 9), tag(0x8100, 7), ip.to_vec()], tags),
         (vec![tag(0x88a8, 9), tag(0x8100, 8), ip.to_vec()], service),
@@ -149,7 +149,7 @@ fn users_by_session_and_tags_come_before_prefixes_and_the_more_exact_first() {
         (vec![tag(0x8100, 7), ip.to_vec()], by_vlan),
         (vec![tag(0x8100, 9), ip.to_vec()], by_prefix),
         (vec![tag(0x88a8, 9), tag(0x8100, 7), pppoe(42, 0x21)], session),
-        // Control packets of a session are its user's too.
+        // Control packets of a session also belong to its user.
         (vec![pppoe(42, 0xc021)], session),
     ];
     for (i, (way, key)) in cases.iter().enumerate() {
@@ -169,18 +169,18 @@ fn addresses_never_take_the_places_of_configured_users() {
         json!([{"prefix": "10.0.1.0/24"}, {"prefix": "172.16.0.0/12", "meter_of": "address", "address_limit": 5}]);
     let tables = json!({"default_user": {"meter_of": "address"}, "users_table": {"limit": LIMIT}, "users": late});
     let programs = node(&json!({}), &tables);
-    // A user with many addresses takes as many places as it may, and leaves the others to others.
+    // A user with many addresses takes as many slots as it may, and leaves the rest to others.
     for i in 0..10 {
         meter(&programs, &ipv4([172, 16, 0, i], 0, 100));
     }
     assert_eq!(programs.ingress_stats().unwrap().user_full, 5);
-    // Strangers fill the table.
+    // Unknown addresses fill the table.
     for i in 0..100 {
         meter(&programs, &ipv4([192, 0, 2, i], 0, 100));
     }
     assert_eq!(programs.keys("addresses").len() as u32, LIMIT);
     assert_eq!(packets(&programs, &UserKey::OVERFLOW), 5 + 100 - u64::from(LIMIT - 5));
-    // A subscriber that sends for the first time only now has its meter, and its label is that of a first packet.
+    // A subscriber that has not sent before still has its meter, and its label is that of a first packet.
     let label = meter(&programs, &ipv4([10, 0, 1, 1], 0, 100));
     assert_eq!(label, meter(&node(&json!({}), &tables), &ipv4([10, 0, 1, 1], 0, 100)));
     assert_eq!(packets(&programs, &prefix("10.0.1.0/24")), 1);
@@ -209,7 +209,7 @@ fn tags_of_others_stay_where_they_are() {
         let (metered, after) = programs.pass("fairlane_ingress", &frame, LOOPBACK, 0).unwrap();
         assert_eq!((metered.verdict, &after), (PASS, &frame));
         assert_eq!(programs.ingress_stats().unwrap().stripped, 0);
-        // On a link that carries labels in tags ours lies apart from the frame, around theirs: `live.rs` sees it.
+        // On a link that carries labels in tags, our tag is outside the frame data, around theirs: `live.rs` sees it.
         for mark in [metered.mark, 0] {
             let (sent, after) = programs.pass("fairlane_egress", &frame, LOOPBACK, mark).unwrap();
             assert_eq!((sent.verdict, &after), (PASS, &frame), "{carrier} {mark:#x}");
@@ -229,7 +229,7 @@ fn drops_count_for_the_user_that_was_metered() {
     let label = meter(&programs, &frame);
     assert_eq!(programs.run("fairlane_egress", &frame, LOOPBACK, label, 1).unwrap().verdict, crate::common::DROP);
     assert_eq!(programs.user_state(&prefix("10.0.0.0/24")).unwrap().unwrap().dropped, 1);
-    // Nobody's: the meter for that.
+    // Counted by the meter for packets without a user.
     let mut other = ethernet(0x88b6);
     other.resize(64, 0);
     programs.run("fairlane_egress", &other, LOOPBACK, 0, 1).unwrap();
@@ -244,7 +244,7 @@ fn a_reload_keeps_the_places_of_users_and_frees_those_of_others() {
     let programs = replayed(&first);
     programs.set_replay(&ReplayInput { now_ns: START_NS + 5_000_000_000, ..Default::default() }).unwrap();
     meter(&programs, &ipv4([10, 0, 2, 1], 0, 100));
-    // One goes, one loses the prefix by which it was found and gets another, one comes.
+    // One user is removed. One loses the prefix that identified it and gets another. One is added.
     let next = with(&json!([{"prefix": ["10.0.3.0/24", "10.0.2.0/24"]}, {"vlan": 7}, {"s_vlan": 9}]));
     fairlane_node::kernel::configure(&programs, &next, &[LOOPBACK], START_NS).unwrap();
     meter(&programs, &ipv4([10, 0, 3, 1], 0, 100));

@@ -8,10 +8,9 @@ use serde_json::json;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The largest table.
 const LIMIT: u32 = 1 << 20;
 
-/// A node on the machine's clock, with a table of `limit` and this number of addresses in it.
+/// A node on the machine's clock, with a table of `limit` slots and this number of addresses in it.
 fn node(limit: u32, addresses: u32, timeout: &str) -> Programs {
     let tables = json!({
         "marker": {"memory": "1 ms"},
@@ -25,7 +24,7 @@ fn node(limit: u32, addresses: u32, timeout: &str) -> Programs {
     programs
 }
 
-/// A packet of each address from `first` on.
+/// Sends a packet from each address from `first` on.
 fn add(programs: &Programs, first: u32, addresses: u32) {
     for address in first..first + addresses {
         let [a, b, c, d] = address.to_be_bytes();
@@ -33,7 +32,7 @@ fn add(programs: &Programs, first: u32, addresses: u32) {
     }
 }
 
-/// Starts the timer, and waits until the table was searched to its end.
+/// Starts the timer, and waits until the whole table has been searched.
 fn swept(programs: &Programs, addresses: u32) -> PoolRecord {
     let slices = u64::from(addresses.div_ceil(PoolRecord::SLICE_LOOKED)) + 2;
     programs.run("fairlane_start", &[0; 64], 1, 0, 1).unwrap();
@@ -48,13 +47,13 @@ fn swept(programs: &Programs, addresses: u32) -> PoolRecord {
 #[test]
 fn a_slice_of_the_search_is_bounded_at_any_size_of_the_table() {
     skip_unless_possible!();
-    // Nobody is silent for an hour: each slice looks at as many places as it may.
+    // No address is silent for an hour, so each slice looks at as many slots as it may.
     let programs = node(LIMIT, 0, "1 h");
     let mut before = 0;
     for addresses in [0, 52_000, 105_000, 940_000] {
         add(&programs, before, addresses - before);
         before = addresses;
-        // A new timeout makes the search quick enough for a test: the program reads it at each slice.
+        // A new timeout makes the search fast enough for a test: the program reads it in each slice.
         let mut node: fairlane_node::records::NodeRecord = programs.read("config", &0u32).unwrap().unwrap();
         (node.sweep_ns, node.user_timeout_ns) = (1, u64::MAX);
         programs.write("config", &0u32, &node).unwrap();
@@ -86,7 +85,7 @@ fn silent_addresses_lose_their_places_a_few_at_a_time_and_others_get_them() {
     assert_eq!(pool.most_expired, PoolRecord::SLICE_EXPIRED);
     assert_eq!(programs.keys("addresses").len(), 0);
     assert_eq!(programs.ingress_stats().unwrap().expired, 5000);
-    // Their places, their parts of the limits of user and port are free again.
+    // Their slots are free again, and so are their parts of the limits of user and port.
     add(&programs, 70_000, 1000);
     let stats = programs.ingress_stats().unwrap();
     assert_eq!((stats.no_room, stats.user_full, stats.port_full), (0, 0, 0));

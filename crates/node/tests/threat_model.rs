@@ -1,4 +1,4 @@
-//! Every test that docs/security.md names for a line of its threat model is there.
+//! Every test that docs/security.md names in its threat model exists.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ const PAGE: &str = include_str!("../../../docs/security.md");
 /// Folders of the files named on the page, next to this crate.
 const FOLDERS: [&str; 3] = ["tests", "src", "../schemes/src"];
 
-/// A file of tests, and the beginning or another part of the name of one in it; none stands for the whole file.
+/// A test file, and parts of the names of tests in it, such as the beginning; no parts mean the whole file.
 type Named<'a> = (&'a str, Vec<&'a str>);
 
 /// Names on a page: in the last column of tables of tests, and in parentheses.
@@ -17,7 +17,7 @@ fn named(page: &str) -> Vec<Named<'_>> {
     let mut has_tests = false;
     for line in page.lines() {
         let last = line.strip_suffix(" |").and_then(|row| row.rsplit(" | ").next()).unwrap_or_default();
-        // Such a heading is followed by a table of tests, up to its end.
+        // Such a heading is followed by a table of tests.
         has_tests = line.starts_with('|') && (has_tests || last == "test");
         if has_tests {
             all.extend(last.split(';').filter_map(|test| test.trim().strip_prefix('`')?.split_once('`')).map(of_file));
@@ -39,7 +39,6 @@ fn of_file<'a>((file, words): (&'a str, &'a str)) -> Named<'a> {
     (file, words.split(',').map(str::trim).filter(|words| !words.is_empty()).collect())
 }
 
-/// Names on the page without a counterpart.
 fn missing(page: &str) -> Vec<String> {
     let of = |(file, all): Named<'_>| match path_of(file) {
         None => vec![format!("there is no {file}")],
@@ -54,7 +53,7 @@ fn missing(page: &str) -> Vec<String> {
     named(page).into_iter().flat_map(of).collect()
 }
 
-/// A name as the page may write it: in capitals, on two lines.
+/// Normalises a name as written on the page: in capitals, on two lines.
 fn plain(words: &str) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
@@ -64,7 +63,7 @@ fn path_of(file: &str) -> Option<PathBuf> {
     FOLDERS.iter().map(|folder| here.join(folder).join(file)).find(|path| path.exists())
 }
 
-/// Names of the tests in a source, as words. A test of properties has its attribute within a macro.
+/// Names of the tests in a source, as words. The attribute of a property test is within a macro.
 fn tests_in(source: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut is_test = false;
@@ -82,7 +81,7 @@ fn tests_in(source: &str) -> Vec<String> {
 
 #[test]
 fn every_test_that_the_page_names_is_there() {
-    // A line each of the tables, and those in the text.
+    // One per line of the tables, plus those in the text.
     assert!(named(PAGE).len() > 50, "{:?}", named(PAGE));
     assert_eq!(missing(PAGE), Vec::<String>::new());
 }

@@ -1,5 +1,5 @@
-//! Mistakes in lists and streams of subscribers: refused in a line that says where, with nothing changed. Nothing is
-//! attached.
+//! Errors in lists and streams of subscribers: rejected with one line that names the position, and nothing is changed.
+//! Nothing is attached.
 #![cfg(feature = "ebpf")]
 
 use std::fs;
@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const PORT: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n";
 
-/// Numbers the folders of this process.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// A folder with a configuration and subscribers.
@@ -51,7 +50,7 @@ impl Place {
         self.command(verb, arguments).output().unwrap()
     }
 
-    /// Its output, without the text about what is not attached.
+    /// Output of the command, without the text that nothing is attached.
     pub fn ok(&self, verb: &str, arguments: &[&str]) -> String {
         let output = self.user(verb, arguments);
         assert!(output.status.success(), "{verb} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -59,7 +58,7 @@ impl Place {
         text.replace("; nothing is attached: takes effect at the next attach", "")
     }
 
-    /// The error, without the folder; existing subscribers are still there.
+    /// Error message, without the folder. Checks that existing subscribers are unchanged.
     pub fn refused(&self, verb: &str, arguments: &[&str]) -> String {
         let before = self.ok("list", &["--json"]);
         let output = self.user(verb, arguments);
@@ -99,7 +98,7 @@ fn a_list_that_is_empty_or_cut_off_removes_nobody() {
     let told = "error: list.csv: --replace would remove 3 of 4 subscribers, more than half; to do so, add --force";
     assert_eq!(import(cut_off, &[]), told);
     assert_eq!(import(cut_off, &["--dry-run"]), told);
-    // Half of them is allowed; removals are reported before.
+    // Removing half of them is allowed; removals are reported first.
     let half = place.file("list.csv", "name,prefix\na,10.0.0.1\nb,10.0.0.9\n");
     let dry = place.ok("import", &[&half, "--replace", "--dry-run"]);
     assert_eq!(dry, "would import: 1 new or changed, 2 removed; nothing was changed\n");
@@ -120,7 +119,7 @@ fn keys_may_come_before_a_prefix_and_are_counted() {
     let nothing = place.file("list.csv", "name,prefix,reference_rate\nb,,20 kbit/s\nd,,\n");
     let refused = place.refused("import", &[&nothing]);
     assert!(refused.starts_with("error: list.csv: line 3: user \"d\": prefix: missing"), "{refused}");
-    // Keys are checked, and take no place.
+    // Keys are checked, and take no slot.
     assert!(place.refused("add", &["d", "--key", "reference_rate=fast"]).contains("reference_rate"));
     assert!(place.refused("set", &["b", "--prefix", "10.0.0.2"]).contains("1 is too few, there would be 2 users"));
 }
@@ -129,7 +128,7 @@ fn keys_may_come_before_a_prefix_and_are_counted() {
 fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
     let place = Place::new("");
     place.ok("import", &[&place.file("list.csv", "name,prefix,reference_rate\na,10.0.0.1,\nb,10.0.0.2,20 kbit/s\n")]);
-    // b has a session besides, r nothing else: as `radius` keeps them.
+    // b also has a session, r has only a session, as stored by `radius`.
     let session = |user: &str, name: &str, address: &str| {
         let sessions = format!(
             "\"sessions\":{{\"bng\":{{\"{name}\":{{\"addresses\":{{\"framed_ip_address\":[\"{address}\"]}}}}}}}}"
@@ -144,7 +143,7 @@ fn a_list_replaces_what_lists_gave_and_leaves_sessions() {
     let replace = |more: &[&str]| place.ok("import", &[&[list.as_str(), "--replace"], more].concat());
     let told = "1 new or changed, 0 removed, 1 left with their sessions";
     assert_eq!(replace(&["--dry-run"]), format!("would import: {told}; nothing was changed\n"));
-    // One of two that lists gave is no more than half, whatever the number of sessions.
+    // One of two subscribers from lists is not more than half, whatever the number of sessions.
     assert_eq!(replace(&[]), format!("imported: {told}\n"));
     let listed = place.ok("list", &[]);
     let of = |name: &str| {
@@ -178,14 +177,14 @@ fn the_list_before_an_import_can_be_brought_back() {
     let before = place.ok("list", &["--json"]);
     let import = |list: &str| place.ok("import", &[list, "--replace", "--force"]);
     import(&place.file("list.csv", "name,prefix\nc,10.0.0.1\n"));
-    // Refused, or without an effect, it makes no backup.
+    // A command that is rejected or has no effect makes no backup.
     place.refused("import", &[&place.file("list.csv", "name,prefix\nd,10.0.0.1\n")]);
     import(&place.file("list.csv", "name,prefix\nc,10.0.0.1\n"));
     let backup = place.path("state/subscribers.before-1");
     assert_eq!(fs::read_to_string(&backup).unwrap(), before);
     assert_eq!(import(backup.to_str().unwrap()), "imported: 2 new or changed, 1 removed\n");
     assert_eq!(place.ok("list", &["--json"]), before);
-    // And forward again.
+    // And back to the new list.
     import(backup.to_str().unwrap());
     assert_eq!(place.names(), ["c", "r"]);
     let wrong = place.file("list.json", "{\"put\":{\"name\":\"a\",\"user\":{\"vlan\":0}}}\n");
@@ -240,7 +239,7 @@ fn a_mistake_in_a_list_is_told_with_file_and_line() {
 #[test]
 fn nothing_of_a_list_reaches_the_terminal_as_more_than_text() {
     let place = Place::new("");
-    // A title, a colour by the one-byte form of ESC [, the direction of what follows.
+    // A title; a colour, by the one-byte form of ESC [; the direction of the following text.
     for (escape, shown, kind, code) in [
         ("\u{1b}]0;x\u{7}", "\\u001b]0;x\\u0007", "a control", "001B"),
         ("\u{9b}31m", "\\u009b31m", "a control", "009B"),
@@ -261,7 +260,7 @@ fn nothing_of_a_list_reaches_the_terminal_as_more_than_text() {
             let told = list(text);
             assert!(!told.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']), "{told:?}");
         }
-        // A site is no name of a user, and is kept as it is.
+        // A site is not a name of a user, and is stored unchanged.
         place.ok("import", &[&place.file("list.csv", &format!("name,prefix,site\na,10.0.0.1,s{escape}\n"))]);
         for more in [&[][..], &["--json"]] {
             let told = place.ok("list", more);
@@ -293,7 +292,7 @@ fn a_stream_says_which_lines_were_applied() {
     );
     assert_eq!(place.refused("remove", &["nobody"]), "error: user \"nobody\": there is none");
     assert_eq!(apply(&put("\\u001b", "10.0.0.1")).matches('\u{1b}').count(), 0);
-    // A file is one change. For a stream, the changes applied before, 1024 lines, are reported.
+    // A file is one change. For a stream, the number of changes applied before, 1024 lines, is reported.
     let many: String = (0..1100).map(|i| put(&format!("n{i}"), &format!("10.1.{}.{}", i / 256, i % 256))).collect();
     assert!(apply(&format!("{many}x\n")).ends_with("; lines 1 to 1101 were not applied"));
     let stream = fs::File::open(place.path("changes")).unwrap();
@@ -301,7 +300,7 @@ fn a_stream_says_which_lines_were_applied() {
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(told.ends_with("; lines 1025 to 1101 were not applied, lines 1 to 1024 were\n"), "{told}");
     assert_eq!(place.names().len(), 1024);
-    // One is one, and a user that comes and goes within a step is no mistake.
+    // Singular for one change. A user that is added and removed within a step is no error.
     assert_eq!(place.ok("apply", &[&place.file("changes", &put("a", "10.0.0.1"))]), "applied 1 change\n");
     let both = place.file("changes", &format!("{}{{\"remove\":\"b\"}}\n", put("b", "10.0.0.2")));
     assert_eq!(place.ok("apply", &[&both]), "applied 2 changes\n");

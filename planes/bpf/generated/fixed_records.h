@@ -38,9 +38,9 @@ _Static_assert(__builtin_offsetof(struct fair_averager, last_tick) == 16, "fair_
 /* Parameters of a CSFQ port. */
 struct fair_csfq_params {
 	struct fair_decay decay; /* Decay of K_alpha. */
-	__s64 log2_tick; /* log2 of a tick over K_alpha, Q31. */
+	__s64 log2_tick; /* log2 of a tick divided by K_alpha, Q31. */
 	__u64 window_ns; /* The window K_c. */
-	__s64 log2_capacity; /* log2 of C over the reference rate of weight 1, Q31. */
+	__s64 log2_capacity; /* log2 of C divided by the reference rate of weight 1, Q31. */
 	__s64 log2_full; /* log2 of a sum whose rate is C, Q31. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct fair_csfq_params) == 48, "fair_csfq_params");
@@ -56,7 +56,7 @@ struct fair_csfq {
 	__s64 largest_label; /* Maximum label of the current uncongested window. */
 	__u64 window_start_ns; /* Start of the window. */
 	__u64 sums[2]; /* Sums of A and F: rate * K_alpha in bytes, Q16. */
-	__u64 pending[2]; /* Bytes of the tick, Q16. */
+	__u64 pending[2]; /* Bytes of the current tick, Q16. */
 	__u64 last_tick; /* Time since the start of the measurement. */
 	__u32 is_congested; /* True if A exceeds C. */
 	__u32 cuts_left; /* Cuts of the fair rate left until the window ends. */

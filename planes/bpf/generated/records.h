@@ -3,14 +3,14 @@
 #ifndef FAIRLANE_RECORDS_H
 #define FAIRLANE_RECORDS_H
 
-/* Users by mark, which are tried one after another. */
+/* Maximum number of users by mark, which are matched one by one. */
 #define MOST_MARKS 16
-/* A port has the place of its ifindex modulo this; the tool refuses two ports of one place. */
+/* The slot of a port is its ifindex modulo this number; the tool rejects two ports with the same slot. */
 #define PORT_PLACES 1024
-/* What the search for silent users does at a time: places looked at, users expired. */
+/* Limits of one slice of the search for silent users: slots checked, users expired. */
 #define SLICE_LOOKED 256
 #define SLICE_EXPIRED 64
-/* How often a neighbour is asked whether it reads labels, and how long a yes counts from the question on. */
+/* Interval between questions to a neighbour, and validity of an answer from its question on. */
 #define ASK_EVERY_NS 200000000ULL
 #define READ_FOR_NS 2000000000ULL
 
@@ -55,14 +55,14 @@ struct node_config {
 	__u64 user_timeout_ns; /* Idle time after which a meter is freed. */
 	__u64 sweep_ns; /* Time of a search of the whole table for idle users. */
 	struct fair_decay decay; /* Decay of M_AM, or of K of CSFQ. */
-	__s64 log2_memory; /* log2 of that memory in ns, Q31: identifies the memory. */
+	__s64 log2_memory; /* log2 of the memory in ns, Q31. A reload must not change it. */
 	__u32 factor_q20[2]; /* Accounting factor of each class. */
-	__s64 log2_tick; /* log2 of a tick over the memory, Q31: CSFQ. */
+	__s64 log2_tick; /* For CSFQ, log2 of a tick divided by the memory, Q31. */
 	__u32 scheme; /* Quantity that labels carry and ports decide by. */
 	__u32 marks; /* Number of users by mark. */
 	__u32 kinds; /* Kinds of identifiers in use, one bit each. */
 	__u32 first_address; /* First slot of per-address meters. */
-	__u32 addresses; /* Number of these slots. */
+	__u32 addresses; /* Number of slots of per-address meters. */
 	__u32 carriers; /* Label carriers in use at the node's ports, one bit each. */
 	__u32 generation; /* Generation of the rules, never zero: programs' cached rules are valid only for the same generation. */
 	__u32 reserved; /* Zero. */
@@ -96,12 +96,12 @@ _Static_assert(sizeof(struct prefix_key) == 20, "prefix_key");
 _Static_assert(__builtin_offsetof(struct prefix_key, bits) == 0, "prefix_key.bits");
 _Static_assert(__builtin_offsetof(struct prefix_key, address) == 4, "prefix_key.address");
 
-/* Identity of a meter, unchanged by changes of the configuration. Aligned, since it is copied in three steps. */
+/* Identity of a meter, kept when the configuration changes. Aligned, since it is copied in three steps. */
 struct user_key {
 	__u8 address[16]; /* Address of the prefix, or the numbers of another identifier. */
 	__u8 bits; /* Length of the prefix; 128 for an address. */
 	__u8 kind; /* Kind of identifier. */
-	__u8 user_is; /* Metered as a source or as a destination. */
+	__u8 user_is; /* Role of the user: source or destination. */
 	__u8 reserved[5]; /* Zero. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct user_key) == 24, "user_key");
@@ -125,9 +125,9 @@ _Static_assert(__builtin_offsetof(struct number_key, second) == 8, "number_key.s
 /* Rule: meter, rate and class of a user. */
 struct rule {
 	__s64 offset; /* Contribution of the reference rate to the label, Q31. */
-	__u32 place; /* Slot of its meter as a source; that as a destination follows. */
+	__u32 place; /* Slot of its meter as a source; the next slot is its meter as a destination. */
 	__u32 address_limit; /* Maximum number of per-address meters; 0 if all addresses share one. */
-	__u32 class_rule; /* Packets that are expedited. */
+	__u32 class_rule; /* Rule for which packets are expedited. */
 	__u32 reserved; /* Zero. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct rule) == 24, "rule");
@@ -137,7 +137,7 @@ _Static_assert(__builtin_offsetof(struct rule, address_limit) == 12, "rule.addre
 _Static_assert(__builtin_offsetof(struct rule, class_rule) == 16, "rule.class_rule");
 _Static_assert(__builtin_offsetof(struct rule, reserved) == 20, "rule.reserved");
 
-/* Users by mark: the first matching entry counts. */
+/* A user by mark; the first matching entry counts. */
 struct mark_rule {
 	__u32 value; /* Bits under the mask. */
 	__u32 mask; /* Significant bits. */
@@ -152,8 +152,8 @@ _Static_assert(__builtin_offsetof(struct mark_rule, rule) == 8, "mark_rule.rule"
 struct user {
 	__u32 lock; /* Lock of the meter; used by programs, the tool writes zero. */
 	__s32 activity; /* Label of the last packet. */
-	struct fair_meter meter; /* Amount, and time of counting. */
-	__u64 pending; /* Bytes of the tick, Q16: CSFQ. */
+	struct fair_meter meter; /* Amount S, and time of the last count. */
+	__u64 pending; /* For CSFQ, bytes of the current tick, Q16. */
 	__u64 last_ns; /* Time of the last packet, on the monotonic clock. */
 	__u64 packets; /* Packets metered. */
 	__u64 bytes; /* Bytes metered, including the IP header. */
@@ -165,7 +165,7 @@ struct user {
 	__u32 reserved; /* Zero. */
 	__u64 late_amount; /* Amount in bytes, Q16, that the next packet with the lock adds to the meter. */
 	__u64 late_packets; /* Packets metered without the lock. */
-	__u64 late_bytes; /* Their bytes. */
+	__u64 late_bytes; /* Bytes of these packets. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct user) == 128, "user");
 _Static_assert(__builtin_offsetof(struct user, lock) == 0, "user.lock");
@@ -210,11 +210,11 @@ _Static_assert(__builtin_offsetof(struct pool, most_ns) == 32, "pool.most_ns");
 struct port_config {
 	__u32 ifindex; /* Index of the interface; 0 in an unused slot. */
 	__u32 ingress; /* Treatment of arriving packets. */
-	__u32 aqm; /* Decision on departing packets. */
+	__u32 aqm; /* Scheme that decides on departing packets. */
 	__u32 carrier; /* Carrier of labels on the link. */
 	__u32 unit; /* Unit of the queue. */
 	__u32 made_clsact; /* True if the tool created the clsact qdisc. */
-	__u32 user_is; /* Users of arriving packets are sources or destinations. */
+	__u32 user_is; /* Role of users in arriving packets: source or destination. */
 	__u32 address_limit; /* Maximum number of per-address meters for addresses that arrive here. */
 	__u32 is_layer3; /* True if packets begin with their IP header. */
 	__u32 marks_ecn; /* True if the AQM marks ECN-capable packets instead of dropping them. */
@@ -268,7 +268,7 @@ struct port_counts {
 	__u64 unlabelled; /* Accepted packets without a label. */
 	__u64 marked; /* Accepted packets that were ECN-marked instead of dropped. */
 	__u64 control; /* Control packets that bypassed the AQM within their rate. */
-	__u64 control_excess; /* Control packets beyond their rate, treated by the AQM like other unlabelled packets. */
+	__u64 control_excess; /* Control packets above their rate, treated by the AQM like other unlabelled packets. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct port_counts) == 64, "port_counts");
 _Static_assert(__builtin_offsetof(struct port_counts, accepted) == 0, "port_counts.accepted");
@@ -293,9 +293,9 @@ struct port_state {
 	struct fair_csfq csfq; /* State of CSFQ. */
 	struct port_counts late; /* Packets counted without the lock. */
 	__u64 late_sum; /* Amount that the next packet with the lock adds to the averager's sum. */
-	__u64 late_count; /* The same for its count. */
-	__u64 late_ns; /* The same for the virtual queue, in ns. */
-	__u64 late_pending[2]; /* The same for the bytes of CSFQ, Q16: arrived, accepted. */
+	__u64 late_count; /* Amount that the next packet with the lock adds to the averager's count. */
+	__u64 late_ns; /* Time that the next packet with the lock adds to the virtual queue, in ns. */
+	__u64 late_pending[2]; /* For CSFQ, bytes that the next packet with the lock adds, Q16: arrived, accepted. */
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct port_state) == 304, "port_state");
 _Static_assert(__builtin_offsetof(struct port_state, lock) == 0, "port_state.lock");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Two clients with TCP flows to one server share a link under a scheme of Fairlane:
+// Two clients send TCP flows to one server and share a link under a scheme of Fairlane:
 //
 //   client 0 --\                          bottleneck
 //               edge (meters) ======= core ============== server
 //   client 1 --/                      scheme
 //
-// Run with --PrintHelp for what can be set.
+// Run with --PrintHelp to list the options.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -41,7 +41,7 @@ struct Options
     Time measure = Seconds(20);
 };
 
-/// Takes a whole text; ns-3 itself would stop at the first blank.
+/// Reads a whole text; ns-3 would stop at the first blank.
 bool
 TakeText(std::string* text, const std::string& value)
 {
@@ -74,7 +74,7 @@ Parse(int argc, char** argv)
     return options;
 }
 
-/// The bytes that the server has received of a client, over all of its flows.
+/// Bytes that the server has received from a client, over all of its flows.
 uint64_t
 Received(const ApplicationContainer& sinks)
 {
@@ -92,7 +92,7 @@ Link(Ptr<Node> from, Ptr<Node> to, DataRate rate, Time delay)
     PointToPointHelper link;
     link.SetDeviceAttribute("DataRate", DataRateValue(rate));
     link.SetChannelAttribute("Delay", TimeValue(delay));
-    // No scheme sees what waits behind its queue disc: one packet, apart from the one that is being sent.
+    // The device queue is invisible to schemes, so limit it to one packet, besides the one in transmission.
     link.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", StringValue("1p"));
     return link.Install(from, to);
 }
@@ -146,7 +146,7 @@ main(int argc, char** argv)
     auto serverAddress = addresses.Assign(toServer).GetAddress(1);
     Ipv4GlobalRoutingHelper::PopulateRoutingTables();
 
-    // Flows begin one after another within a second, so that they are not in step.
+    // Flows start at different times within a second, so that they are not synchronised.
     auto random = CreateObject<UniformRandomVariable>();
     ApplicationContainer sinks[CLIENTS];
     const uint32_t flows[CLIENTS] = {options.flows0, options.flows1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What queue disc and marker have in common; not part of the module's interface.
+// Functions shared by queue disc and marker; not part of the module's interface.
 #ifndef FAIRLANE_COMMON_H
 #define FAIRLANE_COMMON_H
 
@@ -13,17 +13,17 @@ namespace ns3
 namespace fairlane
 {
 
-/// Ends the simulation, naming the attribute, if the library could not read its text.
+/// Ends the simulation with the attribute's name if the library could not parse its text.
 void CheckConfig(const char* attribute, fairlane_status status, const char* message);
 
-/// Ends the simulation if a call failed; only a packet that ns-3 cannot have would cause that.
+/// Ends the simulation if a call failed. Only a packet that is impossible in ns-3 would cause that.
 void CheckCall(fairlane_status status);
 
 /// Length at the IP layer, flow, class and ECN field of a packet. DSCP EF (RFC 3246) is expedited, anything else best
 /// effort.
 fairlane_packet Describe(const QueueDiscItem& item);
 
-/// 64 random bits, for the library's own generator.
+/// 64 random bits to seed the library's generator.
 uint64_t DrawSeed(UniformRandomVariable& random);
 
 } // namespace fairlane

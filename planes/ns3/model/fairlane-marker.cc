@@ -28,7 +28,7 @@ NS_OBJECT_ENSURE_REGISTERED(FairlaneMarker);
 namespace
 {
 
-/// The user of the longest prefix, which stands first.
+/// User of the longest matching prefix. Prefixes are sorted by length, the longest first.
 template <typename Prefixes, typename Address>
 const uint32_t*
 Find(const Prefixes& prefixes, const Address& source)
@@ -55,7 +55,7 @@ PayloadBytes(const Ipv6Header& header)
     return header.GetPayloadLength();
 }
 
-/// A packet as queue discs see it: the header apart, without the padding of short frames.
+/// Packet as queue discs see it: with a separate header, and without the padding of short frames.
 template <typename Item, typename Header>
 Ptr<QueueDiscItem>
 ItemOf(const Packet& packet, Header& header, uint16_t protocol)
@@ -189,7 +189,7 @@ FairlaneMarker::ReceiveIpv6(Ptr<const Packet> packet, Ptr<Ipv6> ipv6, uint32_t i
 void
 FairlaneMarker::Mark(const Packet& packet, const QueueDiscItem& item, const uint32_t* user)
 {
-    // Tags are not part of a packet's content; ns-3 adds them to const packets, but does not replace them.
+    // Tags are not part of a packet's content. ns-3 can add tags to const packets but not replace them.
     auto& tagged = const_cast<Packet&>(packet);
     FairlaneTag tag;
     if (!user)

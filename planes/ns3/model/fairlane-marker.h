@@ -23,16 +23,15 @@ namespace ns3
 /**
  * \ingroup traffic-control
  *
- * The edge of a domain: meters the packets of users where they come in, and writes labels on them that every
- * FairlaneQueueDisc behind it reads. A user is a prefix of source addresses; the longest prefix decides.
+ * The edge of a domain: meters the packets of users where they arrive, and writes labels into them for every
+ * FairlaneQueueDisc behind it. A user is a prefix of source addresses; the longest matching prefix counts.
  *
- * A label that a packet brings along is replaced. A packet of no user loses its label and has label 0 at the queue
- * discs.
+ * Existing labels are replaced. A packet of no user loses its label; queue discs treat it as label 0.
  *
  * Attributes:
  * - Config: the text of a [marker] table of Fairlane's scenarios, such as "scheme = \"abc\"\nmemory = \"3 s\"".
  *
- * One marker may meter at many devices of many nodes, as if they were one edge with one meter for each user.
+ * One marker can meter at many devices of many nodes; these are then one edge with one meter per user.
  */
 class FairlaneMarker : public Object
 {
@@ -42,25 +41,25 @@ class FairlaneMarker : public Object
     ~FairlaneMarker() override;
 
     /**
-     * Adds a user, before the first packet.
+     * Adds a user. Must be called before the first packet.
      * \param network,mask prefix of its source addresses
      * \param referenceRate rate of activity 0, at least 1 bit/s
      * \param weight share in schemes with weights, above 0
      * \return the number of the user
      */
     uint32_t AddUser(Ipv4Address network, Ipv4Mask mask, DataRate referenceRate, double weight = 1);
-    /// The same for a prefix of IPv6.
+    /// The same for an IPv6 prefix.
     uint32_t AddUser(Ipv6Address network, Ipv6Prefix prefix, DataRate referenceRate, double weight = 1);
 
     /**
-     * Meters what a node receives through a device. The internet stack has to be installed before. Meters begin to
-     * measure (t0) at the first call.
+     * Meters packets that a node receives through a device. The internet stack must be installed first. The first call
+     * sets t0, the start of the measurement.
      */
     void Install(Ptr<NetDevice> device);
 
     /**
      * \param stream first stream index to use
-     * \return how many streams were used: 1
+     * \return the number of streams used: 1
      */
     int64_t AssignStreams(int64_t stream);
 
@@ -80,11 +79,11 @@ class FairlaneMarker : public Object
 
     void DoDispose() override;
     uint32_t AddUser(DataRate referenceRate, double weight);
-    /// Creates the meters, once all users are known.
+    /// Creates the meters. Called when all users are known.
     void Build();
     void ReceiveIpv4(Ptr<const Packet> packet, Ptr<Ipv4> ipv4, uint32_t interface);
     void ReceiveIpv6(Ptr<const Packet> packet, Ptr<Ipv6> ipv6, uint32_t interface);
-    /// Labels a packet, whose parts are `item`, or removes the label of a packet of no user.
+    /// Labels a packet, whose parts are in `item`, or removes the label of a packet of no user.
     void Mark(const Packet& packet, const QueueDiscItem& item, const uint32_t* user);
 
     std::string m_config;

@@ -25,13 +25,13 @@ NS_OBJECT_ENSURE_REGISTERED(FairlaneQueueDisc);
 namespace
 {
 
-/// Reasons by their numbers at the C interface.
+/// Reasons, indexed by their numbers in the C interface.
 constexpr const char* REASONS[] = {FairlaneQueueDisc::AQM_DROP,
                                    FairlaneQueueDisc::OVERLIMIT_DROP,
                                    FairlaneQueueDisc::PUSHED_OUT_DROP,
                                    FairlaneQueueDisc::MARK};
 
-/// Number of a user that no marker has named: the source address, or a hash of it.
+/// User number of a packet that passed no marker: the source address, or a hash of it.
 uint32_t
 UserOf(const QueueDiscItem& item)
 {
@@ -51,18 +51,18 @@ UserOf(const QueueDiscItem& item)
 } // namespace
 
 /**
- * The packets that wait, each at a place that the scheme knows it by. It is the queue disc's internal queue, so that
- * its length, statistics and trace sources are those of any other queue disc.
+ * The waiting packets, in numbered slots; the scheme identifies packets by these numbers. This is the queue disc's
+ * internal queue, so that its length, statistics and trace sources work as in any other queue disc.
  */
 class FairlaneQueueDisc::Store : public Queue<QueueDiscItem>
 {
   public:
     Store()
     {
-        SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, UINT32_MAX)); // the scheme has the limit
+        SetMaxSize(QueueSize(QueueSizeUnit::PACKETS, UINT32_MAX)); // the scheme enforces the limit
     }
 
-    /// A place for a packet that comes in.
+    /// Reserves a slot for an arriving packet.
     uint64_t Reserve()
     {
         if (m_free.empty())
@@ -75,7 +75,7 @@ class FairlaneQueueDisc::Store : public Queue<QueueDiscItem>
         return place;
     }
 
-    /// Gives a place back that was not used.
+    /// Returns an unused slot.
     void Release(uint64_t place)
     {
         m_free.push_back(place);
@@ -258,7 +258,7 @@ FairlaneQueueDisc::DoDequeue()
     }
     auto item = m_store->Take(packet.id);
     FairlaneTag tag;
-    if (item->GetPacket()->PeekPacketTag(tag) && tag.GetLabel() != packet.label) // as CSFQ's core does
+    if (item->GetPacket()->PeekPacketTag(tag) && tag.GetLabel() != packet.label) // CSFQ relabels packets
     {
         tag = FairlaneTag(packet.label, packet.user);
         item->GetPacket()->ReplacePacketTag(tag);
@@ -282,7 +282,7 @@ FairlaneQueueDisc::Drop(uint64_t id, uint8_t reason)
     }
     else if (isArrival)
     {
-        m_arrivalDropped = REASONS[reason]; // to be counted once the scheme has returned
+        m_arrivalDropped = REASONS[reason]; // counted after the scheme has returned
     }
     else
     {

@@ -18,20 +18,19 @@ namespace ns3
 /**
  * \ingroup traffic-control
  *
- * Any scheme of Fairlane as a queue disc. The scheme decides by the label and the user that a FairlaneMarker wrote on
- * the packet, its length at the IP layer, its flow (the hash of the five-tuple, QueueDiscItem::Hash), its ECN field and
- * its class: DSCP EF is expedited, everything else best effort. A packet that no marker has seen has label 0, and its
- * user is identified by its source address.
+ * Any scheme of Fairlane as a queue disc. The scheme decides by these properties of a packet: the label and the user
+ * that a FairlaneMarker wrote, the length at the IP layer, the flow (the hash of the five-tuple, QueueDiscItem::Hash),
+ * the ECN field and the class (DSCP EF is expedited, everything else best effort). A packet that passed no marker has
+ * label 0, and its user is identified by its source address.
  *
  * Attributes:
- * - Config: the text of a [queue] table of Fairlane's scenarios, in TOML or JSON, such as
- *   "scheme = \"abc\"\nlimit = \"24 packets\"". A mistake ends the simulation with the key, its value and what is
- *   allowed.
- * - LinkRate: rate of the link that is served. 0, the default: that of the device, which must have an attribute
+ * - Config: the text of a [queue] table of Fairlane's scenarios, in TOML or JSON, such as "scheme = \"abc\"\nlimit =
+ *   \"24 packets\"". An error ends the simulation and reports the key, its value and the allowed values.
+ * - LinkRate: rate of the outgoing link. The default, 0, means the rate of the device, which must have the attribute
  *   DataRate.
  *
- * As everywhere in ns-3, the device has a queue of its own behind this queue disc: keep it at one packet
- * (ns3::DropTailQueue, MaxSize "1p"), or the scheme sees only a part of the queue.
+ * As everywhere in ns-3, the device has its own queue behind this queue disc. Limit it to one packet
+ * (ns3::DropTailQueue, MaxSize "1p"), otherwise the scheme sees only a part of the queue.
  *
  * Random numbers follow the seed and run of RngSeedManager, and AssignStreams, as elsewhere in ns-3.
  */
@@ -44,12 +43,12 @@ class FairlaneQueueDisc : public QueueDisc
 
     /**
      * \param stream first stream index to use
-     * \return how many streams were used: 1
+     * \return the number of streams used: 1
      */
     int64_t AssignStreams(int64_t stream);
 
     /**
-     * \return what the scheme has counted, and the drop threshold that the last arrival met; all zero before the queue
+     * \return the counters of the scheme and the drop threshold for the last arrival; all zero before the queue
      *         disc is initialized
      */
     fairlane_queue_stats_t GetSchemeStats() const;
@@ -84,8 +83,7 @@ class FairlaneQueueDisc : public QueueDisc
     Ptr<UniformRandomVariable> m_random;
     std::unique_ptr<fairlane_queue, Delete> m_queue;
     Ptr<Store> m_store;
-    /// The packet that the scheme is being offered, null at other times; its place; why the scheme drops it, if it
-    /// does.
+    /// Packet that the scheme is deciding on (null at other times), its slot, and the reason if the scheme drops it.
     Ptr<QueueDiscItem> m_arrival;
     uint64_t m_arrivalPlace{0};
     const char* m_arrivalDropped{nullptr};

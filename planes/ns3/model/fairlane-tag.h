@@ -8,8 +8,8 @@ namespace ns3
 {
 
 /**
- * What a marker at the edge wrote on a packet: its label, in place of a header field of a real network, and whose
- * packet it is, which matters only to schemes that keep state for each user.
+ * Data that a marker at the edge writes into a packet: its label, which a real network carries in a header field, and
+ * the user, which matters only to schemes with per-user state.
  */
 class FairlaneTag : public Tag
 {
@@ -17,7 +17,7 @@ class FairlaneTag : public Tag
     FairlaneTag() = default;
 
     /**
-     * \param label activity, rate or whatever else the scheme writes
+     * \param label activity, rate or another value of the scheme
      * \param user number of the user at the marker, from 0
      */
     FairlaneTag(double label, uint32_t user);
@@ -29,7 +29,7 @@ class FairlaneTag : public Tag
     void Deserialize(TagBuffer buffer) override;
     void Print(std::ostream& os) const override;
 
-    /// \return what the marker wrote
+    /// \return the label
     double GetLabel() const;
 
     /// \return number of the user

@@ -24,7 +24,7 @@ namespace
 {
 
 constexpr uint32_t PAYLOAD = 972;
-/// With 8 bytes of UDP and 20 of IPv4.
+/// Including 8 bytes of UDP header and 20 of IPv4.
 constexpr uint32_t IP_BYTES = 1000;
 
 Ptr<FairlaneQueueDisc>
@@ -78,7 +78,7 @@ Offer(Ptr<FairlaneQueueDisc> disc, double label, uint8_t dsField = 0)
     return disc->Enqueue(MakeItem(sent));
 }
 
-/// A test of one thing, which needs no state of its own.
+/// A test without state.
 class Case : public TestCase
 {
   public:
@@ -107,7 +107,7 @@ class Case : public TestCase
         Simulator::Destroy();
     }
 
-    /// Offer returns false for every packet of `dropped`, by its place, and true for the others.
+    /// Offers packets. Offer must return false for the packets whose indices are in `dropped`, and true for the others.
     void ExpectDrops(Ptr<FairlaneQueueDisc> disc,
                      const std::vector<double>& labels,
                      const std::vector<size_t>& dropped);
@@ -178,7 +178,8 @@ Case::CountersAreThoseOfOtherQueueDiscs()
 void
 Case::PacketsThatMakeRoomAreCounted()
 {
-    // FQ-CoDel takes from the longest queue: of three packets of one flow the first makes room for that of another.
+    // FQ-CoDel drops from the longest queue: of three packets of one flow, the first makes room for a packet of another
+    // flow.
     auto disc = MakeDisc("scheme = \"fq_codel\"\nlimit = \"3 packets\"\ndrop_batch = 1");
     Sent one;
     Sent other;
@@ -201,7 +202,7 @@ Case::PacketsThatMakeRoomAreCounted()
 void
 Case::PacketsAreMarked()
 {
-    // CoDel: above the target of 5 ms for the interval of 100 ms, the first packet behind that is marked.
+    // CoDel: the delay has been above the target of 5 ms for the interval of 100 ms, so the next packet is marked.
     auto disc = MakeDisc("scheme = \"codel\"\necn = true");
     constexpr uint8_t ECT0 = 2;
     for (uint32_t i = 0; i < 10; ++i)
@@ -225,7 +226,7 @@ Case::PacketsAreMarked()
 void
 Case::ClassesAreTold()
 {
-    // Of the expedited class first, whoever came first.
+    // The expedited class is served first, whatever the order of arrival.
     auto disc = MakeDisc("scheme = \"droptail\"\nscheduler = \"strict\"");
     Offer(disc, 0);
     constexpr uint8_t EXPEDITED_FORWARDING = 46 << 2;
@@ -241,7 +242,7 @@ Case::ClassesAreTold()
 void
 Case::UsersWithoutMarkerAreSources()
 {
-    // DRR among users serves two sources in turn, although the first one was first with all of its flows.
+    // DRR among users alternates between two sources, although all flows of the first source arrived first.
     auto disc = MakeDisc("scheme = \"drr\"\nshare_per = \"user\"\nquantum = \"1000 B\"");
     Sent one;
     Sent other;
@@ -286,7 +287,7 @@ Case::RatesOfDevicesAreFound()
 void
 Case::RandomNumbersFollowStreams()
 {
-    // RED at an average of 10 packets drops at random.
+    // RED drops at random at an average of 10 packets.
     auto drops = [](int64_t stream) {
         auto disc = MakeDisc("scheme = \"red\"\nweight = 1", stream);
         std::vector<bool> accepted;
@@ -304,7 +305,7 @@ Case::RandomNumbersFollowStreams()
     NS_TEST_EXPECT_MSG_EQ((drops(1) == drops(2)), false, "another stream, other drops");
 }
 
-/// Two clients, an edge, a server: labels as they come out, for each source.
+/// Two clients, an edge and a server. Records the labels that leave the edge, by source.
 class Edge
 {
   public:
@@ -325,7 +326,7 @@ class Edge
         server->TraceConnectWithoutContext("Rx", MakeCallback(&Edge::Receive, this));
     }
 
-    /// A packet of 1000 bytes from a client to the server, which may bring a tag along.
+    /// Sends a packet of 1000 bytes from a client to the server, with a tag if given.
     void Send(uint32_t client, const FairlaneTag* tag = nullptr)
     {
         auto socket = Socket::CreateSocket(nodes.Get(client), TypeId::LookupByName("ns3::UdpSocketFactory"));
@@ -366,7 +367,7 @@ Case::MarkersMeterPrefixes()
     Edge edge;
     auto marker = CreateObject<FairlaneMarker>();
     marker->SetAttribute("Config", StringValue("scheme = \"abc\"\nmemory = \"3 s\""));
-    // The second prefix is longer, and is that of client 1.
+    // The second prefix is longer, and belongs to client 1.
     NS_TEST_EXPECT_MSG_EQ(marker->AddUser("10.0.0.0", Ipv4Mask("/16"), DataRate("1Mbps")), 0, "number");
     NS_TEST_EXPECT_MSG_EQ(marker->AddUser("10.0.1.0", Ipv4Mask("/24"), DataRate("2Mbps")), 1, "number");
     marker->Install(edge.edgeDevices.Get(0));
@@ -381,8 +382,8 @@ Case::MarkersMeterPrefixes()
     auto& zero = edge.labels[edge.hosts[0]];
     auto& one = edge.labels[edge.hosts[1]];
     NS_TEST_ASSERT_MSG_EQ(zero.size() + one.size(), 4, "all are labelled");
-    // abc2018 eq. (1)-(5), t0 = 0, the packet t after it: R = 8000 bit / (M (1 - exp(-t/M))), A = log2(R/R_r). The
-    // packet is at the edge 1002 bytes of PPP at 32768 bit/s after 1 s.
+    // abc2018 eq. (1)-(5), t0 = 0, packet at time t: R = 8000 bit / (M (1 - exp(-t/M))), A = log2(R/R_r). The packet is
+    // sent after 1 s. At the edge it has 1002 bytes with PPP, at 32768 bit/s.
     double elapsed = 1 + 1002 * 8 / 32768.0;
     double expected = std::log2(8000 / (3 * (1 - std::exp(-elapsed / 3))) / 1e6);
     NS_TEST_EXPECT_MSG_EQ_TOL(zero[0], expected, 1e-9, "first label");
@@ -394,7 +395,7 @@ Case::MarkersMeterPrefixes()
     NS_TEST_EXPECT_MSG_EQ(edge.unlabelled, 0, "without label");
 }
 
-/// What came over IPv6: labels of UDP packets, packets without label.
+/// Observations on IPv6: labels of UDP packets, number of packets without a label.
 struct Observer
 {
     void Receive(Ptr<const Packet> packet, Ptr<Ipv6>, uint32_t)
@@ -438,10 +439,10 @@ Case::MarkersReadIpv6()
         socket->SendTo(Create<Packet>(PAYLOAD), 0, Inet6SocketAddress(interfaces.GetAddress(1, 1), 9));
     });
     Simulator::Run();
-    // Neighbour discovery has addresses of the link, which belong to no user here.
+    // Neighbour discovery uses link-local addresses, which belong to no user here.
     NS_TEST_EXPECT_MSG_GT(observer.strangers, 0, "packets of nobody");
     NS_TEST_ASSERT_MSG_EQ(observer.labels.size(), 1, "UDP packets");
-    // 972 bytes with 8 of UDP and 40 of IPv6, in the time since t0 = 0.
+    // 972 bytes plus 8 of UDP and 40 of IPv6, over the time since t0 = 0.
     double rate = 8 * 1020 / (3 * (1 - std::exp(-observer.at.GetSeconds() / 3)));
     NS_TEST_EXPECT_MSG_EQ_TOL(observer.labels[0], std::log2(rate / 1e6), 1e-9, "label");
 }

@@ -1,5 +1,5 @@
-//! `attach`: attaches the programs to the ports of a configuration; run again, it loads the changed configuration. With
-//! `--follow` it keeps running, see [`super::follow`].
+//! `attach`: attaches the programs to the ports of a configuration. When repeated, it loads the changed configuration.
+//! With `--follow` it keeps running, see [`super::follow`].
 
 use super::follow::{Follower, Sources, Stamp};
 use super::with_subscribers::{attach, ports_in_words};
@@ -22,7 +22,7 @@ pub struct Attach {
 impl Attach {
     /// Attaches or reloads, and follows with `--follow`.
     pub fn run(self) -> Outcome {
-        // Opened first, so that no event is missed in between.
+        // Opened first, so that no event is missed before the first attach.
         let sources = self.follow.then(Sources::open).transpose()?;
         let stamp = Stamp::of(&self.config);
         let config = NodeConfig::load(&self.config)?;
@@ -32,7 +32,7 @@ impl Attach {
         }
         let (attached, with_subscribers) = attach(&config, &self.config)?;
         let verb = if attached.was_attached { "reloaded" } else { "attached" };
-        // A closed standard output is no reason to stop.
+        // A closed standard output must not end the command.
         let _ = print_out(&format!("{verb}: {}\n", ports_in_words(&attached)));
         for interface in &attached.absent {
             warn(&format!("{interface}: skipped, no such interface in this network namespace"));

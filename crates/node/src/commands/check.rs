@@ -17,8 +17,8 @@ pub struct Check {
 }
 
 impl Check {
-    /// Checks the configuration, if there is one, and prints findings. A finding that would make `attach` fail is an
-    /// error.
+    /// Checks the configuration, if there is one, and prints findings. Returns an error if a finding would make
+    /// `attach` fail.
     pub fn run(self) -> Outcome {
         let (config, problems) = match self.config.as_deref().map(subscribers::load_telling).transpose()? {
             Some((config, problems)) => (Some(config), problems),

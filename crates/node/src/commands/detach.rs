@@ -6,7 +6,7 @@ use fairlane_node::config::NodeConfig;
 use fairlane_node::kernel::{self, KernelError, Leaving};
 use std::path::{Path, PathBuf};
 
-/// Exit code if detaching would lose labelled packets. The package's removal script then stops.
+/// Exit code if detaching would lose labelled packets. The package's removal script then fails.
 const LABELS_COME_IN: i32 = 3;
 
 /// Arguments of `detach`.

@@ -1,7 +1,7 @@
 //! `export`: counters as Prometheus text (exposition format 0.0.4) over HTTP, on the loopback interface only.
 //!
-//! Each user has its own series up to a limit. Beyond it, only the users that sent most since the previous scrape have
-//! one, and aggregates cover all users, so that a scrape does not grow with the number of users.
+//! Up to a limit, each user has its own series. With more users, only those that sent most since the previous scrape
+//! have a series. Aggregates cover all users, so the size of a scrape does not grow with their number.
 
 use super::{Outcome, absent, attached, http, print_out};
 use clap::Args;
@@ -23,7 +23,7 @@ pub struct Export {
     /// Loopback address to listen on
     #[arg(long, default_value = "127.0.0.1:9550")]
     listen: SocketAddr,
-    /// Maximum number of users with their own series; beyond it, those that sent most since the previous scrape
+    /// Maximum number of users with their own series; if there are more, those that sent most since the previous scrape
     #[arg(long, default_value_t = 1000)]
     users: usize,
 }
@@ -36,7 +36,7 @@ impl Export {
             return Err(format!("--listen: {} is not a loopback address such as 127.0.0.1:9550", self.listen).into());
         }
         let listener = TcpListener::bind(self.listen).map_err(|error| format!("--listen: {}: {error}", self.listen))?;
-        // A closed standard output does not prevent scrapes.
+        // Scrapes work without a standard output.
         let _ = print_out(&format!("serving http://{}/metrics\n", listener.local_addr()?));
         let mut exporter = Exporter { path: self.config, most_users: self.users, before: HashMap::new() };
         http::serve(&listener, || match exporter.text() {
@@ -47,11 +47,11 @@ impl Export {
     }
 }
 
-/// Input of a scrape, except the state of the node.
+/// State of the exporter between scrapes.
 struct Exporter {
     path: PathBuf,
     most_users: usize,
-    /// Bytes of each user at the previous scrape, if there were more users than series.
+    /// Bytes of each user at the previous scrape; empty unless there were more users than series.
     before: HashMap<UserKey, u64>,
 }
 
@@ -64,7 +64,7 @@ impl Exporter {
         Ok(text(&snapshot, &shown, &absent(&config, &snapshot), &Names::of(&config)))
     }
 
-    /// All users if they are few; otherwise those that sent most since the previous scrape, ordered by key.
+    /// Returns all users if they are few; otherwise those that sent most since the previous scrape, ordered by key.
     fn select<'a>(&mut self, snapshot: &'a Snapshot) -> Vec<&'a UserView> {
         let mut users: Vec<&UserView> = snapshot.users.iter().collect();
         if users.len() <= self.most_users {
@@ -84,7 +84,7 @@ impl Exporter {
 /// A metric of each port or user: name, kind, help, value.
 type Metric<T> = (&'static str, &'static str, &'static str, fn(&T) -> f64);
 
-/// A metric of the ports that have a value: name, help, value.
+/// A metric of those ports that have a value: name, help, value.
 type Gauge = (&'static str, &'static str, fn(&PortView) -> Option<f64>);
 
 /// Queue and threshold in the unit of the port's thresholds, and as a delay if the rate is known.
@@ -137,12 +137,12 @@ const OF_PORTS: [Metric<PortView>; 8] = [
     (
         "port_control_excess_packets_total",
         "counter",
-        "Control packets beyond their rate, treated by the AQM like other unlabelled packets.",
+        "Control packets above their rate, treated by the AQM like other unlabelled packets.",
         |port| port.counts.control_excess as f64,
     ),
 ];
 
-/// Reason of a drop, and number of drops.
+/// Reason of drops, and their number.
 type Drops = (&'static str, fn(&PortView) -> f64);
 
 const DROPS: [Drops; 2] = [("aqm", |port| port.counts.dropped as f64), ("limit", |port| port.counts.overlimit as f64)];
@@ -159,7 +159,7 @@ const OF_USERS: [Metric<UserView>; 4] = [
     ("user_activity", "gauge", "Activity at the last packet.", |user| user.state.activity().to_f64()),
 ];
 
-/// Metrics of all users, with and without their own series.
+/// Names of metrics about all users, with or without their own series.
 const USERS_NAME: &str = "users";
 const DROPPED_NAME: &str = "users_dropped_packets_total";
 const SHOWN_NAME: &str = "users_shown";
@@ -234,7 +234,7 @@ fn of_users(text: &mut String, snapshot: &Snapshot, shown: &[&UserView], names: 
     let mut activities: Vec<f64> = active.map(|user| user.state.activity().to_f64()).collect();
     activities.sort_by(f64::total_cmp);
     for quantile in QUANTILES.iter().filter(|_| !activities.is_empty()) {
-        // Nearest rank; the minimum for 0.
+        // Nearest-rank percentile; quantile 0 is the minimum.
         let rank = (quantile * activities.len() as f64).ceil().max(1.0) as usize;
         line(text, QUANTILES_NAME, &[("fraction", &quantile.to_string())], activities[rank - 1]);
     }
@@ -251,8 +251,8 @@ fn head(text: &mut String, name: &str, kind: &str, help: &str) {
     writeln!(text, "# HELP fairlane_{name} {help}\n# TYPE fairlane_{name} {kind}").expect("a String takes all");
 }
 
-/// Names of interfaces and users may contain any character. Prometheus has three escapes; other control characters are
-/// escaped as elsewhere in the tool.
+/// Escapes a label. Names of interfaces and users may contain any character. Prometheus has three escapes; other
+/// control characters are escaped as in the tool's other output.
 fn escaped_label(label: &str) -> String {
     let of = |letter: char| match letter {
         '\\' | '"' => format!("\\{letter}"),
@@ -274,7 +274,6 @@ mod tests {
     use fairlane_node::records::IngressStats;
     use std::collections::BTreeSet;
 
-    /// Names of all metrics that a scrape may contain.
     fn metrics() -> BTreeSet<String> {
         let fixed = [DROPS_NAME, ATTACHED_NAME, LABELS_NAME, USERS_NAME, DROPPED_NAME, SHOWN_NAME, QUANTILES_NAME];
         let fixed = fixed.into_iter();
@@ -284,7 +283,6 @@ mod tests {
         of.map(String::from).chain(ingress.collect::<Vec<_>>()).map(|name| format!("fairlane_{name}")).collect()
     }
 
-    /// Names of the metrics that a text mentions.
     fn named(text: &str) -> BTreeSet<String> {
         let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
         words.filter(|word| word.starts_with("fairlane_")).map(String::from).collect()

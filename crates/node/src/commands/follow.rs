@@ -1,8 +1,9 @@
 //! `attach --follow`: keeps the attached programs in step with the interfaces and the configuration.
 //!
-//! Events are an interface that appears, disappears or is recreated (rtnetlink), a reload of the configuration (SIGHUP,
-//! as `systemctl reload` sends it), and removed pins (inotify), which end the command if they were removed by `detach`.
-//! A changed configuration file is read again at the next event of any interface: another process may have loaded it.
+//! There are three kinds of events: an interface appears, disappears or is recreated (rtnetlink); a reload is requested
+//! (SIGHUP, sent by `systemctl reload`); pins are removed (inotify). The command ends if `detach` removed the pins. A
+//! changed configuration file is also read at the next event of any interface, since another process may have loaded
+//! it.
 
 use super::with_subscribers::{attach, ports_in_words};
 use super::{Outcome, print_out, warn};
@@ -17,10 +18,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Interfaces appear in several steps: time to wait for the next step before acting.
+/// Time to wait for further events before acting, since an interface appears in several steps.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// Delay before a failed action is retried: initial and maximum, doubled each time.
+/// Delays before a failed action is retried: initial and maximum. The delay doubles each time.
 const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
 /// Sources of events. Opened before any state is read, so that no event is missed.
@@ -35,7 +36,7 @@ impl Sources {
     }
 }
 
-/// Identity of a file's version. `None` if the file does not exist.
+/// Version of a file. `None` if the file does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp(Option<(u64, u64, u64, i64, i64)>);
 
@@ -49,14 +50,14 @@ impl Stamp {
 /// Keeps the attached programs in step with the interfaces.
 pub(super) struct Follower {
     path: PathBuf,
-    /// Stamp of the file when it was last read and attached.
+    /// Version of the file when it was last read and attached.
     stamp: Stamp,
     /// The attached configuration, without subscribers.
     config: NodeConfig,
     attached: Attached,
-    /// Attach even if all interfaces are unchanged: an event happened that an interface's index does not show.
+    /// Attach even if no interface's index has changed: an event happened that the index does not show.
     is_stale: bool,
-    /// Load the file even if it is unchanged: a reload was requested, or loading failed when it was due.
+    /// Load the file even if it is unchanged: a reload was requested, or the last load failed.
     is_pending: bool,
     /// The current problem, logged once.
     problem: Option<String>,
@@ -67,7 +68,7 @@ impl Follower {
         Self { path, stamp, config, attached, is_stale: false, is_pending: false, problem: None }
     }
 
-    /// Returns after a signal, which leaves everything attached, or after a `detach`.
+    /// Runs until a signal, which leaves everything attached, or until a `detach`.
     pub(super) fn follow(mut self, sources: &Sources) -> Outcome {
         let pins = PinWatch::of(Path::new(&self.config.node.pin_path))?;
         self.notify(true);
@@ -88,7 +89,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Waits for an event or until `patience` ends. Returns true if there may be something to do.
+    /// Waits for an event, at most for `patience`. Returns true if there may be something to do.
     fn wait(&mut self, sources: &Sources, pins: &PinWatch, patience: Option<Duration>) -> std::io::Result<bool> {
         let others = [sources.hangups.as_fd(), pins.as_fd()];
         let events = sources.links.next(&others, patience)?;
@@ -105,7 +106,7 @@ impl Follower {
         Ok(true)
     }
 
-    /// Returns true if the events may concern a port.
+    /// Returns true if an event may concern a port.
     fn note(&mut self, events: &[LinkEvent]) -> bool {
         let mut is_news = false;
         for event in events {
@@ -150,7 +151,6 @@ impl Follower {
         self.bring(config)
     }
 
-    /// Attaches a configuration if necessary.
     fn bring(&mut self, config: NodeConfig) -> Outcome {
         let (from, to) = (&self.config.node.pin_path, &config.node.pin_path);
         if from != to {
@@ -158,7 +158,7 @@ impl Follower {
         }
         let Ports { present, absent } = kernel::ports_of(&config)?;
         if self.is_stale || present != self.attached.present || absent != self.attached.absent {
-            // Also after a failure half-way.
+            // Set also if attaching fails half-way.
             self.is_stale = true;
             let (attached, _) = attach(&config, &self.path)?;
             let _ = print_out(&changes(&self.attached, &attached));
@@ -169,7 +169,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Nothing left to do.
+    /// Records that nothing is left to do.
     fn is_well(&mut self) -> Option<Duration> {
         self.problem = None;
         self.notify(false);
@@ -186,7 +186,6 @@ impl Follower {
         Some(patience.map_or(RETRY[0], |patience| (patience * 2).min(RETRY[1])))
     }
 
-    /// Notifies systemd of the state.
     fn notify(&self, is_ready: bool) {
         let mut status = format!("{} attached", ports_in_words(&self.attached));
         if !self.attached.absent.is_empty() {
@@ -198,7 +197,7 @@ impl Follower {
         // A line break would start another message.
         let status = printable(&status).replace('\n', " ");
         let states = [NotifyState::Status(&status), NotifyState::Ready];
-        // Not started by systemd.
+        // Fails if systemd did not start the tool.
         let _ = sd_notify::notify(&states[..if is_ready { 2 } else { 1 }]);
     }
 }
@@ -213,7 +212,7 @@ fn is_hung_up(hangups: &OwnedFd) -> std::io::Result<bool> {
     }
 }
 
-/// Lines for ports that appeared or disappeared.
+/// Lines that report which ports appeared or disappeared.
 fn changes(before: &Attached, now: &Attached) -> String {
     let came = now.present.iter().filter(|port| !before.present.contains(port));
     let went = now.absent.iter().filter(|name| !before.absent.contains(name));

@@ -33,8 +33,8 @@ pub struct Forward {
 }
 
 impl Forward {
-    /// Forwards. Prints a line of JSON when it is ready, at every SIGUSR1 and at the end. Each report covers the time
-    /// since the previous one.
+    /// Forwards frames. Prints a line of JSON when it is ready, at every SIGUSR1 and at the end. Each report covers the
+    /// time since the previous one.
     pub fn run(self) -> Outcome {
         let config = ForwardConfig::load(&self.config)?;
         if let (Some(read), Some(write)) = (&self.read, &self.write) {
@@ -48,14 +48,14 @@ impl Forward {
     }
 }
 
-/// Index of the port with this interface.
+/// Index of the port with this interface; `default` without one.
 fn port(config: &ForwardConfig, interface: Option<&str>, default: usize) -> Result<usize, String> {
     let Some(interface) = interface else { return Ok(default) };
     let found = config.ports.iter().position(|port| port.interface == interface);
     found.ok_or_else(|| format!("{interface}: no port of the configuration has this interface"))
 }
 
-/// Writes to a temporary file and renames it: an error leaves no partial capture.
+/// Writes to a temporary file and renames it, so that an error leaves no partial capture.
 fn offline_run(
     config: &ForwardConfig,
     ports: (usize, usize),

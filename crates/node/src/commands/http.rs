@@ -5,16 +5,15 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Time from the connection to the end of the request.
+/// Maximum time from the connection to the end of the request.
 const REQUEST_WITHIN: Duration = Duration::from_secs(2);
 
-/// Time from the connection until the peer has read the answer; the default timeout of Prometheus.
+/// Maximum time from the connection until the peer has read the answer; the default timeout of Prometheus.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
-/// Maximum size of a request.
 const MOST_REQUEST: usize = 4096;
 
-/// Maximum number of peers. One more replaces the peer that has delayed its request longest.
+/// Maximum number of peers. A further peer replaces the one that has delayed its request longest.
 const MOST_PEERS: usize = 64;
 
 /// Status and body of an answer.
@@ -43,7 +42,7 @@ pub fn serve(listener: &TcpListener, mut page: impl FnMut() -> Page) -> io::Resu
                 peers.push(Peer { stream, since: Instant::now(), request: Vec::new(), answer: None });
             }
         }
-        // Ignore peers that disconnect.
+        // Drops peers that disconnect or whose time has expired.
         peers.retain_mut(|peer| peer.left() > Duration::ZERO && peer.proceed(&mut page).unwrap_or(false));
     }
 }
@@ -61,7 +60,7 @@ fn wait(listener: &TcpListener, peers: &[Peer]) -> io::Result<()> {
     }
 }
 
-/// Peers are in the order of their arrival.
+/// Disconnects a peer if there are too many. Peers are in the order of arrival.
 fn make_room(peers: &mut Vec<Peer>) {
     if peers.len() >= MOST_PEERS {
         let idle = peers.iter().position(|peer| peer.answer.is_none());
@@ -118,7 +117,7 @@ fn answer(head: &[u8], mut page: impl FnMut() -> Page) -> Vec<u8> {
     (head + &body).into_bytes()
 }
 
-/// Reason for not answering a request with the page.
+/// Reason why a request does not get the page.
 fn refused(head: &[u8]) -> Option<(&'static str, &'static str)> {
     let head = String::from_utf8_lossy(head);
     let mut lines = head.split("\r\n");
@@ -126,7 +125,7 @@ fn refused(head: &[u8]) -> Option<(&'static str, &'static str)> {
     let fields = lines.filter_map(|line| line.split_once(':'));
     let hosts: Vec<&str> =
         fields.filter(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, host)| host.trim()).collect();
-    // A browser led here by DNS rebinding sends the attacker's host name.
+    // A browser redirected here by DNS rebinding sends the attacker's host name.
     match hosts[..] {
         [host] if is_local(host) => {}
         [] if request.ends_with(" HTTP/1.0") => {}
@@ -136,7 +135,7 @@ fn refused(head: &[u8]) -> Option<(&'static str, &'static str)> {
     (!request.starts_with("GET /metrics ")).then_some(("404 Not Found", "only GET /metrics"))
 }
 
-/// Checks that a `Host` is localhost or a loopback address, against DNS rebinding.
+/// Returns true if a `Host` is localhost or a loopback address. Protects against DNS rebinding.
 fn is_local(host: &str) -> bool {
     if let Ok(address) = host.parse::<SocketAddr>() {
         return address.ip().is_loopback();

@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 /// Section of the manual: system administration.
 const SECTION: &str = "8";
 
-/// Page of the configuration, in the section of files.
+/// Manual page of the configuration, in the section of files.
 const CONFIGURATION: &str = "node.toml.5";
 
-/// Sections that clap's definitions do not contain.
+/// Sections of the pages that clap's definitions do not contain.
 const MORE: &str = include_str!("../../share/sections.roff");
 
 /// Arguments of `man`.
@@ -51,7 +51,6 @@ fn write_page(path: &Path, text: &str) -> Outcome {
     Ok(fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))?)
 }
 
-/// Page of the configuration.
 fn configuration() -> String {
     let mut page = Roff::new();
     page.control("TH", ["node.toml", "5", "", concat!("fairlane-node ", env!("CARGO_PKG_VERSION"))]);

@@ -39,13 +39,13 @@ use std::io::{self, Write};
 /// Result of a subcommand; an error is one line for the user.
 pub type Outcome = Result<(), Box<dyn Error>>;
 
-/// State of the attached programs; an error if nothing is attached.
+/// Reads the state of the attached programs. Returns an error if nothing is attached.
 #[cfg(feature = "ebpf")]
 fn attached(pin_path: &std::path::Path) -> Result<fairlane_node::kernel::Snapshot, Box<dyn Error>> {
     there(pin_path, fairlane_node::kernel::Snapshot::read(pin_path)?)
 }
 
-/// The same without users: the time does not depend on their number.
+/// Like [`attached`], but without users, so that the time does not depend on their number.
 #[cfg(feature = "ebpf")]
 fn attached_without_users(pin_path: &std::path::Path) -> Result<fairlane_node::kernel::Snapshot, Box<dyn Error>> {
     there(pin_path, fairlane_node::kernel::Snapshot::without_users(pin_path)?)
@@ -63,13 +63,13 @@ fn label(names: &fairlane_node::names::Names, user: &fairlane_node::kernel::User
     if name == key { key } else { format!("{name} ({key})") }
 }
 
-/// Heading of the column of marked packets, which exists if a port marks.
+/// Heading of the column of marked packets; empty if no port marks.
 #[cfg(feature = "ebpf")]
 fn marked_title(snapshot: &fairlane_node::kernel::Snapshot) -> String {
     if marks(snapshot) { format!(" {:>9}", "marked") } else { String::new() }
 }
 
-/// Packets that a port marked instead of dropped, for that column.
+/// Number of packets that a port marked instead of dropped, for that column.
 #[cfg(feature = "ebpf")]
 fn marked(snapshot: &fairlane_node::kernel::Snapshot, port: &fairlane_node::kernel::PortView) -> String {
     if marks(snapshot) { format!(" {:>9}", port.counts.marked) } else { String::new() }
@@ -100,14 +100,13 @@ fn duration(text: &str) -> Result<Time, String> {
     read_value("time", &Json::from(text), None).map_err(|error| error.problem)
 }
 
-/// Prints to standard output, with control characters escaped. A closed output is an error, after which `main` ends
-/// silently.
+/// Prints to standard output, with control characters escaped. Returns an error if the output is closed; `main` then
+/// ends silently.
 fn print_out(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(printable(text).as_bytes()).and_then(|()| out.flush())
 }
 
-/// Prints a warning.
 fn warn(problem: &dyn Display) {
     complain("warning", problem);
 }
@@ -118,7 +117,7 @@ pub(crate) fn complain(how: &str, problem: &dyn Display) {
     eprintln!("{how}: {}", printable(&problem));
 }
 
-/// Prints an error that may consist of several mistakes in a configuration, each on its own line.
+/// Prints an error. For a configuration with several errors, prints each on a separate line.
 pub(crate) fn complain_all(how: &str, error: &(dyn Error + 'static)) {
     let of_config = match error.downcast_ref() {
         Some(LoadSubscribersError::Config(error)) => Some(error),

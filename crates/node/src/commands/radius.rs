@@ -1,4 +1,4 @@
-//! `radius`: listens to RADIUS accounting; sessions of an access network become subscribers of the node.
+//! `radius`: listens to RADIUS accounting and turns sessions of an access network into subscribers of the node.
 
 use super::{Outcome, print_out, warn};
 use clap::Args;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// Maximum number of requests in one change.
 const MOST_AT_ONCE: usize = 512;
 
-/// Minimum wait for a request while a report is pending.
+/// Minimum time to wait for a request while a report is pending.
 const LEAST_WAIT: Duration = Duration::from_millis(1);
 
 /// Arguments of `radius`.
@@ -42,7 +42,7 @@ fn prefix(text: &str) -> Result<Prefix, String> {
     text.parse().map_err(|error: PrefixError| format!("must be a prefix such as 192.0.2.0/28, it {error}"))
 }
 
-/// A request and the address to answer.
+/// A request, and the address for the answer.
 type Waiting = (Request, SocketAddr);
 
 impl Radius {
@@ -76,7 +76,7 @@ impl Radius {
         }
     }
 
-    /// Reports the outcome of requests, if a report is due.
+    /// Logs the outcome of requests, and writes the counters, if a report is due.
     fn tell(&self, tally: &mut Tally) {
         let Some((line, counters)) = tally.tell(Instant::now()) else { return };
         if !line.is_empty() {
@@ -87,11 +87,11 @@ impl Radius {
         }
     }
 
-    /// Returns pending requests, or waits for the next one. Returns none if a report is due first.
+    /// Returns the pending requests, or waits for the next one. Returns none if a report is due first.
     fn receive(&self, socket: &UdpSocket, secret: &[u8], tally: &mut Tally) -> std::io::Result<Vec<Waiting>> {
         let mut requests = Vec::new();
         let mut bytes = [0; MOST_BYTES];
-        // A timeout of zero would mean none.
+        // A timeout of zero would mean no timeout.
         socket.set_read_timeout(tally.due_in(Instant::now()).map(|time| time.max(LEAST_WAIT)))?;
         socket.set_nonblocking(false)?;
         for number in 0..MOST_AT_ONCE {
@@ -129,8 +129,8 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
         .map_err(|error| format!("--metrics: {}: {error}", path.display()))
 }
 
-/// Applies the changes of requests. Returns the requests that were stored, which must be answered (RFC 2866, section
-/// 2).
+/// Applies the changes of requests. Returns the requests that were stored; only these may be answered (RFC 2866,
+/// section 2).
 fn apply<'a>(live: &mut Live, ended: &mut Ended, requests: &'a [Waiting], tally: &mut Tally) -> Vec<&'a Waiting> {
     let events: Vec<&Event> = requests.iter().map(|(request, _)| &request.event).collect();
     let (mut refused, mut ends) = (Vec::new(), HashMap::new());
@@ -141,7 +141,7 @@ fn apply<'a>(live: &mut Live, ended: &mut Ended, requests: &'a [Waiting], tally:
     });
     match changed {
         Ok(_) => ended.extend(ends),
-        // If the whole batch fails, such as for a full table, some of its requests may still fit.
+        // If a batch fails as a whole, for example because the table is full, single requests may still fit.
         Err(error) if requests.len() > 1 && !is_of_the_disk(&error) => {
             let (first, last) = requests.split_at(requests.len() / 2);
             let mut kept = apply(live, ended, first, tally);
@@ -166,7 +166,7 @@ fn apply<'a>(live: &mut Live, ended: &mut Ended, requests: &'a [Waiting], tally:
     kept
 }
 
-/// Returns true if the file or the maps failed, rather than a single change.
+/// Returns true if the file or the maps failed, not a single change.
 fn is_of_the_disk(error: &ChangeError) -> bool {
     matches!(error, ChangeError::Store(_) | ChangeError::NotKept(_) | ChangeError::Half { .. })
 }

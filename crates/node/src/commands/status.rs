@@ -23,7 +23,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Prints the state. It is an error if nothing is attached.
+    /// Prints the state. Returns an error if nothing is attached.
     pub fn run(self) -> Outcome {
         let reads_users = self.users != Some(0);
         let config =
@@ -51,10 +51,9 @@ impl Status {
     }
 }
 
-/// Default number of users in a table.
 const MOST_USERS: usize = 20;
 
-/// Packets that an AQM dropped, counted by ports and by users.
+/// Packets dropped by AQMs, counted by ports and by users.
 struct Drops {
     /// Sum over ports.
     ports: u64,
@@ -131,7 +130,7 @@ fn neighbour(neighbour: &Neighbour) -> Json {
     json!({"mac": neighbour.to_string(), "reads": neighbour.waits_s.is_none(), "waits_seconds": neighbour.waits_s})
 }
 
-/// Returns one line per port with label state to report.
+/// Returns one line per port whose label state is worth reporting.
 fn labels(snapshot: &Snapshot) -> String {
     let lines = snapshot.ports.iter().flat_map(|port| {
         let silent = port.is_silent.then(|| SILENT.to_string());

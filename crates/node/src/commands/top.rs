@@ -60,7 +60,6 @@ impl Top {
     }
 }
 
-/// Two tables: ports, and the fastest users.
 fn view(before: &Snapshot, now: &Snapshot, elapsed: Duration, most_users: usize, names: &Names) -> String {
     let mut text = format!(
         "{:<16} {:>14} {:>14} {:>9} {:>12} {:>9} {:>9}{}\n",

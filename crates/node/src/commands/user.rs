@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of lines of standard input in one change; a file is one change.
+/// Maximum number of lines of a stream in one change. A file is always one change.
 const MOST_AT_ONCE: usize = 1024;
 
 /// Suffix for subscribers that keep only their RADIUS sessions.
@@ -119,14 +119,13 @@ fn rate(text: &str) -> Result<BitRate, String> {
     read_value("rate", &json!(text), Some((json!("1 bit/s"), json!("1 Tbit/s")))).map_err(|error| error.problem)
 }
 
-/// Numbers become JSON numbers, everything else becomes text.
+/// Parses `KEY=VALUE`: numbers become JSON numbers, everything else becomes text.
 fn key_value(text: &str) -> Result<(String, Json), String> {
     let (key, value) = text.split_once('=').ok_or("must be KEY=VALUE such as vlan=7")?;
     Ok((key.trim().into(), value.trim().parse::<u64>().map_or_else(|_| value.trim().into(), Json::from)))
 }
 
 impl Named {
-    /// Merges the given keys into a subscriber.
     fn merge(self, subscriber: &mut Subscriber) {
         if !self.prefixes.is_empty() {
             subscriber.user.insert("prefix".into(), self.prefixes.into());
@@ -222,7 +221,6 @@ fn list(config: &Path, json: bool) -> Outcome {
     Ok(print_out(&text)?)
 }
 
-/// A value without JSON's quotes and brackets.
 fn plain(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
@@ -239,7 +237,7 @@ impl Import {
         let make = |live: &Live| {
             let changes = self.changes(live, &mut list)?;
             counts = counts_of(&changes, &list);
-            // Impossible values are reported as well.
+            // Also reports values that are impossible.
             if self.dry_run { live.try_out(&changes).map(|()| Vec::new()) } else { Ok(changes) }
         };
         let changed = live.replace(make);
@@ -269,7 +267,8 @@ impl Import {
         Ok(list)
     }
 
-    /// Differences from the list. Takes the subscribers out of `list`: there may be a million.
+    /// Changes that turn the current subscribers into those of the list. Moves the subscribers out of `list`, since
+    /// there may be a million.
     fn changes(&self, live: &Live, list: &mut List) -> Result<Vec<Change>, ChangeError> {
         let mut changes = if self.replace { self.gone(live, list)? } else { Vec::new() };
         for mut subscriber in std::mem::take(&mut list.subscribers) {
@@ -282,7 +281,7 @@ impl Import {
         Ok(changes)
     }
 
-    /// Changes of subscribers that are missing from the list; RADIUS sessions are kept.
+    /// Changes of subscribers that are missing from the list. RADIUS sessions are kept.
     fn gone(&self, live: &Live, list: &List) -> Result<Vec<Change>, ChangeError> {
         let replaceable = live.subscribers().values().filter(|there| self.end_sessions || there.is_given());
         let (here, gone): (Vec<_>, Vec<_>) = replaceable.partition(|there| list.lines.contains_key(&there.name));
@@ -307,7 +306,7 @@ impl Import {
         ChangeError::Asked(format!("{list}: --replace would remove {removed} of {all}{more}; to do so, add --force"))
     }
 
-    /// An error with its line in the list.
+    /// An error message with its line in the list.
     fn place_of(&self, error: &ChangeError, list: &List) -> String {
         let line = |name: &str| list.lines.get(name);
         let Some(at) = error.user().and_then(line) else { return error.to_string() };
@@ -323,7 +322,7 @@ fn removed_of(changes: &[Change]) -> usize {
     changes.iter().filter(|change| matches!(change, Change::Remove(_))).count()
 }
 
-/// Counts of each kind of change, and of skipped entries.
+/// Text with the number of changes of each kind, and of skipped entries.
 fn counts_of(changes: &[Change], list: &List) -> String {
     let removed = removed_of(changes);
     let put = changes.iter().filter(|change| list.lines.contains_key(change.name())).count();
@@ -391,8 +390,8 @@ struct Batch {
 }
 
 impl Batch {
-    /// Reads up to `most` lines after line `before`. From a stream, reads the available lines but waits for at least
-    /// one.
+    /// Reads up to `most` lines after line `before`. From a stream, waits for one line and reads the further lines that
+    /// are available.
     fn read(input: &mut BufReader<Box<dyn Read>>, before: usize, most: usize) -> Self {
         let mut batch = Self { before, last: before, ..Self::default() };
         let mut line = Vec::new();
@@ -424,7 +423,7 @@ impl Batch {
         }
     }
 
-    /// Describes what happened to the other lines when one failed.
+    /// States what happened to the other lines when one failed.
     fn fate(&self) -> String {
         let first = self.before + 1;
         let these = if first == self.last {

@@ -1,4 +1,4 @@
-//! Sends a configuration and its stored subscribers to the kernel together, for `attach` and later changes.
+//! Loads a configuration into the kernel together with the stored subscribers, for `attach` and later changes.
 
 use super::{counted, warn};
 use fairlane_node::config::NodeConfig;
@@ -16,7 +16,8 @@ pub(super) fn ports_in_words(attached: &Attached) -> String {
     }
 }
 
-/// Attaches the configuration read from `path` with all subscribers, which are locked meanwhile. Returns both combined.
+/// Attaches the configuration that was read from `path` with all subscribers, which it locks meanwhile. Returns the
+/// ports, and the configuration with its subscribers.
 pub(super) fn attach(config: &NodeConfig, path: &Path) -> Result<(Attached, NodeConfig), Box<dyn Error>> {
     let folder = config.state_folder();
     let held = store::hold(&folder)?;

@@ -43,7 +43,7 @@ impl Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// A system error without its number.
+/// Message of a system error, without the error number.
 #[must_use]
 pub fn in_words(error: &std::io::Error) -> String {
     if error.kind() == std::io::ErrorKind::NotFound {
@@ -77,7 +77,7 @@ impl TomlFile {
         }
     }
 
-    /// Errors in values of the file, with their lines.
+    /// Converts errors in values of the file to a `LoadError` with their lines.
     #[must_use]
     pub fn wrong(&self, errors: &[ConfigError]) -> LoadError {
         let table = DeTable::parse(&self.text).ok();
@@ -91,7 +91,7 @@ impl TomlFile {
     }
 }
 
-/// Line number of a byte, from 1.
+/// Line number of a byte, counted from 1.
 fn line_at(text: &[u8], byte: usize) -> usize {
     text[..byte.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
 }
@@ -102,7 +102,7 @@ fn not_utf8(error: &std::string::FromUtf8Error) -> (Option<usize>, String) {
     (Some(line_at(bytes, at)), problem)
 }
 
-/// Syntax errors of a TOML text, one per line: later errors in a line are often caused by the first.
+/// Syntax errors of a TOML text, at most one per line, since later errors in a line are often caused by the first.
 fn mistakes(text: &str, first: toml::de::Error) -> Vec<(Option<usize>, String)> {
     let (_, mut errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
@@ -119,7 +119,8 @@ fn mistakes(text: &str, first: toml::de::Error) -> Vec<(Option<usize>, String)> 
     problems
 }
 
-/// First byte of a value, or otherwise of the innermost table on its path, such as `ports[1].queue.q_min`.
+/// First byte of the value at a key such as `ports[1].queue.q_min`. If there is none, first byte of the innermost
+/// existing table.
 fn start_of(root: &DeTable<'_>, key: &str) -> Option<usize> {
     let (mut table, mut start) = (root, None);
     for step in key.split('.') {

@@ -1,4 +1,4 @@
-//! Every key of a configuration, for the manual, taken from the declarations that read it.
+//! Every key of a configuration, for the manual. Taken from the declarations of the keys.
 
 use super::port::INTERFACE_DOC;
 use super::user::{PREFIX_DOC, UserKeys};
@@ -59,7 +59,7 @@ pub fn sections() -> Vec<Section> {
     all.into_iter().map(|(title, doc, keys)| Section { title, doc, keys }).collect()
 }
 
-/// A key without a declaration, read by hand.
+/// A key without a declaration, whose value is parsed by hand.
 fn by_hand<T: ConfigValue>(name: &'static str, doc: &str) -> ParamSpec {
     ParamSpec {
         name,

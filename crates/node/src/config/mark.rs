@@ -16,7 +16,7 @@ pub struct MarkMatch {
 impl FromStr for MarkMatch {
     type Err = ();
 
-    /// `0x10/0xff`; without a mask all bits are significant.
+    /// Parses `0x10/0xff`; without a mask all bits are significant.
     fn from_str(text: &str) -> Result<Self, ()> {
         let number = |text: &str| match text.trim().strip_prefix("0x") {
             Some(digits) => u32::from_str_radix(digits, 16).map_err(|_| ()),
@@ -37,20 +37,20 @@ impl fmt::Display for MarkMatch {
     }
 }
 
-/// Bits of a packet mark that carry labels: adjacent, as many as a label needs.
+/// Adjacent bits of a packet mark that carry labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarkMask(pub u32);
 
 impl MarkMask {
-    /// From 16 bits (one for the class, 15 for the activity, as in a tag) up to 24 (all 22 bits of the activity, and
-    /// one that says whether there is a label).
+    /// At least 16 bits, one for the class and 15 for the activity, as in a tag. At most 24 bits: all 22 bits of the
+    /// activity, the class, and one that is set if there is a label.
     const BITS: std::ops::RangeInclusive<u32> = 16..=24;
 }
 
 impl FromStr for MarkMask {
     type Err = ();
 
-    /// `0xffff0000`.
+    /// Parses a mask such as `0xffff0000`.
     fn from_str(text: &str) -> Result<Self, ()> {
         let digits = text.trim().strip_prefix("0x").ok_or(())?;
         let mask = u32::from_str_radix(digits, 16).map_err(|_| ())?;

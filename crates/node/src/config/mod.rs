@@ -100,7 +100,7 @@ pub struct NodeConfig {
     pub scheme: NodeScheme,
     /// Other keys of `[marker]` with ABC, the same on all nodes of a domain.
     pub abc_marker: AbcMarkerParams,
-    /// The same with CSFQ.
+    /// Other keys of `[marker]` with CSFQ.
     pub csfq_marker: CsfqMarkerParams,
     /// `[users_table]`: number of meters and their timeout.
     pub users_table: UserTableParams,
@@ -161,7 +161,7 @@ impl NodeConfig {
         Self::read_all(json).map_err(|mut errors| errors.swap_remove(0))
     }
 
-    /// The same, but returns the first error of every table.
+    /// Like [`Self::read`], but returns the first error of every table.
     ///
     /// # Errors
     /// As for [`Self::read`]; at least one error.
@@ -175,7 +175,7 @@ impl NodeConfig {
         Err(errors)
     }
 
-    /// `None` if there were `errors`.
+    /// Reads all tables and appends their errors. Returns `None` if there were any.
     fn read_tables(json: &Json, errors: &mut Vec<ConfigError>) -> Result<Option<Self>, ConfigError> {
         refuse_renamed(json, &RENAMED)?;
         let mut root = Table::new("", json)?;
@@ -240,7 +240,7 @@ impl NodeConfig {
     }
 }
 
-/// Unwraps a result; moves an error to the others.
+/// Returns the value of a result, or appends its error to `errors`.
 fn kept<T>(read: Result<T, ConfigError>, errors: &mut Vec<ConfigError>) -> Option<T> {
     read.map_err(|error| errors.push(error)).ok()
 }
@@ -271,7 +271,7 @@ fn check_users(users: &[User], table: &UserTableParams) -> Result<(), ConfigErro
     }
 }
 
-/// `[marker]`: its scheme, and the parameters of both schemes; those of the unused one are defaults.
+/// Reads `[marker]`: its scheme, and the parameters of both schemes. The parameters of the unused scheme are defaults.
 fn read_marker(root: &mut Table<'_>) -> Result<(NodeScheme, AbcMarkerParams, CsfqMarkerParams), ConfigError> {
     let (mut abc, mut csfq) = (AbcMarkerParams::default(), CsfqMarkerParams::default());
     let Some(mut table) = root.table("marker")? else { return Ok((NodeScheme::Abc, abc, csfq)) };
@@ -312,7 +312,7 @@ mod tests {
         NodeConfig::read(json).unwrap_err().to_string()
     }
 
-    /// The example with one value changed.
+    /// The example configuration with one value changed.
     fn changed(pointer: &str, value: Json) -> Json {
         let mut json = example();
         *json.pointer_mut(pointer).unwrap() = value;

@@ -35,8 +35,9 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Control characters, line separators, and the invisible characters of Unicode's category Cf. Names that look the same
-/// would be two meters, and some of these characters reverse the text after them.
+/// Returns true for control characters, line separators, and the invisible characters of Unicode's category Cf. With
+/// these, two names could look the same but have different meters; and some of these characters reverse the text after
+/// them.
 fn is_unseen(character: char) -> bool {
     let is_format = matches!(character,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
@@ -59,7 +60,7 @@ pub fn escaped(character: char) -> Option<String> {
     is_unseen(character).then(|| units(character))
 }
 
-/// Escapes invisible characters in lines with names of users; JSON text stays equivalent.
+/// Escapes invisible characters in a line with names of users. JSON text stays equivalent.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     let is_printable = |character: char| matches!(character, '\n' | '\t') || !is_unseen(character);

@@ -170,7 +170,6 @@ impl Port {
             .map(|class| class.as_deref().and_then(class_id).unwrap_or(0))
     }
 
-    /// Checks across keys.
     fn check(&self, table: &Table<'_>) -> Result<(), ConfigError> {
         let PortParams { qdisc_class_be, qdisc_class_ef, .. } = &self.params;
         for (name, class) in [("qdisc_class_be", qdisc_class_be), ("qdisc_class_ef", qdisc_class_ef)] {
@@ -188,7 +187,7 @@ impl Port {
         Ok(())
     }
 
-    /// Checks across keys of the queue; `rate` is the key of the rate.
+    /// Checks across keys of the queue. `rate` is the full name of the rate's key, for errors.
     fn check_queue(&self, table: &Table<'_>, rate: &str) -> Result<(), ConfigError> {
         let QueueParams { scheme, backlog, limit } = self.queue;
         let thresholds = self.thresholds();
@@ -249,14 +248,13 @@ impl Port {
         }
     }
 
-    /// Returns true if Q_min is above 0: it then stays above 0 in whole units, so that an empty queue accepts. The
-    /// rounding changes no decision, since a non-empty queue holds at least one unit.
+    /// Returns true if Q_min is above 0. When rounded to whole units it then stays above 0, so that an empty queue
+    /// accepts packets. The rounding changes no decision, since a non-empty queue holds at least one unit.
     #[must_use]
     pub fn has_q_min(&self) -> bool {
         self.thresholds()[0].1.magnitude() > 0.0
     }
 
-    /// Limits of the kernel's CSFQ.
     fn check_csfq(&self, table: &Table<'_>, rate: &str) -> Result<(), ConfigError> {
         let only = |name, value: &str| {
             Err(ConfigError::new(table.key(name), format!("is not possible here, the only one is \"{value}\"")))
@@ -286,7 +284,7 @@ fn most(measure: QueueMeasure) -> Threshold {
     }
 }
 
-/// `"1:10"`, both numbers hexadecimal as in `tc`.
+/// Parses `"1:10"`; both numbers are hexadecimal, as in `tc`.
 fn class_id(text: &str) -> Option<u32> {
     let (major, minor) = text.split_once(':')?;
     let number = |digits: &str| u16::from_str_radix(digits, 16).ok().map(u32::from);

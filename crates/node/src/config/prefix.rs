@@ -6,8 +6,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// A prefix, with zeros after its length. A single address is a prefix of full length. The text `::ffff:a.b.c.d` is
-/// parsed as `a.b.c.d`, since the kernel's maps have one key for both.
+/// A prefix of addresses; the bits after its length are zero. A single address is a prefix of full length. The text
+/// `::ffff:a.b.c.d` is parsed as `a.b.c.d`, since the kernel's maps have one key for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefix {
     address: IpAddr,
@@ -15,13 +15,13 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// A single address.
+    /// Creates the prefix of a single address.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
         Self { address, length: if address.is_ipv4() { 32 } else { 128 } }
     }
 
-    /// The prefix of a given length that contains an address; the length is limited to that of the address.
+    /// Creates the prefix of a given length that contains an address. The length is limited to that of the address.
     #[must_use]
     pub fn within(address: IpAddr, length: u8) -> Self {
         let length = length.min(Self::of(address).length);
@@ -59,7 +59,7 @@ impl Prefix {
         self.address.is_ipv6() && self.length < 96 && Self::within(mapped, self.length) == *self
     }
 
-    /// The IPv4 prefix, if this is a prefix of mapped addresses.
+    /// Converts a prefix of mapped addresses to the IPv4 prefix.
     fn canonical(self) -> Self {
         match self.address.to_canonical() {
             address @ IpAddr::V4(_) if self.bits() >= 96 => Self { address, length: self.bits() - 96 },
@@ -97,18 +97,18 @@ pub enum PrefixError {
     /// The part before the length is not an address.
     #[error("has no address")]
     Address,
-    /// Maximum length for IPv4.
+    /// An octet is above 255.
     #[error("has the octet {0}, which must be from 0 to 255")]
     Octet(String),
-    /// The text after `/`.
+    /// The length is not a number up to the maximum.
     #[error("has the length \"{length}\", which must be from 0 to {most}")]
     Length {
-        /// The address.
+        /// The text after `/`.
         length: String,
-        /// Bits of the address.
+        /// Number of bits of the address.
         most: u8,
     },
-    /// Probably a mistake.
+    /// A bit after the length is set, probably by mistake. Holds the prefix without such bits.
     #[error("has bits behind its length, {0} has none")]
     HostBits(Prefix),
 }

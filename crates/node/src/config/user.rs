@@ -21,7 +21,7 @@ choices! {
 }
 
 choices! {
-    /// Unit that is metered.
+    /// The prefixes or addresses that have one meter.
     pub enum MeterOf {
         /// The prefix as a whole.
         Prefix = "prefix",
@@ -82,8 +82,8 @@ pub(super) const PREFIX_DOC: &str = "Prefix or address, or a list of them, of bo
                                      the prefixes of several users that have an address, the longest counts.";
 
 impl UserParams {
-    /// Default keys of a user: rate and class of the default user. The other keys of the default user describe how
-    /// unknown addresses are grouped; a user is one meter unless it specifies otherwise.
+    /// Default values for `[[users]]`: rate and class of the default user. Its other keys, which group unknown
+    /// addresses, are not inherited: a user has one meter unless it specifies otherwise.
     fn of_users(&self) -> Self {
         let (reference_rate, traffic_class) = (self.reference_rate, self.traffic_class);
         Self { reference_rate, traffic_class, meter_of: MeterOf::Prefix, address_limit: None }
@@ -91,7 +91,7 @@ impl UserParams {
 }
 
 impl UserTableParams {
-    /// A meter is forgotten only when its value has decayed to almost nothing.
+    /// Checks the timeout: a meter may be forgotten only when its value has decayed to almost nothing.
     pub(super) fn check(&self, key: &str, memory: Time) -> Result<(), ConfigError> {
         let least = Time(memory.0.saturating_mul(10));
         if self.timeout >= least {
@@ -136,7 +136,6 @@ impl Who {
         }
     }
 
-    /// All identifiers in a table.
     fn read(table: &mut Table<'_>, keys: &UserKeys) -> Result<Vec<Self>, ConfigError> {
         let mut all: Vec<_> = prefixes(table)?.into_iter().map(Self::Prefix).collect();
         all.extend(keys.vlan.map(Self::Vlan));
@@ -156,7 +155,6 @@ impl Who {
     }
 }
 
-/// A prefix or a list of prefixes.
 fn prefixes(table: &mut Table<'_>) -> Result<Vec<Prefix>, ConfigError> {
     let values = match table.get("prefix") {
         None => return Ok(Vec::new()),
@@ -167,7 +165,7 @@ fn prefixes(table: &mut Table<'_>) -> Result<Vec<Prefix>, ConfigError> {
     values.iter().map(|value| prefix(&key, value)).collect()
 }
 
-/// One prefix; the error for a list names only the wrong one.
+/// Reads one prefix. In a list, the error names only the invalid prefix.
 fn prefix(key: &str, value: &Json) -> Result<Prefix, ConfigError> {
     let Some(text) = value.as_str() else { return read_value(key, value, None) };
     let shown = || shortened(&value.to_string());
@@ -182,7 +180,7 @@ fn prefix(key: &str, value: &Json) -> Result<Prefix, ConfigError> {
     Ok(prefix)
 }
 
-/// Text as in the configuration, without quotes.
+/// Formats the identifier as in the configuration, without quotes.
 impl fmt::Display for Who {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -221,7 +219,7 @@ impl User {
         Self::read(&mut Table::new("", json)?, default)
     }
 
-    /// The same, but `None` if the keys are valid and contain no identifier.
+    /// Like [`Self::of_table`], but returns `None` if the keys are valid and contain no identifier.
     ///
     /// # Errors
     /// A key is unknown, of the wrong kind or out of range.

@@ -1,18 +1,18 @@
-//! Bridge: a frame goes to the port's peer, or to the port at which its destination was last seen.
+//! Forwards frames at layer 2: to the port's peer, or to the port at which the destination was last seen.
 
 use std::collections::HashMap;
 
-/// Maximum number of learned addresses; frames to further ones are flooded.
+/// Maximum number of learned addresses. Frames to further addresses are flooded.
 const MOST_ADDRESSES: usize = 4096;
 
 /// Destination of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// To this port.
+    /// This port.
     Port(usize),
-    /// To all ports of the bridge except the one it arrived at.
+    /// All ports of the bridge except the one at which the frame arrived.
     All,
-    /// None: its destination is on the link it came from.
+    /// No port: the destination is on the link from which the frame came.
     None,
 }
 
@@ -25,7 +25,8 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// Ports with a peer are wires; the others form one bridge, which with two ports is a wire again.
+    /// Creates a bridge. Each port with a peer is a wire; all other ports form one bridge, which is again a wire if it
+    /// has two ports.
     #[must_use]
     pub fn new(mut peers: Vec<Option<usize>>) -> Self {
         let bridged: Vec<usize> = (0..peers.len()).filter(|&port| peers[port].is_none()).collect();
@@ -67,7 +68,7 @@ fn address(frame: &[u8], at: usize) -> Option<u64> {
     Some(frame.get(at..at + 6)?.iter().fold(0, |address, &byte| address << 8 | u64::from(byte)))
 }
 
-/// Multicast and broadcast addresses have the lowest bit of their first byte set.
+/// Returns true for multicast and broadcast addresses, in which the lowest bit of the first byte is set.
 fn is_group(address: u64) -> bool {
     address >> 40 & 1 == 1
 }

@@ -25,7 +25,7 @@ choices! {
     }
 }
 
-/// Maximum frame with AF_XDP: a page less the kernel's headroom.
+/// Maximum frame with AF_XDP: a page minus the kernel's headroom.
 const LONGEST_WITH_XDP: u64 = 3832;
 
 params! {
@@ -112,7 +112,7 @@ impl Address {
     /// The subnet.
     ///
     /// # Panics
-    /// Cannot fail: an address masked to the length of its prefix is a prefix.
+    /// Never: an address masked to the length of its prefix is a prefix.
     #[must_use]
     pub fn subnet(&self) -> Prefix {
         let network = Ipv4Addr::from_bits(self.ip.to_bits() & self.mask());
@@ -167,9 +167,9 @@ pub struct Route {
 pub struct Port {
     /// Name of the network interface.
     pub interface: String,
-    /// Index of the port to which all arriving frames go; without it the port belongs to the bridge.
+    /// Index of the port to which all arriving frames go. Without it the port belongs to the bridge.
     pub peer: Option<usize>,
-    /// Address of the port; with addresses, the forwarder is a router.
+    /// Address of the port. If ports have addresses, the forwarder is a router.
     pub address: Option<Address>,
     /// Incoming link.
     pub ingress: IngressParams,
@@ -243,7 +243,7 @@ impl ForwardConfig {
     }
 }
 
-/// A frame has one chunk of memory, which with AF_XDP is at most a page.
+/// Checks frame size and I/O mode: a frame has one chunk of memory, which with AF_XDP is at most a page.
 fn check_io(forward: &ForwardParams) -> Result<(), ConfigError> {
     if forward.io == PacketIo::Xdp && forward.frame_size.0 > LONGEST_WITH_XDP {
         let size = forward.frame_size;
@@ -339,7 +339,6 @@ fn unique(tables: &str, key: &str, values: impl Iterator<Item = String>) -> Resu
     Ok(())
 }
 
-/// A wire needs two ends.
 fn check_peers(ports: &[Port]) -> Result<(), ConfigError> {
     for (number, port) in ports.iter().enumerate() {
         let Some(peer) = port.peer else { continue };
@@ -356,7 +355,7 @@ fn check_peers(ports: &[Port]) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Either all ports have addresses or none; every next hop is a neighbour of its port.
+/// Checks that either all ports have addresses or none, and that every next hop is a neighbour of its port.
 fn check_addresses(ports: &[Port], routes: &[Route]) -> Result<(), ConfigError> {
     let addressed = ports.iter().filter(|port| port.address.is_some()).count();
     if addressed == 0 {

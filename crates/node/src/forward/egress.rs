@@ -1,4 +1,4 @@
-//! Outgoing link of a port: meters, and a queue with a rate, or a wire without one.
+//! Outgoing link of a port: meters, then either a queue with a rate or a wire without both.
 
 use super::config;
 use super::frame_pool::FramePool;
@@ -16,7 +16,7 @@ use fairlane_schemes::registry::markers::AnyMeterBank;
 use fairlane_schemes::registry::schemes::AnyDiscipline;
 use std::collections::VecDeque;
 
-/// Kind of transmission to the other end.
+/// How packets get to the other end of the link.
 #[derive(Debug)]
 enum Way {
     /// Through a queue, at a rate.
@@ -25,7 +25,7 @@ enum Way {
     Wire(Wire<NodePacket>),
 }
 
-/// The link with its waiting and travelling packets.
+/// The link with its waiting packets and those in flight.
 #[derive(Debug)]
 pub struct EgressLink {
     rate: Option<BitRate>,
@@ -127,7 +127,7 @@ impl EgressLink {
         {
             port.serve_until(now, &mut Recorder { pool, stats: &mut self.stats });
             if port.busy_until() <= now {
-                // Packets dropped at the head left the queue when the link became idle.
+                // Packets dropped at the head left the queue at the time when the link became idle.
                 self.stats.queued(port.backlog(), port.busy_until());
             }
         }
@@ -142,7 +142,8 @@ impl EgressLink {
         }
     }
 
-    /// The next packet due by `now`, with its due time and its frame as rewritten by the scheme.
+    /// Takes the next packet due by `now`. Returns its due time and the packet, and writes changes by the scheme into
+    /// its frame.
     #[inline]
     pub fn take_due(&mut self, now: Time, pool: &mut FramePool) -> Option<(Time, NodePacket)> {
         let due = self.next_due();
@@ -160,7 +161,7 @@ impl EgressLink {
     }
 }
 
-/// A scheme, with a priority queue for control packets. The rate of control traffic bounds the length of that queue and
+/// A scheme with a priority queue for control packets. The rate of control traffic limits the length of that queue and
 /// its share of the link.
 #[derive(Debug)]
 struct ControlFirst {

@@ -75,7 +75,6 @@ impl FramePool {
         &self.memory
     }
 
-    /// Allocates a chunk for a frame of the forwarder.
     #[inline]
     fn claim(&mut self, bytes: usize) -> Option<u32> {
         if self.held == self.layout.frames || bytes > self.layout.chunk_bytes - self.layout.headroom {
@@ -87,7 +86,7 @@ impl FramePool {
         Some(chunk)
     }
 
-    /// Copies a frame, given in two parts, into a chunk; `None` if none is free or the frame is too long.
+    /// Copies a frame, given in two parts, into a chunk. Returns `None` if no chunk is free or the frame is too long.
     #[inline]
     pub fn store(&mut self, head: &[u8], tail: &[u8]) -> Option<FrameId> {
         let id = FrameId(self.claim(head.len() + tail.len())?);
@@ -154,7 +153,7 @@ impl FramePool {
 /// Operations on memory shared with the kernel.
 #[cfg(feature = "ebpf")]
 impl FramePool {
-    /// Takes a free chunk, which belongs to the kernel from now on.
+    /// Takes a free chunk, which then belongs to the kernel.
     #[inline]
     pub fn lend(&mut self) -> Option<FrameId> {
         self.free.pop().map(FrameId)
@@ -212,7 +211,7 @@ impl FramePool {
         self.places.len()
     }
 
-    /// Bytes before a frame, which the kernel's program wrote.
+    /// Bytes before a frame, in which the kernel's program wrote the arrival time.
     #[inline]
     pub fn in_front_of<const N: usize>(&mut self, at: usize) -> &mut [u8; N] {
         self.memory.slice_mut(at - N..at).try_into().expect("a slice of this length")
@@ -248,7 +247,7 @@ mod tests {
         let chunk = pool.lend().unwrap();
         let held = pool.store(b"a", b"").unwrap();
         assert_eq!(pool.store(b"b", b""), None);
-        // An arriving frame finds no room, and its chunk is free again.
+        // An arriving frame exceeds the maximum, and its chunk is freed.
         assert!(!pool.take_over(chunk, 0, 3));
         assert_eq!((pool.used(), pool.free.len()), (1, 2));
         pool.hand_over(held);

@@ -1,20 +1,18 @@
 //! ICMP of the router (RFC 792, RFC 1812 sections 4.3 and 5.2.7): replies and errors.
 //!
 //! Deviations: 1. A packet that is too large is never fragmented: its sender always gets the MTU of the next link (RFC
-//! 1191 section 4: only if it forbids fragments). 2. No redirects, timestamps or source quench (RFC 1812 does not
-//! require the latter two).
+//! 1191 section 4 requires that only if the packet forbids fragments). 2. No redirects, timestamps or source quench
+//! (RFC 1812 does not require the latter two).
 
 use std::net::Ipv4Addr;
 
-/// Bytes of an IPv4 header without options.
 const IPV4_BYTES: usize = 20;
-/// Bytes of an ICMP header.
 const ICMP_BYTES: usize = 8;
 /// Maximum length of an error message, including its IP header (RFC 1812, 4.3.2.3).
 const MOST_ERROR_BYTES: usize = 576;
 /// TTL of packets that the router sends (RFC 1812, 4.2.2.9).
 const TTL: u8 = 64;
-/// Internetwork control (RFC 1812, 4.3.2.5).
+/// Precedence of errors: internetwork control (RFC 1812, 4.3.2.5).
 const ERROR_TOS: u8 = 6 << 5;
 const PROTOCOL: u8 = 1;
 const ECHO_REPLY: u8 = 0;
@@ -32,7 +30,6 @@ pub enum Message {
 }
 
 impl Message {
-    /// Type, code, and the last two bytes of the header.
     fn header(self) -> (u8, u8, u16) {
         match self {
             Self::TimeExceeded => (11, 0, 0),
@@ -43,7 +40,8 @@ impl Message {
     }
 }
 
-/// Error message about `packet`, a valid IPv4 packet, from the router's address `from`; `None` if no error may be sent.
+/// Creates an error message about `packet`, a valid IPv4 packet, from the router's address `from`. Returns `None` if no
+/// error may be sent.
 pub fn error(packet: &[u8], message: Message, from: Ipv4Addr) -> Option<Vec<u8>> {
     if !may_be_told(packet) {
         return None;
@@ -57,8 +55,8 @@ pub fn error(packet: &[u8], message: Message, from: Ipv4Addr) -> Option<Vec<u8>>
     Some(ipv4(&mut icmp, from, to, ERROR_TOS))
 }
 
-/// RFC 1812, 4.3.2.7: no errors about errors or fragments other than the first, and none to addresses that do not
-/// identify one host.
+/// Checks whether an error may be sent (RFC 1812, 4.3.2.7): not about errors or fragments other than the first, and not
+/// to addresses that do not identify one host.
 fn may_be_told(packet: &[u8]) -> bool {
     let header_bytes = usize::from(packet[0] & 15) * 4;
     let is_first = u16::from_be_bytes([packet[6], packet[7]]) & 0x1fff == 0;
@@ -73,7 +71,7 @@ fn may_be_told(packet: &[u8]) -> bool {
     is_first && !is_icmp_error && to_one && from_one
 }
 
-/// The reply to an echo request, a valid IPv4 packet; `None` for anything else. Options are dropped.
+/// Creates the reply to an echo request, a valid IPv4 packet, without its options. Returns `None` for any other packet.
 pub fn echo_reply(packet: &[u8]) -> Option<Vec<u8>> {
     let header_bytes = usize::from(packet[0] & 15) * 4;
     let is_whole = u16::from_be_bytes([packet[6], packet[7]]) & 0x3fff == 0;
@@ -88,7 +86,7 @@ pub fn echo_reply(packet: &[u8]) -> Option<Vec<u8>> {
     }
     let mut reply = request.to_vec();
     reply[0] = ECHO_REPLY;
-    // The reply has the type of service of the request (RFC 1812, 4.3.3.6 by way of RFC 1122, 3.2.2.6).
+    // The reply has the type of service of the request (RFC 1812, 4.3.3.6, refers to RFC 1122, 3.2.2.6).
     Some(ipv4(&mut reply, from, to, packet[1] & !3))
 }
 
@@ -96,7 +94,6 @@ fn address(packet: &[u8], at: usize) -> Option<Ipv4Addr> {
     packet.get(at..at + 4).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok()).map(Ipv4Addr::from)
 }
 
-/// An IP packet around `icmp`, with its checksum.
 fn ipv4(icmp: &mut [u8], from: Ipv4Addr, to: Ipv4Addr, tos: u8) -> Vec<u8> {
     icmp[2..4].fill(0);
     let sum = checksum(icmp).to_be_bytes();
@@ -111,7 +108,7 @@ fn ipv4(icmp: &mut [u8], from: Ipv4Addr, to: Ipv4Addr, tos: u8) -> Vec<u8> {
     packet
 }
 
-/// Internet checksum (RFC 1071); zero over data that include their checksum.
+/// Internet checksum (RFC 1071). The result is zero if the data include their checksum.
 fn checksum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word.get(1).copied().unwrap_or(0)])));
     let mut sum: u32 = words.sum();

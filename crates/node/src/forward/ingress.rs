@@ -1,7 +1,7 @@
 //! An emulated link without a scheme: a drop-tail queue, a rate, a delay.
 //!
-//! Nothing is dropped once it has been queued, so a packet's times follow from its arrival: its transmission starts
-//! when the previous ones have ended, and it leaves one delay after its end.
+//! A packet is never dropped after it has been queued, so its times follow from its arrival: its transmission starts
+//! when the previous ones have ended, and it leaves one delay after its transmission ends.
 
 use super::packet::NodePacket;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
@@ -22,12 +22,12 @@ params! {
     }
 }
 
-/// The link with its waiting and travelling packets.
+/// The link with its waiting packets and those in flight.
 #[derive(Debug)]
 pub struct IngressLink {
     params: IngressParams,
     free_at: Time,
-    /// Start times and bytes of waiting packets, as of the last look.
+    /// Start times and bytes of waiting packets, as of the last update.
     waiting: VecDeque<(Time, u32)>,
     backlog: Backlog,
     wire: Wire<NodePacket>,
@@ -47,7 +47,7 @@ impl IngressLink {
         self.params.delay
     }
 
-    /// Enqueues a packet at `now`, which must not decrease; returns it if the queue is full.
+    /// Enqueues a packet at `now`, which must not decrease. Returns the packet if the queue is full.
     #[inline]
     pub fn offer(&mut self, packet: NodePacket, now: Time) -> Result<(), NodePacket> {
         let Some(rate) = self.params.rate else {
@@ -79,7 +79,7 @@ impl IngressLink {
         self.wire.next_arrival()
     }
 
-    /// The next packet.
+    /// Takes the next packet.
     #[inline]
     pub fn take(&mut self) -> Option<NodePacket> {
         self.wire.take().map(|(_, packet)| packet)

@@ -14,10 +14,10 @@ use serde_json::{Value as Json, json};
 
 pub use super::ports::OpenError;
 
-/// Interval between checks for signals while idle: one may arrive just before the wait.
+/// Maximum wait while idle, after which signals are checked: one may arrive just before the wait.
 const LOOK: Time = Time::from_millis(50);
-/// Maximum interval between reads of the rings while frames are in flight: at a million frames per second, a thousand
-/// wait.
+/// Maximum interval between reads of the rings while frames are in flight. At a million frames per second, a thousand
+/// frames wait.
 const MOST_UNREAD: Time = Time::from_millis(1);
 
 /// Forwards until a signal (SIGINT, SIGTERM) or until `duration` has passed. `report` gets `{"ready": true}` and the
@@ -40,7 +40,7 @@ pub fn run(config: &ForwardConfig, duration: Option<Time>, report: impl FnMut(&J
     }
 }
 
-/// The same for one kind of sockets; generic, so that the per-frame code is compiled for each kind.
+/// Runs on one kind of sockets. Generic, so that the per-frame code is compiled for each kind.
 fn run_on<P: Ports>(
     config: &ForwardConfig,
     duration: Option<Time>,
@@ -71,7 +71,7 @@ fn run_on<P: Ports>(
         if next <= now {
             continue;
         }
-        // Waking up for an arrival costs more than forwarding it, for the forwarder and for the sender.
+        // Waking up for an arrival costs more than forwarding it, both for the forwarder and for the sender.
         match unread.filter(|_| host.core.held() > 0) {
             Some(unread) => io::sleep_until(host.clock.monotonic(next.min(now + unread))),
             None => {
@@ -86,7 +86,8 @@ fn run_on<P: Ports>(
 /// Time for which frames may stay in the rings if all links have at least this delay; `None` if they must be read
 /// immediately.
 ///
-/// Timestamps give the arrival times, and no frame has an event before the end of its link: half of the delay is slack.
+/// Timestamps give the arrival times, and a frame has no event before the end of its link. Half of the delay is kept as
+/// slack.
 fn may_stay_unread(shortest_line: Time) -> Option<Time> {
     (shortest_line > Time::ZERO).then_some(Time(shortest_line.0 / 2).min(MOST_UNREAD))
 }
@@ -106,7 +107,7 @@ impl<P: Ports> Host<P> {
         }
     }
 
-    /// A port whose socket has an error is down; reading the error clears it.
+    /// Marks ports whose sockets have an error as down. Reading the error clears it.
     #[cold]
     fn note_errors(&mut self) {
         for port in 0..self.core.ports() {

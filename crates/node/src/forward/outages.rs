@@ -1,6 +1,6 @@
-//! Ports whose interface is down or missing, watched until it is back.
+//! Ports whose interface is down or missing, polled until it is back.
 //!
-//! An `AF_PACKET` socket reports `ENETDOWN` once its interface goes down (packet(7)). Until the error is read, every
+//! An `AF_PACKET` socket reports `ENETDOWN` when its interface goes down (packet(7)). Until the error is read, every
 //! wait returns immediately. An `AF_XDP` socket reports nothing before a send, so its interface is polled.
 
 use super::core::Core;
@@ -8,7 +8,7 @@ use super::ports::Ports;
 use crate::io;
 use fairlane_schemes::base::units::Time;
 
-/// Polling interval of interfaces: the maximum time that a port stays closed after its interface is back.
+/// Polling interval of interfaces: a port stays closed for at most this time after its interface is back.
 const LOOK: Time = Time::from_millis(100);
 
 /// State of the ports.
@@ -30,7 +30,7 @@ impl Outages {
         self.is_down[port]
     }
 
-    /// The interface of a port is down or missing.
+    /// Records that the interface of a port is down or missing.
     #[cold]
     pub fn begin<P: Ports>(&mut self, port: usize, ports: &mut P, core: &mut Core) {
         if !self.is_down[port] {
@@ -40,7 +40,7 @@ impl Outages {
         }
     }
 
-    /// Polls whether interfaces are back; also whether they still exist, if nothing else reports that.
+    /// Polls all interfaces while a port is down, and always if sockets do not report outages.
     #[inline]
     pub fn watch<P: Ports>(&mut self, ports: &mut P, core: &mut Core, names: &[&str], now: Time) {
         if (self.any || P::IS_SILENT) && now >= self.look_at {
@@ -56,7 +56,7 @@ impl Outages {
             if P::IS_SILENT && up != Some(ports.index(port)) {
                 self.begin(port, ports, core);
             }
-            // It may be gone again; the next wait or poll finds out.
+            // The interface may be gone again; the next wait or poll notices that.
             if self.is_down[port]
                 && let Some(index) = up
                 && ports.reopen(port, name, index, core).is_ok()

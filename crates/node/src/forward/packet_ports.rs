@@ -80,10 +80,10 @@ impl Ports for PacketPorts {
         self.interfaces[port].index()
     }
 
-    /// The socket works again when the interface is up.
+    /// Nothing to close: the socket works again when the interface is up.
     fn close(&mut self, _: usize, _: &mut Core) {}
 
-    /// A recreated interface needs a new socket.
+    /// Replaces the socket if the interface was recreated.
     fn reopen(&mut self, port: usize, name: &str, index: u32, _: &mut Core) -> Result<(), OpenError> {
         if index != self.interfaces[port].index() {
             self.interfaces[port] = Self::interface(name, self.frame_bytes, self.ring)?;
@@ -100,7 +100,7 @@ impl Ports for PacketPorts {
     }
 }
 
-/// Hands a frame to the core unless it cannot be forwarded.
+/// Passes a frame to the core unless it cannot be forwarded.
 #[inline]
 fn arrive(core: &mut Core, port: usize, frame: &Received<'_>, at: Time, frame_bytes: usize) {
     let tag_bytes = frame.tag.map_or(0, |tag| tag.len());

@@ -7,7 +7,7 @@ use crate::io;
 use fairlane_schemes::base::units::Time;
 use std::io::{Error, ErrorKind};
 
-/// Maximum age of a frame when it is read; an older timestamp is limited to it, since clocks may step.
+/// Maximum age of a frame when it is read. Older timestamps are limited to this age, since clocks may step.
 const OLDEST: Time = Time::from_millis(100);
 
 /// Reason why the forwarder cannot run.
@@ -59,7 +59,8 @@ impl Clock {
         self.start + at
     }
 
-    /// Arrival time of a frame with age `age` at `now`. A timestamp later than the clock wraps to a huge age.
+    /// Arrival time of a frame with age `age` at `now`. If the timestamp is later than the clock, the age wraps to a
+    /// huge value.
     #[inline]
     pub fn arrival(now: Time, age: u64) -> Time {
         let age = if age > u64::MAX / 2 { Time::ZERO } else { Time(age).min(OLDEST) };
@@ -81,8 +82,8 @@ pub trait Ports: Sized {
     /// Hands a batch of frames that arrived at `port` to `core`.
     fn receive(&mut self, port: usize, core: &mut Core, clock: Clock, now: Time);
 
-    /// Sends frames in order, at most [`io::BATCH`], which `core` then no longer holds. Returns the number accepted,
-    /// and the reason if it is smaller.
+    /// Sends frames in order, at most [`io::BATCH`]. `core` no longer holds the accepted frames. Returns their number,
+    /// and the reason if not all were accepted.
     fn send(&mut self, port: usize, core: &mut Core, frames: &[FrameId]) -> (usize, Option<Error>);
 
     /// Waits for a frame at a port that is up, a signal, or the end of `timeout`. Returns true if a socket has an
@@ -95,13 +96,13 @@ pub trait Ports: Sized {
     /// Index of a port's interface.
     fn index(&self, port: usize) -> u32;
 
-    /// The interface of a port is down or missing.
+    /// Releases the resources of a port whose interface is down or missing.
     fn close(&mut self, port: usize, core: &mut Core);
 
-    /// The interface called `name` is up again, with this index.
+    /// Reopens a port: the interface called `name` is up again, with this index.
     ///
     /// # Errors
-    /// It is gone again.
+    /// The interface is gone again.
     fn reopen(&mut self, port: usize, name: &str, index: u32, core: &mut Core) -> Result<(), OpenError>;
 
     /// Counts frames of a port that the kernel dropped since the last call.

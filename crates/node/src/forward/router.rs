@@ -17,9 +17,9 @@ const MOST_NEIGHBOURS: usize = 4096;
 /// Minimum interval between requests for the same neighbour, RFC 1122 section 2.3.2.1.
 const ASK_EVERY: Time = Time::from_secs(1);
 
-/// Average interval of ICMP messages, 1000 a second, ...
+/// Mean interval between ICMP messages: 1000 per second.
 const ICMP_EVERY: Time = Time::from_millis(1);
-/// ... with bursts of this duration's worth of messages.
+/// Length of a burst, as a time at that rate.
 const ICMP_BURST: Time = Time::from_millis(100);
 
 const ETHERNET_BYTES: usize = 14;
@@ -28,7 +28,7 @@ const ARP_BYTES: usize = 28;
 pub const ARP_FRAME_BYTES: usize = ETHERNET_BYTES + ARP_BYTES;
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const ETHERTYPE_ARP: [u8; 2] = [0x08, 0x06];
-/// Ethernet addresses for IPv4 addresses.
+/// ARP header: Ethernet addresses for IPv4 addresses.
 const ARP_KIND: [u8; 6] = [0, 1, 0x08, 0x00, 6, 4];
 const REQUEST: u8 = 1;
 const REPLY: u8 = 2;
@@ -36,7 +36,7 @@ const REPLY: u8 = 2;
 type Mac = [u8; 6];
 const BROADCAST: Mac = [0xff; 6];
 
-/// Fate of a frame, after it was rewritten.
+/// Decision on a frame, which has been rewritten for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Leave by this port.
@@ -50,7 +50,7 @@ pub enum Action {
 /// Frame that an ARP frame replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instead {
-    /// The ARP request that it answers.
+    /// The ARP request that this frame answers.
     Request,
     /// A packet with an unresolved next hop, which is lost.
     Packet,
@@ -77,15 +77,14 @@ pub enum Reason {
 #[derive(Clone, Debug)]
 pub struct Router {
     addresses: Vec<Address>,
-    /// Index of a destination's hop; the index after the last means none.
+    /// Index of the hop for a destination. The index after the last means that there is no route.
     index: UserIndex,
     /// Port and next hop; without a next hop the destination is a neighbour.
     hops: Vec<(usize, Option<Ipv4Addr>)>,
     neighbours: HashMap<(usize, Ipv4Addr), Mac>,
     asked: HashMap<(usize, Ipv4Addr), Time>,
-    /// Maximum packet size of each port.
     mtus: Vec<Option<u16>>,
-    /// Earliest time of the next ICMP message, as if each took [`ICMP_EVERY`].
+    /// Earliest time of the next ICMP message, if messages were spaced by [`ICMP_EVERY`].
     icmp_at: Time,
 }
 
@@ -99,7 +98,7 @@ pub struct Answer {
 }
 
 impl Router {
-    /// Creates a router with these addresses, by port, and routes beyond their subnets.
+    /// Creates a router with these addresses, by port, and with routes to destinations outside their subnets.
     #[must_use]
     pub fn new(addresses: Vec<Address>, routes: &[Route], mtus: Vec<Option<u16>>) -> Self {
         let far = routes.iter().map(|route| (route.prefix, (route.port, route.next_hop)));
@@ -150,22 +149,22 @@ impl Router {
         Action::Forward(out)
     }
 
-    /// ICMP message to the sender of a frame that arrived at `port` and was dropped, if one is due.
+    /// Returns an ICMP message to the sender of a frame that arrived at `port` and was dropped, if one may be sent.
     #[cold]
     pub fn answer(&mut self, frame: &[u8], port: usize, reason: Reason, now: Time) -> Option<Answer> {
         if frame.get(12..14) != Some(&ETHERTYPE_IPV4[..]) {
             return None;
         }
-        // The frame may be padded, so the packet's length is that in its header. The packet is valid, otherwise
+        // The frame may be padded, so the packet's length is taken from its header. The packet is valid, otherwise
         // `reason` would differ.
         let stated = usize::from(u16::from_be_bytes([*frame.get(16)?, *frame.get(17)?]));
         let packet = frame.get(ETHERNET_BYTES..ETHERNET_BYTES + stated)?;
         let source = Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(12..16)?).ok()?);
         let &(out, hop) = self.hops.get(self.index.of(source.to_ipv6_mapped().octets()) as usize)?;
-        // The frame's sender is the next hop of the reply, if routes are symmetric.
+        // If routes are symmetric, the frame's sender is the next hop of the reply.
         let sender = (out == port).then(|| Mac::try_from(&frame[6..12]).ok()).flatten();
         let mac = self.neighbours.get(&(out, hop.unwrap_or(source))).copied().or(sender)?;
-        // From the address of the outgoing interface (RFC 1812, 4.3.2.4).
+        // The source is the address of the outgoing interface (RFC 1812, 4.3.2.4).
         let from = self.addresses[out].ip;
         let message = match reason {
             Reason::TtlExpired => icmp::error(packet, Message::TimeExceeded, from),
@@ -185,7 +184,7 @@ impl Router {
         Some(Answer { port: out, frame: [head, message].concat() })
     }
 
-    /// RFC 1812, 4.3.2.8: one token bucket for all messages.
+    /// Limits ICMP messages by one token bucket for all kinds (RFC 1812, 4.3.2.8).
     fn may_send_icmp(&mut self, now: Time) -> bool {
         let start = self.icmp_at.max(now.saturating_sub(ICMP_BURST));
         let is_allowed = start <= now;
@@ -228,7 +227,7 @@ impl Router {
             return Action::Drop(Reason::Unresolved);
         }
         if !is_known && self.asked.len() >= MOST_NEIGHBOURS {
-            // A neighbour that did not answer in time may be requested again.
+            // Neighbours that did not answer in time may be asked again.
             self.asked.retain(|_, at| now.saturating_sub(*at) < ASK_EVERY);
             if self.asked.len() >= MOST_NEIGHBOURS {
                 return Action::Drop(Reason::Unresolved);
@@ -295,7 +294,7 @@ mod tests {
 
     const HOST: Mac = [2, 0, 0, 0, 0, 7];
     const NEXT: Mac = [2, 0, 0, 0, 0, 8];
-    /// Late enough for a burst of ICMP.
+    /// A time at which the bucket is full.
     const NOW: Time = Time::from_secs(1);
 
     /// Port 0 is in 10.0.1.0/24, port 1 in 10.0.2.0/24 with 10.9.0.0/16 behind it.
@@ -402,7 +401,8 @@ mod tests {
         }
     }
 
-    /// The ICMP message caused by a packet from 10.0.1.7 to `to`, checked against the RFCs, and its reason.
+    /// Routes a packet from 10.0.1.7 that causes an ICMP message. Returns the reason, and the message after checking it
+    /// against the RFCs.
     fn told(router: &mut Router, frame: &mut [u8], now: Time) -> (Reason, Option<Vec<u8>>) {
         let Action::Drop(reason) = router.route(frame, 0, now) else { panic!("it is not dropped") };
         let answer = router.answer(frame, 0, reason, now);
@@ -421,7 +421,7 @@ mod tests {
         (reason, message)
     }
 
-    /// Ones' complement sum, by 64 bits, reduced modulo 65535.
+    /// Ones' complement sum in 64 bits, reduced modulo 65535.
     fn sum_of(bytes: &[u8]) -> u64 {
         let sum: u64 = bytes.chunks(2).map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum();
         if sum.is_multiple_of(0xffff) { 0xffff } else { sum % 0xffff }
@@ -464,7 +464,7 @@ mod tests {
             assert_eq!(router.route(&mut frame, 0, NOW), Action::Drop(Reason::Own));
             let answer = router.answer(&frame, 0, Reason::Own, NOW).unwrap();
             let icmp = &answer.frame[34..];
-            // Reply from the requested address; identifier, number and data are returned.
+            // The reply comes from the requested address, with the request's identifier, number and data.
             assert_eq!((&answer.frame[26..30], icmp[0], &icmp[4..]), (&to[..], 0, &frame[38..]));
             let mut broken = frame.clone();
             broken[40] ^= 1;

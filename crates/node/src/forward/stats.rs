@@ -25,27 +25,26 @@ impl Count {
     }
 }
 
-/// Receive counters of a port; a report serialises them as they are.
+/// Receive counters of a port. A report serialises them unchanged.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct IngressStats {
     /// Frames read.
     pub received: Count,
-    /// Arrival time of the last frame.
     #[serde(skip)]
     last: Option<Time>,
-    /// From the end of one frame to the end of the next.
+    /// Times from the end of one frame to the end of the next.
     #[serde(serialize_with = "histogram::serialize")]
     gaps: DelayHistogram,
-    /// Dropped at the tail of the emulated link's queue.
+    /// Frames dropped at the tail of the emulated link's queue.
     pub line_drops: u64,
-    /// Longer than the maximum frame: dropped.
+    /// Frames dropped because they exceed the maximum length.
     pub oversized: u64,
-    /// Checksum not filled in (offloaded to a network card that does not exist): dropped. Switch `tx` offload off at
-    /// the sender.
+    /// Frames dropped because their checksum is missing: it was left to a network card that does not exist. Disable the
+    /// `tx` offload at the sender.
     pub without_checksum: u64,
-    /// No free slot in the pool: dropped.
+    /// Frames dropped because the pool had no free slot.
     pub no_frame: u64,
-    /// Dropped by the kernel because the ring was full.
+    /// Frames dropped by the kernel because the ring was full.
     pub kernel_drops: u64,
     /// Times that the interface went down or disappeared.
     pub outages: u64,
@@ -58,15 +57,15 @@ pub struct IngressStats {
 pub struct RouterStats {
     /// ARP frames and packets addressed to the router.
     pub own: u64,
-    /// Not for its Ethernet address, or an invalid IPv4 header.
+    /// Frames not for the router's Ethernet address, or with an invalid IPv4 header.
     pub refused: u64,
-    /// TTL 0 or 1.
+    /// Packets with TTL 0 or 1.
     pub ttl_expired: u64,
-    /// No matching route.
+    /// Packets without a matching route.
     pub no_route: u64,
-    /// Lost because the next hop was unresolved.
+    /// Packets lost because the next hop was unresolved.
     pub unresolved: u64,
-    /// MTU of the next link exceeded.
+    /// Packets that exceed the MTU of the next link.
     pub too_big: u64,
     /// ICMP messages sent: errors and echo replies.
     pub icmp: u64,
@@ -103,16 +102,16 @@ pub struct EgressStats {
     queue: QueueIntegral,
     /// Control packets that overtook the queue within their rate.
     pub control: u64,
-    /// Control packets beyond their rate, treated by the scheme like others.
+    /// Control packets above their rate, which the scheme treats like other packets.
     pub control_excess: u64,
     /// Delay between due time and sending.
     pub lateness: DelayHistogram,
-    /// Refused by the kernel.
+    /// Frames that the kernel refused to send.
     pub send_errors: u64,
 }
 
 impl EgressStats {
-    /// Zero counters; `queued` packets wait at `since`.
+    /// Creates counters of zero. `queued` packets wait at time `since`.
     #[must_use]
     pub fn new(users: usize, since: Time, queued: Backlog) -> Self {
         Self {
@@ -156,7 +155,7 @@ impl EgressStats {
         self.busy += busy;
     }
 
-    /// Records a backlog from `now` on.
+    /// Records the backlog from `now` on.
     #[inline]
     pub fn queued(&mut self, backlog: Backlog, now: Time) {
         self.queue.change(backlog, now);
@@ -214,7 +213,6 @@ impl EgressStats {
     }
 }
 
-/// The queue over time.
 #[derive(Clone, Debug)]
 struct QueueIntegral {
     since: Time,

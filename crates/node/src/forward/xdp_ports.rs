@@ -1,9 +1,9 @@
-//! Ports on `AF_XDP`: a frame stays in its memory until it has left. An XDP program passes every arriving frame to the
-//! port's socket, with its arrival time before the frame. The kernel's stack does not see it.
+//! Ports on `AF_XDP`: a frame stays in its memory until it has been sent. An XDP program passes every arriving frame to
+//! the port's socket, with its arrival time before the frame. The kernel's stack does not see it.
 //!
-//! A single-threaded forwarder reads one receive queue per interface, so interfaces with several are rejected. Some
-//! features make frames at XDP differ from frames on the wire. They are rejected at the start if they can be detected,
-//! and otherwise reversed, or dropped and counted, by the program:
+//! A single-threaded forwarder reads one receive queue per interface, so interfaces with several queues are rejected.
+//! Some features make frames at XDP differ from frames on the wire. If these features can be detected, they are
+//! rejected at the start. Otherwise the program reverses their effect, or drops and counts the frames:
 //! - *VLAN offload*: tags removed by a card are missing at XDP, so `rxvlan` must be off. At veth they are restored.
 //! - *Checksum offload*: veth flags each such frame; they are dropped and counted, as with `AF_PACKET`.
 //! - *Aggregated frames* (TSO, GSO): the kernel disables them at the other end of a veth while the program is attached,
@@ -22,9 +22,9 @@ use std::os::fd::AsFd;
 
 /// Maximum number of frames that a port has handed to the kernel for sending.
 const SEND_RING: u32 = 2048;
-/// Time for the kernel to make room for frames that it has not accepted.
+/// Time to wait before frames that the kernel has not accepted are offered again.
 const RETRY: Time = Time::from_micros(100);
-/// Bytes of a frame to prefetch: headers up to the ports.
+/// Bytes of a frame to prefetch: all headers including the transport ports.
 const PREFETCHED: usize = 56;
 /// Bytes of the arrival time before a frame.
 const STAMP: usize = 8;
@@ -35,7 +35,7 @@ struct Open {
     socket: XdpSocket,
     redirect: Redirect,
     _promiscuous: Promiscuous,
-    /// Chunks that the kernel's side holds.
+    /// Chunks that belong to the kernel.
     lent: Vec<bool>,
     /// Counters at the last report.
     drops: u64,
@@ -43,7 +43,6 @@ struct Open {
     without_checksum: u64,
 }
 
-/// A port.
 #[derive(Debug)]
 struct Port {
     index: u32,
@@ -75,7 +74,7 @@ impl Shape {
     }
 
     fn layout(self, config: &ForwardConfig) -> Layout {
-        // Frames sent but not yet accounted for, besides the pending ones.
+        // Frames that are sent but not yet returned, in addition to the pending ones.
         let rings = self.rings.receive + self.rings.send * 2;
         Layout {
             frames: config.forward.frames,
@@ -136,8 +135,8 @@ impl Open {
             match self.socket.flush() {
                 Ok(()) => return Ok(()),
                 Err(error) if is_outage(&error) => return Err(error),
-                // The kernel accepts a limited number per call, or dropped one; or it has no room, and freeing chunks
-                // of sent frames may make some.
+                // The kernel accepts a limited number per call, or it dropped one, or it has no room. Freeing the
+                // chunks of sent frames may make room.
                 Err(_) if self.socket.unsent() < before => self.reap(pool),
                 Err(_) => return Ok(()),
             }
@@ -164,7 +163,6 @@ fn check(offloads: &Offloads) -> Result<(), String> {
     Ok(())
 }
 
-/// Reason why a socket cannot be opened.
 fn refusal(error: &Error) -> String {
     let instead = "set forward.io to \"af-packet\"";
     match error.raw_os_error() {
@@ -179,7 +177,6 @@ fn refusal(error: &Error) -> String {
     }
 }
 
-/// Reason why the program cannot be attached to the interface.
 fn refusal_of_program(error: &KernelError) -> String {
     let instead = "set forward.io to \"af-packet\"";
     match error.raw_os_error() {
@@ -222,7 +219,7 @@ impl Ports for XdpPorts {
         while count < BATCH
             && let Some(frame) = open.socket.next_received()
         {
-            // Written by another processor.
+            // The bytes were written by another processor.
             core.pool().memory().prefetch(frame.at - STAMP..frame.at + PREFETCHED);
             frames[count] = frame;
             count += 1;
@@ -231,7 +228,8 @@ impl Ports for XdpPorts {
             let pool = core.pool();
             let chunk = pool.chunk_at(*at);
             open.lent[chunk.number()] = false;
-            // The program's clock. The next frame in this chunk must not seem as old as this one.
+            // The timestamp uses the program's clock. It is cleared, so that the next frame in this chunk does not seem
+            // as old as this one.
             let stamp: &mut [u8; STAMP] = pool.in_front_of(*at);
             let came_ns = match u64::from_ne_bytes(std::mem::take(stamp)) {
                 0 => now_ns,
@@ -274,7 +272,7 @@ impl Ports for XdpPorts {
 
     fn wait(&mut self, timeout: Time) -> bool {
         let sockets = || self.ports.iter().filter_map(|port| port.open.as_ref());
-        // A wait also offers pending frames again, since the kernel keeps them.
+        // The kernel keeps pending frames, and a wait offers them to it again.
         let timeout = if sockets().any(|open| open.socket.unsent() > 0) { timeout.min(RETRY) } else { timeout };
         io::wait(sockets().map(|open| open.socket.as_fd()), timeout, &mut self.descriptors)
     }
@@ -287,7 +285,7 @@ impl Ports for XdpPorts {
         self.ports[port].index
     }
 
-    /// Memory held by the kernel is recovered; frames queued for sending are lost.
+    /// Recovers the memory that belongs to the kernel. Frames queued for sending are lost.
     fn close(&mut self, port: usize, core: &mut Core) {
         self.count_drops(port, core);
         let Some(open) = self.ports[port].open.take() else { return };
@@ -309,7 +307,7 @@ impl Ports for XdpPorts {
         let drops = open.socket.drops();
         received.kernel_drops += drops.saturating_sub(open.drops);
         open.drops = drops;
-        // A map of this process can always be read.
+        // Reading a map of this process cannot fail.
         if let Ok(stats) = open.redirect.stats() {
             received.oversized += stats.oversized - open.oversized;
             received.without_checksum += stats.without_checksum - open.without_checksum;

@@ -2,8 +2,8 @@
 //!
 //! Supports up to four VLAN tags, IPv4, IPv6 with extension headers, and the ports of TCP, UDP, DCCP, SCTP and
 //! UDP-Lite. Parsing never fails: a frame that is truncated or has wrong lengths is parsed as far as possible, and
-//! missing fields are absent. The size is that of the frame, not that of the header's length field, so that a host
-//! cannot understate it; only the padding of short frames is excluded.
+//! missing fields are absent. The size is that of the frame, not the header's length field, so that a host cannot
+//! understate it. Only the padding of short frames is excluded.
 
 mod ecn;
 mod users;
@@ -29,7 +29,7 @@ const DSCP_EF: u8 = 46;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
-/// 802.1Q, 802.1ad, and what preceded the latter.
+/// Ethertypes of VLAN tags: 802.1Q, 802.1ad, and the predecessor of 802.1ad.
 const ETHERTYPES_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
 /// Protocol above Ethernet.
@@ -93,13 +93,13 @@ impl Frame {
             _ => None,
         };
         let Some((parsed, stated)) = read else { return blank };
-        // Padding is not counted for the sender. Beyond the minimum frame, the length field is not trusted.
+        // The sender is not charged for padding. Above the minimum frame size, the length field is not trusted.
         let bytes = if frame.len() <= SHORTEST_FRAME { blank.bytes.min(stated) } else { blank.bytes };
         Self { bytes, ..parsed }
     }
 
-    /// Hash that identifies the flow: of addresses, protocol and ports, or of the Ethernet addresses for other
-    /// protocols.
+    /// Hash that identifies the flow: of addresses, protocol and ports. For protocols other than IP, of the Ethernet
+    /// addresses.
     #[must_use]
     #[inline]
     pub fn flow(&self, frame: &[u8]) -> u32 {
@@ -114,7 +114,7 @@ impl Frame {
         let key = u32::from(from) << 16 | u32::from(to);
         let halves = |address: &[u8; 16]| (word(&address[..8]), word(&address[8..]));
         let ((a, b), (c, d)) = (halves(&self.source), halves(&self.destination));
-        // Chained, so that swapped addresses give another flow.
+        // Chained, so that packets in the reverse direction are another flow.
         let mut state = u64::from(hash(key, u64::from(self.protocol)));
         for part in [a, b, c, d] {
             state = state << 32 | u64::from(hash(state as u32, part));
@@ -172,8 +172,8 @@ fn ipv6(packet: &[u8], blank: Frame) -> Option<(Frame, u32)> {
     let traffic_class = header[0] << 4 | header[1] >> 4;
     let (mut protocol, mut at, mut is_fragment) = (header[6], 40, false);
     for _ in 0..MOST_EXTENSIONS {
-        // Hop-by-hop, routing and destination options: length in units of 8 bytes, without the first (RFC 8200 section
-        // 4).
+        // Hop-by-hop, routing and destination options. Their length is in units of 8 bytes, without the first unit (RFC
+        // 8200 section 4).
         let length = match (protocol, packet.get(at..at + 8)) {
             (0 | 43 | 60, Some(extension)) => 8 + 8 * usize::from(extension[1]),
             (44, Some(extension)) => {
@@ -201,7 +201,6 @@ fn ipv6(packet: &[u8], blank: Frame) -> Option<(Frame, u32)> {
     Some((read, 40 + u32::from(u16::from_be_bytes([header[4], header[5]]))))
 }
 
-/// Returns true for neighbour discovery on the link.
 #[inline]
 fn is_neighbour_discovery(packet: &[u8], header: &[u8; 40]) -> bool {
     let [first, last] = ND_TYPES;
@@ -221,7 +220,7 @@ fn word16(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
 }
 
-/// ::ffff:a.b.c.d
+/// Maps an IPv4 address to ::ffff:a.b.c.d.
 #[inline]
 fn mapped(address: [u8; 4]) -> [u8; 16] {
     let mut octets = [0; 16];
@@ -230,7 +229,7 @@ fn mapped(address: [u8; 4]) -> [u8; 16] {
     octets
 }
 
-/// The field in the two low bits of a traffic class (RFC 3168 section 5).
+/// ECN field from the two low bits of a traffic class (RFC 3168 section 5).
 #[inline]
 fn ecn_of_bits(traffic_class: u8) -> Ecn {
     match traffic_class & 3 {

@@ -83,7 +83,8 @@ proptest! {
         prop_assert_eq!(frame.bytes as usize, bytes.len() - frame.network_at);
     }
 
-    /// Truncated anywhere, present fields are read, missing ones are absent, and the size is that of the frame.
+    /// In a frame truncated anywhere, present fields are read, missing ones are absent, and the size is that of the
+    /// frame.
     #[test]
     fn a_frame_that_ends_early_is_read_as_far_as_it_goes(made in made(), cut in any::<prop::sample::Index>()) {
         let whole = made.bytes();
@@ -166,8 +167,8 @@ fn fragments_of_a_datagram_are_one_flow() {
         let frame = Frame::parse(&bytes);
         (frame.ports, frame.flow(&bytes))
     };
-    // The first fragment has the ports ("more fragments" is set), later ones payload at their offset; "don't fragment"
-    // alone is no fragment.
+    // The first fragment ("more fragments" is set) has the ports; later ones have payload at their offset. "Don't
+    // fragment" alone is no fragment.
     let (first, later) = (with_fragment_field(0x2000, 1000), with_fragment_field(0x00b9, 77));
     assert_eq!((first.0, later.0), (None, None));
     assert_eq!(first.1, later.1);

@@ -12,7 +12,8 @@ pub struct UserIndex {
 }
 
 impl UserIndex {
-    /// Numbers users in the order of `prefixes`, which must differ; everyone else has the number after the last.
+    /// Numbers users in the order of `prefixes`, which must be distinct. All other addresses have the number after the
+    /// last.
     #[must_use]
     pub fn new(prefixes: &[Prefix]) -> Self {
         let mut lengths: Vec<u8> = prefixes.iter().map(Prefix::bits).collect();
@@ -36,7 +37,6 @@ impl UserIndex {
     }
 }
 
-/// The first `length` bits.
 fn mask(length: u8) -> u128 {
     u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Memory for frames that the kernel may write to: whole pages, not known to the allocator.
+//! Memory for frames that the kernel may write to: whole pages, outside the allocator.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::slice;
 /// Zeroed pages.
 ///
 /// Bytes are accessed by ranges, never as a whole: the kernel may write to other ranges meanwhile. The caller tracks
-/// who owns which range ([`crate::forward`]'s pool of frames).
+/// which ranges the kernel owns (the frame pool of [`crate::forward`]).
 #[derive(Debug)]
 pub struct Memory {
     start: NonNull<u8>,
@@ -47,7 +47,7 @@ impl Memory {
         self.bytes
     }
 
-    /// A range, which the kernel must not be writing to.
+    /// A range to which the kernel must not be writing.
     ///
     /// # Panics
     /// If the range exceeds the end.

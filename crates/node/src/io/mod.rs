@@ -1,7 +1,7 @@
 //! System interface of forwarder and senders: frames of an interface ([`packet_socket`], `xdp_socket`), clocks,
 //! waiting, priority, signals.
 //!
-//! Besides the kernel data plane, the only module with `unsafe`.
+//! This is the only module with `unsafe` code besides the kernel data plane.
 #![allow(unsafe_code)]
 
 mod memory;
@@ -24,7 +24,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum number of frames per system call.
 pub const BATCH: usize = 64;
-/// Socket buffer for frames to be sent.
 const SEND_BUFFER: c_int = 8 << 20;
 
 /// Index of the interface `name`.
@@ -78,7 +77,7 @@ pub struct Offloads {
 
 #[cfg(feature = "ebpf")]
 impl Offloads {
-    /// Queries the interface `name`. If that is impossible, assumes one queue and no removed tags.
+    /// Queries the interface `name`. If the query fails, assumes one queue and no removed tags.
     #[must_use]
     pub fn of(name: &str) -> Self {
         // linux/ethtool.h. ETHTOOL_GDRVINFO, struct ethtool_drvinfo: the driver's name follows the command.
@@ -137,7 +136,7 @@ fn set<T>(socket: &OwnedFd, level: c_int, option: c_int, value: &T) -> Result<()
     Ok(())
 }
 
-/// Sets the send buffer; it is no error if the system grants less.
+/// Sets the send buffer. It is no error if the system grants less.
 fn set_send_buffer(socket: &OwnedFd) -> Result<()> {
     // Exceeding net.core.wmem_max requires CAP_NET_ADMIN.
     set(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER)
@@ -153,7 +152,7 @@ fn get<T>(socket: &OwnedFd, level: c_int, option: c_int, value: &mut T) -> Resul
     if result < 0 { Err(Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Receives all frames that arrive at the interface with `index`, whatever their destination, while the socket is open.
+/// Makes the interface with `index` receive all arriving frames, whatever their destination, while the socket is open.
 fn be_promiscuous(socket: &OwnedFd, index: u32) -> Result<()> {
     // SAFETY: all zeros is a valid value of this plain structure.
     let mut promiscuous: libc::packet_mreq = unsafe { zeroed() };
@@ -162,7 +161,6 @@ fn be_promiscuous(socket: &OwnedFd, index: u32) -> Result<()> {
     set(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous)
 }
 
-/// Opens a socket of a kind.
 fn open_socket(family: c_int, kind: c_int) -> Result<OwnedFd> {
     // SAFETY: no pointers; the result is checked before it is owned.
     let socket = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, 0) };
@@ -203,7 +201,7 @@ pub fn monotonic() -> Time {
     clock(libc::CLOCK_MONOTONIC)
 }
 
-/// The clock of the kernel's timestamps, which may step. Today's time exceeds the range of [`Time`], so only
+/// The clock of the kernel's timestamps, which may step. The current time exceeds the range of [`Time`], so only
 /// differences are meaningful, modulo 2^64 ps.
 #[must_use]
 #[inline]
@@ -219,7 +217,7 @@ fn clock(id: libc::clockid_t) -> Time {
     wrapped(now.tv_sec as u64, now.tv_nsec as u64)
 }
 
-/// Picoseconds modulo 2^64.
+/// A time in picoseconds modulo 2^64.
 #[inline]
 fn wrapped(secs: u64, nanos: u64) -> Time {
     Time(secs.wrapping_mul(Time::PER_SECOND).wrapping_add(nanos * 1000))
@@ -238,7 +236,7 @@ pub fn make_realtime(priority: u32) -> bool {
 static REPORT: AtomicBool = AtomicBool::new(false);
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Signals received since the last call.
+/// Request by a signal since the last call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// SIGUSR1: report and reset the counters.
@@ -247,7 +245,7 @@ pub enum Asked {
     Stop,
 }
 
-/// From now on signals are recorded for [`asked`] instead of ending the process.
+/// Records signals for [`asked`] from now on, instead of ending the process.
 pub fn note_signals() {
     extern "C" fn note(signal: c_int) {
         let flag = if signal == libc::SIGUSR1 { &REPORT } else { &STOP };
@@ -264,7 +262,7 @@ pub fn note_signals() {
     }
 }
 
-/// From now on SIGHUP does not end the process but makes the returned descriptor readable. For single-threaded
+/// Makes SIGHUP readable on the returned descriptor from now on, instead of ending the process. For single-threaded
 /// processes.
 ///
 /// # Errors
@@ -284,7 +282,7 @@ pub fn hangups() -> Result<OwnedFd> {
     }
 }
 
-/// Returns the pending request; an end takes precedence.
+/// Returns the pending request. A request to end takes precedence.
 #[must_use]
 #[inline]
 pub fn asked() -> Option<Asked> {

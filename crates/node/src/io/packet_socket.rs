@@ -32,7 +32,7 @@ pub struct Received<'a> {
     pub lacks_checksum: bool,
 }
 
-/// A network interface: receives all arriving frames, and sends.
+/// A network interface that receives all arriving frames, and sends frames.
 #[derive(Debug)]
 pub struct Interface {
     socket: OwnedFd,
@@ -48,7 +48,7 @@ pub struct Interface {
 unsafe impl Send for Interface {}
 
 impl Interface {
-    /// Opens interface `name` for frames of up to `frame_bytes`; the kernel buffers at least `slots` of them.
+    /// Opens interface `name` for frames of up to `frame_bytes`. The kernel buffers at least `slots` frames.
     ///
     /// # Errors
     /// The interface does not exist, `CAP_NET_RAW` is missing, or the kernel rejects the ring.
@@ -82,7 +82,7 @@ impl Interface {
         Ok(interface)
     }
 
-    /// From here on all frames of the interface arrive, whatever their destination.
+    /// Binds the socket. From then on all frames of the interface arrive, whatever their destination.
     fn bind(&self) -> Result<()> {
         // SAFETY: all zeros is a valid value of this plain structure.
         let mut address: libc::sockaddr_ll = unsafe { zeroed() };
@@ -127,7 +127,7 @@ impl Interface {
         most
     }
 
-    /// Sends up to [`BATCH`] frames in order; returns the number that the kernel accepted.
+    /// Sends up to [`BATCH`] frames in order. Returns the number that the kernel accepted.
     ///
     /// # Errors
     /// The kernel accepted none.
@@ -154,8 +154,7 @@ impl Interface {
         self.index
     }
 
-    /// Pending error of the socket, such as `ENETDOWN`; reading clears it, otherwise every wait would return
-    /// immediately.
+    /// Takes the pending error of the socket, such as `ENETDOWN`. Until it is read, every wait returns immediately.
     #[must_use]
     pub fn take_error(&self) -> Option<Error> {
         let mut error: c_int = 0;

@@ -2,11 +2,11 @@
 //!
 //! Four rings are shared with the kernel, each with one producer and one consumer. *Fill* passes chunks of memory for
 //! arriving frames to the kernel, *receive* returns them with a frame. *Transmit* passes frames to send, *completion*
-//! returns their chunks. All sockets of a forwarder register the same memory, so that a frame received by one is sent
-//! by another without a copy.
+//! returns their chunks. All sockets of a forwarder register the same memory, so that one socket can send a frame that
+//! another received, without a copy.
 //!
-//! The rings are implemented here. Of the existing crates, one cannot share frames between interfaces and hides the
-//! wake-up flag, one has an incompatible licence, one builds its own C library.
+//! The rings are implemented here, since no existing crate fits. One cannot share frames between interfaces and hides
+//! the wake-up flag, one has an incompatible licence, one builds its own C library.
 
 use super::{Memory, be_promiscuous, get, open_socket, set, set_send_buffer};
 use std::ffi::c_int;
@@ -20,7 +20,8 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 /// metadata into the same cache line as the headers.
 pub const HEADROOM: usize = 256 + OWN_HEADROOM as usize;
 const OWN_HEADROOM: u32 = 8;
-/// `XDP_MAX_TX_SKB_BUDGET` of linux/if_xdp.h: frames sent per call, 32 before Linux 6.17.
+/// `XDP_MAX_TX_SKB_BUDGET` of linux/if_xdp.h: option for the number of frames sent per call, fixed at 32 before Linux
+/// 6.17.
 const MOST_PER_CALL: c_int = 9;
 
 /// Sizes of the rings, each a power of two.
@@ -76,7 +77,7 @@ impl XdpSocket {
         ] {
             set(&socket, libc::SOL_XDP, option, &count)?;
         }
-        // An older kernel sends 32 frames per call.
+        // An older kernel rejects the option and sends 32 frames per call.
         let _ = set(&socket, libc::SOL_XDP, MOST_PER_CALL, &rings.send);
         // SAFETY: all zeros is a valid value of this plain structure.
         let mut offsets: libc::xdp_mmap_offsets = unsafe { zeroed() };
@@ -124,7 +125,7 @@ impl XdpSocket {
         self.fill.room()
     }
 
-    /// Adds chunks at offsets `starts` to the fill ring, at most as many as fit.
+    /// Adds chunks at offsets `starts` to the fill ring, as many as fit.
     #[inline]
     pub fn fill(&mut self, starts: impl Iterator<Item = usize>) {
         for start in starts {
@@ -137,7 +138,7 @@ impl XdpSocket {
         }
     }
 
-    /// Returns the next received frame, if any; [`XdpSocket::received`] releases the ring's entries.
+    /// Returns the next received frame, if any. [`XdpSocket::received`] releases the ring's entries.
     #[inline]
     pub fn next_received(&mut self) -> Option<Chunk> {
         self.receive.take().map(|frame| Chunk { at: frame.addr as usize, bytes: frame.len })
@@ -149,7 +150,7 @@ impl XdpSocket {
         self.receive.give_back();
     }
 
-    /// Returns the next chunk whose frame was sent, if any; [`XdpSocket::all_sent`] releases the ring's entries.
+    /// Returns the next chunk whose frame was sent, if any. [`XdpSocket::all_sent`] releases the ring's entries.
     #[inline]
     pub fn next_sent(&mut self) -> Option<usize> {
         self.completion.take().map(|at| at as usize)
@@ -167,7 +168,7 @@ impl XdpSocket {
         self.send.room()
     }
 
-    /// Adds a frame to the transmit ring; there must be room. [`XdpSocket::flush`] sends the frames.
+    /// Adds a frame to the transmit ring, which must have room. [`XdpSocket::flush`] sends the frames.
     #[inline]
     pub fn push(&mut self, frame: Chunk) {
         self.send.put(libc::xdp_desc { addr: frame.at as u64, len: frame.bytes, options: 0 });
@@ -195,7 +196,8 @@ impl XdpSocket {
         if result < 0 { Err(Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Number of frames dropped by the kernel since the socket was opened: the ring was full, or it had no chunk.
+    /// Number of frames dropped by the kernel since the socket was opened, because the ring was full or it had no
+    /// chunk.
     #[must_use]
     pub fn drops(&self) -> u64 {
         // SAFETY: all zeros is a valid value of this plain structure.
@@ -213,7 +215,7 @@ impl AsFd for XdpSocket {
     }
 }
 
-/// Promiscuous mode of an interface while this value lives.
+/// Keeps an interface in promiscuous mode while this value lives.
 #[derive(Debug)]
 pub struct Promiscuous(#[expect(dead_code, reason = "open is all that it is")] OwnedFd);
 
@@ -223,7 +225,7 @@ impl Promiscuous {
     /// # Errors
     /// The interface does not exist, or `CAP_NET_RAW` is missing.
     pub fn new(index: u32) -> Result<Self> {
-        // Bound to no protocol: the socket receives no frames.
+        // The socket is bound to no protocol, so it receives no frames.
         let socket = open_socket(libc::AF_PACKET, libc::SOCK_RAW)?;
         be_promiscuous(&socket, index)?;
         Ok(Self(socket))
@@ -240,9 +242,9 @@ struct Ring<T> {
     flags: NonNull<AtomicU32>,
     entries: NonNull<T>,
     mask: u32,
-    /// Index of our next entry. Counts wrap.
+    /// Index of our next entry. Indices wrap.
     own: u32,
-    /// Index of the kernel when it was last read.
+    /// The kernel's index when it was last read.
     other: u32,
 }
 
@@ -285,7 +287,6 @@ impl<T: Copy> Ring<T> {
         unsafe { self.consumer.as_ref() }
     }
 
-    /// Number of entries that may be produced.
     #[inline]
     fn room(&mut self) -> u32 {
         self.other = self.consumer().load(Ordering::Acquire);
@@ -307,7 +308,6 @@ impl<T: Copy> Ring<T> {
         self.own = self.own.wrapping_add(1);
     }
 
-    /// Publishes produced entries to the kernel.
     #[inline]
     fn publish(&self) {
         self.producer().store(self.own, Ordering::Release);
@@ -329,13 +329,12 @@ impl<T: Copy> Ring<T> {
         Some(entry)
     }
 
-    /// Releases consumed entries to the kernel.
     #[inline]
     fn give_back(&self) {
         self.consumer().store(self.own, Ordering::Release);
     }
 
-    /// `XDP_RING_NEED_WAKEUP`: the kernel does not poll the ring and needs a system call.
+    /// Returns true if the kernel does not poll the ring and needs a system call (`XDP_RING_NEED_WAKEUP`).
     #[inline]
     fn wants_wake_up(&self) -> bool {
         // Orders the publication before the read of the flag: the kernel sets the flag first and then reads the ring.

@@ -1,4 +1,4 @@
-//! Attaching to ports, reloading, detaching.
+//! Attaches to ports, reloads, and detaches.
 //!
 //! `attach` establishes the state of the configuration from any state: nothing attached, an earlier configuration, or
 //! leftovers of a killed tool. Maps are changed entry by entry and programs are replaced atomically, so that traffic
@@ -27,9 +27,10 @@ use zerocopy::IntoBytes;
 /// `BPF_FS_MAGIC` of linux/magic.h.
 const BPF_FS: i64 = 0xcafe_4a11;
 
-/// A frame for programs that do not read it.
+/// A frame for programs that do not read their frame.
 const BLANK_FRAME: [u8; 64] = [0; 64];
-/// Allocating a timer is atomic in the kernel, which may fail briefly on a busy machine.
+/// Number of retries to start the timer. The kernel allocates it without waiting, which may fail briefly on a busy
+/// machine.
 const START_RETRIES: u32 = 20;
 const START_PAUSE: Duration = Duration::from_millis(10);
 
@@ -48,7 +49,7 @@ pub struct Attached {
 ///
 /// # Errors
 /// The pin path is not on a permanent BPF file system, another attach or detach is running, a change needs a detach, or
-/// the kernel refuses. On an error, ports that were not attached before stay unattached.
+/// the kernel refuses. After an error, ports that were not attached before are still not attached.
 pub fn attach(config: &NodeConfig) -> Result<Attached, KernelError> {
     let folder = Path::new(&config.node.pin_path);
     let Ports { present, absent } = ports_of(config)?;
@@ -58,7 +59,7 @@ pub fn attach(config: &NodeConfig) -> Result<Attached, KernelError> {
     config.ports.retain(|port| !absent.contains(&port.interface));
     let config = &config;
     let interfaces: Vec<u32> = present.iter().map(|(_, index)| *index).collect();
-    // The folder may exist; if it cannot be created, locking it fails.
+    // The folder may exist. If it cannot be created, locking it fails.
     let _ = fs::create_dir(folder);
     let _lock = Lock::take(folder)?;
     if is_half_there(folder) {
@@ -72,12 +73,12 @@ pub fn attach(config: &NodeConfig) -> Result<Attached, KernelError> {
         let mut records = fill(&programs, config, &interfaces, has_tcx)?;
         hook_all(&programs, &records, folder, has_tcx)?;
         announce(&programs, &mut records)?;
-        // Programs of an earlier attach at another hook.
+        // Detaches the programs of an earlier attach at another hook.
         records.iter().try_for_each(|record| leave_other_hook(&programs, record, folder, has_tcx))
     });
     if let Err(error) = outcome {
         if !was_attached {
-            // The first error is the one to report.
+            // The caller gets the first error.
             let _ = remove_all(folder);
         }
         return Err(error);
@@ -100,12 +101,11 @@ pub enum Leaving<'a> {
     AtOnce,
 }
 
-/// Removes programs, pins, and qdiscs that the tool created and nobody else uses. Returns the number of ports that had
-/// any.
+/// Removes programs, pins, and qdiscs that the tool created and no other program uses. Returns the number of ports that
+/// had programs. It is no error if nothing is attached.
 ///
 /// # Errors
-/// Another attach or detach is running, labels still arrive, or the kernel refuses. It is no error if nothing is
-/// attached.
+/// Another attach or detach is running, labels still arrive, or the kernel refuses.
 pub fn detach(folder: &Path, leaving: Leaving<'_>) -> Result<usize, KernelError> {
     if !folder.exists() {
         return Ok(0);
@@ -132,7 +132,8 @@ fn going(before: &[PortRecord], config: &NodeConfig, interfaces: &[u32]) -> Vec<
     before.iter().filter(|record| record.reads() && !stays(record)).copied().collect()
 }
 
-/// Ports announce that they read labels only now, when everything that strips them is in place.
+/// Makes the ports announce that they read labels. Must be called last, when all programs that strip labels are
+/// attached.
 fn announce(programs: &Programs, records: &mut [PortRecord]) -> Result<(), KernelError> {
     records.iter_mut().try_for_each(|record| {
         record.quiet_until_ns = 0;
@@ -142,7 +143,7 @@ fn announce(programs: &Programs, records: &mut [PortRecord]) -> Result<(), Kerne
 
 fn remove_all(folder: &Path) -> Result<usize, KernelError> {
     let ports = remove_pins(folder)?;
-    // Removed only if empty; others may use the folder.
+    // Fails if the folder is not empty; other programs may use it.
     let _ = fs::remove_dir(folder);
     Ok(ports)
 }
@@ -169,7 +170,7 @@ pub(super) fn netns() -> Result<u64, KernelError> {
     Ok(fs::metadata(file).map_err(KernelError::system(format!("reading {file}")))?.ino())
 }
 
-/// Ports of a configuration, by whether their interfaces exist.
+/// Ports of a configuration, split by whether their interfaces exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ports {
     /// Interfaces with their indices.
@@ -195,7 +196,7 @@ pub fn ports_of(config: &NodeConfig) -> Result<Ports, KernelError> {
     Ok(ports)
 }
 
-/// Two interfaces cannot share a slot in the map of ports.
+/// Error if two interfaces would use the same slot in the map of ports.
 pub(super) fn same_place(interfaces: &[(String, u32)]) -> Option<KernelError> {
     interfaces.iter().enumerate().find_map(|(i, (name, index))| {
         let same = |other: &&(String, u32)| PortRecord::place(other.1) == PortRecord::place(*index);
@@ -225,8 +226,8 @@ pub(super) fn check_pin_path(folder: &Path) -> Result<(), KernelError> {
     }
 }
 
-/// Returns true if the file system of a folder is not mounted in the mount namespace of process 1, so that it ends with
-/// that of this process. `None` if that cannot be read.
+/// Returns true if the file system of a folder is not mounted in the mount namespace of process 1, and so disappears
+/// with the namespace of this process. `None` if that cannot be read.
 fn is_private_mount(folder: &Path) -> Option<bool> {
     let device = fs::metadata(folder).ok()?.dev();
     let wanted = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
@@ -235,7 +236,7 @@ fn is_private_mount(folder: &Path) -> Option<bool> {
     Some(!mounts.lines().any(|line| line.split(' ').nth(2) == Some(wanted.as_str())))
 }
 
-/// Sizes of the existing tables, if `config` does not require others.
+/// Sizes of the existing tables, unless `config` requires others.
 pub(super) fn places_there(config: &NodeConfig, folder: &Path) -> Result<Places, KernelError> {
     if !folder.join("addresses").exists() {
         return Err(KernelError::OtherVersion("users".into()));
@@ -255,8 +256,8 @@ pub(super) fn places_there(config: &NodeConfig, folder: &Path) -> Result<Places,
     }
 }
 
-/// Writes a configuration into the maps of programs that receive no packets: for tests and benchmarks. `interfaces` are
-/// the indices of its ports; `start_ns` is t0 of its meters, above 0.
+/// Writes a configuration into the maps of programs that receive no packets, for tests and benchmarks. `interfaces` are
+/// the indices of its ports. `start_ns` is t0 of its meters, above 0.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -279,7 +280,7 @@ fn fill(
     interfaces: &[u32],
     has_tcx: bool,
 ) -> Result<Vec<PortRecord>, KernelError> {
-    // First, since it fails for another node's state, such as ports of another network namespace.
+    // First, since it fails if the state belongs to another node, such as one with ports of another network namespace.
     let is_new = fill_node(programs, config, now_ns())?;
     let folder = Path::new(&config.node.pin_path);
     for record in programs.ports()?.iter().filter(|record| !interfaces.contains(&record.ifindex)) {
@@ -296,8 +297,8 @@ fn fill(
     })
 }
 
-/// `start_ns` is used only if the meters have not started. Returns true if they had not: the table of users is then
-/// empty.
+/// Writes the record of the node. `start_ns` is used only if the meters have not started. Returns true in that case:
+/// the table of users is then empty.
 fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<bool, KernelError> {
     let before = programs.read::<NodeRecord>("config", &ZERO)?.unwrap_or_default();
     let is_new = before.start_ns == 0;
@@ -312,7 +313,7 @@ fn fill_node(programs: &Programs, config: &NodeConfig, start_ns: u64) -> Result<
     Ok(is_new)
 }
 
-/// Checks that the attached node can be changed to this configuration; true if nothing is attached.
+/// Checks that the attached node can be changed to this configuration. Returns true if nothing is attached.
 pub(super) fn check_node(config: &NodeConfig, folder: &Path) -> Result<(), KernelError> {
     let record = NodeRecord::new(config, 1, netns()?, Places::of(config)).map_err(|error| unfit("marker", &error))?;
     if !folder.join("config").exists() {
@@ -323,7 +324,7 @@ pub(super) fn check_node(config: &NodeConfig, folder: &Path) -> Result<(), Kerne
     if before.start_ns == 0 { Ok(()) } else { keeps_node(config, &before, &record) }
 }
 
-/// The attached node is in this network namespace, and its labels have the same meaning.
+/// Checks that the attached node is in this network namespace, and that its labels keep their meaning.
 fn keeps_node(config: &NodeConfig, before: &NodeRecord, record: &NodeRecord) -> Result<(), KernelError> {
     if before.netns != record.netns {
         let problem = "belongs to another network namespace; give each its own".into();
@@ -348,7 +349,7 @@ fn keeps_node(config: &NodeConfig, before: &NodeRecord, record: &NodeRecord) -> 
     Ok(())
 }
 
-/// A memory in words, from its logarithm in Q31 of nanoseconds.
+/// Text for a memory, from its logarithm in Q31 of nanoseconds.
 fn memory_in_words(log2_q31: i64) -> String {
     format!("{:.0} ms", (log2_q31 as f64 / (1u64 << 31) as f64).exp2() / 1e6)
 }
@@ -391,7 +392,7 @@ fn fill_ports(
         let made_clsact = made || known.is_some_and(|record| record.made_clsact != 0);
         let framing = links.iter().find(|link| link.index == *index).map_or(Framing::Ethernet, |link| link.framing);
         let mut record = record_of(config, port, *index, framing, made_clsact)?;
-        // A port that reads labels keeps announcing it; a new one starts when its programs are attached.
+        // A port that reads labels keeps announcing it. A new port starts when its programs are attached.
         if let Some(known) = known.filter(|known| (known.ingress, known.carrier) == (record.ingress, record.carrier)) {
             record.quiet_until_ns = known.quiet_until_ns;
         }
@@ -417,7 +418,6 @@ pub(super) fn record_of(
     Ok(PortRecord { is_layer3: is_layer3(port, framing)?.into(), ..record })
 }
 
-/// Returns true if packets of a port begin with their IP header.
 fn is_layer3(port: &Port, framing: Framing) -> Result<bool, KernelError> {
     let wrong = |problem: String| Err(KernelError::Framing { interface: port.interface.clone(), problem });
     match framing {
@@ -453,7 +453,7 @@ fn hook_all(programs: &Programs, records: &[PortRecord], folder: &Path, has_tcx:
 }
 
 fn hook_port(programs: &Programs, record: &PortRecord, folder: &Path, has_tcx: bool) -> Result<(), KernelError> {
-    // The program that strips shims comes first: ingress drops packets with a shim.
+    // The program that strips shims comes first, since ingress drops packets with a shim.
     let sides = [
         ("fairlane_unwrap", Side::Unwrap, record.has_unwrap()),
         ("fairlane_ingress", Side::Ingress, record.has_ingress()),
@@ -473,8 +473,8 @@ fn hook_port(programs: &Programs, record: &PortRecord, folder: &Path, has_tcx: b
     Ok(())
 }
 
-/// Detaches the programs of a port from hooks that are no longer used: those of clsact if there is TCX, otherwise the
-/// links. For a moment packets may have been processed twice, but none was missed.
+/// Detaches the programs of a port from the hook that is no longer used: clsact if there is TCX, otherwise the links.
+/// For a moment packets may have been processed twice, but none was missed.
 fn leave_other_hook(programs: &Programs, record: &PortRecord, folder: &Path, has_tcx: bool) -> Result<(), KernelError> {
     if !has_tcx {
         return [Side::Ingress, Side::Egress].iter().try_for_each(|side| hook::unlink(folder, record.ifindex, *side));

@@ -13,8 +13,7 @@ use std::ptr;
 /// Entries per system call.
 const BATCH: usize = 8192;
 
-/// Calls `each` with the entries of the map `name` until the end or until it breaks. Entries of an array come in key
-/// order.
+/// Calls `each` with every entry of the map `name`, until it breaks. Entries of an array come in key order.
 pub(super) fn read_all<K: Record, V: Record>(
     map: &MapHandle,
     name: &str,
@@ -25,7 +24,7 @@ pub(super) fn read_all<K: Record, V: Record>(
     }
     let most = BATCH.min(map.max_entries() as usize);
     let (mut keys, mut values) = (vec![0u8; most * size_of::<K>()], vec![0u8; most * size_of::<V>()]);
-    // Position of the kernel: a key, or four opaque bytes.
+    // The kernel's position in the map: a key, or four opaque bytes.
     let mut at = vec![0u8; size_of::<K>().max(size_of::<u32>())];
     let mut is_first = true;
     loop {

@@ -46,7 +46,7 @@ impl Finding {
         Self { what: what.into(), state, text: text.into() }
     }
 
-    /// `Missing` with the problem if there is one, otherwise `Ok`.
+    /// Creates a finding: `Missing` with the problem if there is one, otherwise `Ok`.
     fn of(what: &str, problem: Option<String>) -> Self {
         let state = if problem.is_some() { State::Missing } else { State::Ok };
         Self::new(what, state, problem.unwrap_or_default())
@@ -89,9 +89,9 @@ pub fn check(config: Option<&NodeConfig>) -> Vec<Finding> {
     findings
 }
 
-/// Ports that hold labels back, or strip labels without announcing it; none if nothing is attached.
+/// Ports that hold labels back, or strip labels without announcing it. Empty if nothing is attached.
 fn labels(folder: &Path) -> Vec<Finding> {
-    // Problems with the pins were reported before.
+    // Problems with the pins are already reported.
     let ports = Snapshot::without_users(folder).ok().flatten().map_or_else(Vec::new, |snapshot| snapshot.ports);
     let of = |port: &PortView| {
         let waits = (port.labels == Labels::Waiting).then(|| port.labels_in_words()).flatten();
@@ -147,7 +147,7 @@ fn almost_full(config: &NodeConfig, places: Places) -> Option<String> {
     })
 }
 
-/// Warns if a prefix has more per-address meters than the table has entries, and no limit.
+/// Warns if a prefix has more addresses than the table has entries, and no limit on its per-address meters.
 fn too_small(config: &NodeConfig) -> Option<String> {
     let limit = config.users_table.limit;
     let prefixes = config
@@ -183,7 +183,7 @@ fn two_meters(config: &NodeConfig) -> Option<String> {
     ))
 }
 
-/// One finding for a correct port, or one for each problem.
+/// Findings about ports: one per correct port, or one per problem.
 fn ports(config: &NodeConfig) -> Vec<Finding> {
     let (links, qdiscs) = match links().and_then(|links| Ok((links, root_qdiscs()?))) {
         Ok(answers) => answers,
@@ -214,7 +214,6 @@ fn ports(config: &NodeConfig) -> Vec<Finding> {
     findings
 }
 
-/// Reason why `attach` would fail for a port.
 fn port_problem(config: &NodeConfig, port: &Port, link: &Link) -> Option<String> {
     let record = match record_of(config, port, link.index, link.framing, false) {
         Ok(record) => record,
@@ -227,10 +226,9 @@ fn port_problem(config: &NodeConfig, port: &Port, link: &Link) -> Option<String>
 /// Qdiscs without a backlog: the AQM would see an empty queue.
 const WITHOUT_BACKLOG: [&str; 2] = ["noqueue", "pfifo_fast"];
 
-/// Maximum packet of hosts on Ethernet, with a label.
+/// Size of a full Ethernet packet with a label.
 const LARGEST_LABELLED: u32 = 1508;
 
-/// Reasons why a port may not behave as intended.
 fn port_warnings(config: &NodeConfig, port: &Port, link: &Link, qdisc: Option<&str>) -> Vec<String> {
     let name = &port.interface;
     let mut texts = Vec::new();
@@ -266,7 +264,7 @@ fn port_warnings(config: &NodeConfig, port: &Port, link: &Link, qdisc: Option<&s
     texts
 }
 
-/// Thresholds in packets are meaningless if a packet may have up to 64 kB.
+/// Warns about thresholds in packets if one packet may have up to 64 kB.
 fn aggregates(config: &NodeConfig, port: &Port, link: &Link) -> Option<String> {
     let counts = |port: &Port| {
         port.queue.scheme != QueueScheme::DropTail

@@ -20,8 +20,8 @@ pub(super) fn create(index: u32) -> io::Result<bool> {
 
 /// Removes clsact from the interface with `index`, with all filters. It is no error if it is missing.
 pub(super) fn destroy(index: u32) {
-    // SAFETY: as above. The only errors are a missing qdisc or interface, or missing permission, which the removal of
-    // pins reports.
+    // SAFETY: as above. The only errors are a missing qdisc or interface, or missing permission. The removal of pins
+    // also reports the latter.
     unsafe { bpf_tc_hook_destroy(&mut hook(index)) };
 }
 

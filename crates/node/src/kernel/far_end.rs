@@ -15,10 +15,11 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Time after which labels that were written in time have arrived, whatever queue they were in.
+/// Time after which all labels in flight have arrived, whatever queue they were in.
 const IN_FLIGHT: Duration = Duration::from_millis(500);
 
-/// Time after which the far end has stopped: it writes on for at most [`NeighbourState::READ_FOR`] without an answer.
+/// Time after which the far end has stopped writing labels: without an answer it writes for at most
+/// [`NeighbourState::READ_FOR`].
 const GIVE_UP: Duration = Duration::from_secs(8);
 
 /// Time after which a silenced port answers again if the tool was killed before the detach.
@@ -30,13 +31,13 @@ pub(super) fn now_ns() -> u64 {
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
-/// Stops the announcements of ports before a detach, and waits until no labels arrive. `tell` gets the name of each
-/// port whose far end writes labels.
+/// Stops the announcements of ports before a detach, and waits until no labels arrive. Calls `tell` with the name of
+/// each port whose far end writes labels.
 ///
 /// # Errors
 /// Labels still arrive, or the kernel refuses. The ports then announce again that they read labels.
 pub(super) fn fall_silent(folder: &Path, going: &[PortRecord], tell: &dyn Fn(&str)) -> Result<(), KernelError> {
-    // Nothing arrives from a missing interface.
+    // No labels arrive from a missing interface.
     let going: Vec<_> = going.iter().filter_map(|record| Some((record, name_of(record.ifindex)?))).collect();
     if going.is_empty() {
         return Ok(());
@@ -74,7 +75,7 @@ fn state_of(states: &impl MapCore, ifindex: u32) -> Result<LinkState, KernelErro
 }
 
 impl LinkState {
-    /// Returns true if the far end may be writing labels, since this port announced that it reads them.
+    /// Returns true if the far end may be writing labels, because this port announced that it reads them.
     fn is_asked(&self, now_ns: u64) -> bool {
         self.answered_ns != 0 && now_ns < self.answered_ns + NeighbourState::READ_FOR.as_nanos() as u64
     }
@@ -92,15 +93,15 @@ impl LinkState {
 pub enum Labels {
     /// The port has no carrier.
     None,
-    /// Labels are written: an IPv6 option is harmless to others.
+    /// Labels are written: nodes that do not know the IPv6 option skip it.
     Harmless,
     /// Labels are written: the configuration asserts that they are read.
     Asserted,
-    /// No labels were due recently.
+    /// There were no labels to write recently.
     Idle,
     /// Labels are written: all neighbours announce that they read them.
     Written,
-    /// Labels are held back from a neighbour that does not announce it.
+    /// Labels are held back from a neighbour that does not announce that it reads them.
     Waiting,
 }
 
@@ -172,7 +173,7 @@ pub(super) fn neighbours(folder: &Path) -> Result<Vec<(u32, Neighbour)>, KernelE
     let mut all = Vec::new();
     for bytes in map.keys() {
         let Ok(key) = NeighbourKey::read_from_bytes(&bytes) else { continue };
-        // The entry may have been replaced by another neighbour.
+        // Another neighbour may have replaced the entry.
         let Some(state) = read::<NeighbourState>(&map, "neighbours", &bytes)? else { continue };
         if now < state.asked_ns + LATELY.as_nanos() as u64 {
             all.push((key.ifindex, Neighbour { mac: key.mac, waits_s: state.waits_s(now) }));
@@ -202,7 +203,7 @@ mod tests {
         // First seen at 10 s and never answered; the same when asked again.
         assert_eq!(at(10 * SECOND, 10 * SECOND).waits_s(13 * SECOND), Some(3.0));
         assert_eq!(at(10 * SECOND, 12 * SECOND).waits_s(13 * SECOND), Some(3.0));
-        // Asked at 10 s and answered: valid until 12 s. Afterwards there was no traffic.
+        // Asked at 10 s and answered: valid until 12 s. There was no traffic afterwards.
         assert_eq!(at(12 * SECOND, 10 * SECOND).waits_s(11 * SECOND), None);
         assert_eq!(at(12 * SECOND, 10 * SECOND).waits_s(13 * SECOND), None);
         // Asked again, without an answer: labels are written while the previous answer is valid.

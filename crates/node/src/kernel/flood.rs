@@ -1,5 +1,5 @@
-//! The program of `planes/bpf/flood.bpf.c`: sends millions of frames for benchmarks. A sender that builds packets one
-//! by one is slower than the device under test.
+//! Sends millions of frames for benchmarks, by the program of `planes/bpf/flood.bpf.c`. A sender that builds packets
+//! one by one is slower than the device under test.
 //!
 //! `BPF_PROG_TEST_RUN` with live frames (Linux 5.18) runs an XDP program on the kernel's own frames, which it forwards
 //! as the program decides.
@@ -15,7 +15,7 @@ use zerocopy::IntoBytes;
 
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/flood.bpf.o")));
 
-/// Frames for one interface.
+/// A sender of frames to one interface.
 #[derive(Debug)]
 pub struct Flood {
     object: Object,

@@ -1,10 +1,9 @@
-//! Programs at the hooks of a port: TCX if the kernel has it, otherwise clsact filters; XDP before them where shims
-//! arrive.
+//! Programs at the hooks of a port: TCX if the kernel has it, otherwise clsact filters. Ports that receive shims also
+//! have an XDP program before them.
 //!
-//! A TCX link is held by its pin in the node's folder, a clsact filter by its qdisc. Both are replaced atomically, so
-//! that no packet passes unprocessed. Programs of others at the same port are not touched: TCX keeps links apart,
-//! filters have a priority and handle, and clsact is removed only if the tool created it and nobody else has a filter
-//! there.
+//! The pin in the node's folder holds a TCX link; the qdisc holds a clsact filter. Both are replaced atomically, so
+//! that no packet passes unprocessed. Other programs at the same port stay: TCX keeps links apart, filters have a
+//! priority and handle, and clsact is removed only if the tool created it and it has no other filters.
 
 use super::tcx::{self, Side};
 use super::{KernelError, clsact};
@@ -46,14 +45,12 @@ pub(super) fn unlink(folder: &Path, index: u32, side: Side) -> Result<(), Kernel
     remove(&pin_of(folder, index, side))
 }
 
-/// Detaches our programs from all ports.
 pub(super) fn unlink_all(folder: &Path) -> Result<(), KernelError> {
     links(folder)
         .map_err(KernelError::system(format!("reading {}", folder.display())))?
         .try_for_each(|pin| remove(&pin))
 }
 
-/// Returns true if any port has a linked program of ours.
 pub(super) fn has_links(folder: &Path) -> bool {
     links(folder).is_ok_and(|mut pins| pins.next().is_some())
 }
@@ -63,7 +60,7 @@ fn links(folder: &Path) -> io::Result<impl Iterator<Item = PathBuf>> {
     Ok(entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(LINK)).map(|entry| entry.path()))
 }
 
-/// Removes a pin; a missing one is no error.
+/// Removes a pin. A missing pin is no error.
 pub(super) fn remove(path: &Path) -> Result<(), KernelError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -77,13 +74,12 @@ fn pin_of(folder: &Path, index: u32, side: Side) -> PathBuf {
     folder.join(format!("{LINK}{index}-{}", side.name()))
 }
 
-/// Returns true if one side of a port has a link of ours.
 pub(super) fn has_link(folder: &Path, index: u32, side: Side) -> bool {
     pin_of(folder, index, side).exists()
 }
 
-/// Returns true if another node's programs, with other pins, are also at a port. Without CAP_SYS_ADMIN, which reading
-/// program names needs, returns false.
+/// Returns true if another node's programs, with other pins, are also at a port. Returns false without CAP_SYS_ADMIN,
+/// which is needed to read program names.
 pub(super) fn has_another_node(folder: &Path, index: u32) -> bool {
     let others: HashSet<u32> =
         [Side::Ingress, Side::Egress].iter().flat_map(|side| others_at(folder, index, *side)).collect();
@@ -118,12 +114,12 @@ pub(super) fn unfilter(program: BorrowedFd<'_>, index: u32, side: Side) {
     super::messages::take();
 }
 
-/// Removes our filters from a port, and clsact if the tool created it and nobody else uses it.
+/// Removes our filters from a port, and clsact if the tool created it and no other program uses it.
 pub(super) fn leave_clsact(program: BorrowedFd<'_>, record: &PortRecord) {
     for side in [Side::Ingress, Side::Egress] {
         unfilter(program, record.ifindex, side);
     }
-    // Keep a qdisc whose filters cannot be counted: keeping it is harmless, removing it may not be.
+    // If the filters cannot be counted, keep the qdisc: keeping it is harmless, removing it may not be.
     if record.made_clsact != 0 && clsact::has_filters(record.ifindex).is_ok_and(|has| !has) {
         clsact::destroy(record.ifindex);
     }

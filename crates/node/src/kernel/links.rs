@@ -14,7 +14,7 @@ use std::time::Duration;
 /// `RTNLGRP_LINK` of linux/rtnetlink.h.
 const LINKS: u32 = 1;
 
-/// Receive buffer for events; if it overflows, the kernel reports the loss.
+/// Receive buffer for events. If it overflows, the kernel reports lost events.
 const RECEIVE_BUFFER: usize = 1 << 20;
 
 /// First header of an interface's packets.
@@ -36,7 +36,7 @@ pub struct Link {
     pub index: u32,
     /// Name.
     pub name: String,
-    /// True if it is up.
+    /// True if the interface is up.
     pub is_up: bool,
     /// Maximum packet size (MTU).
     pub mtu: Option<u32>,
@@ -116,7 +116,7 @@ pub fn root_qdiscs() -> io::Result<HashMap<u32, String>> {
     Ok(kinds)
 }
 
-/// Requests all objects of a kind.
+/// Requests all objects of a kind, and passes each to `take`.
 fn dump(request: RouteNetlinkMessage, mut take: impl FnMut(RouteNetlinkMessage)) -> io::Result<()> {
     let mut socket = Socket::new(NETLINK_ROUTE)?;
     socket.bind_auto()?;
@@ -141,7 +141,7 @@ fn dump(request: RouteNetlinkMessage, mut take: impl FnMut(RouteNetlinkMessage))
     }
 }
 
-/// Messages of a datagram; those that the library cannot parse are skipped.
+/// Messages of a datagram. Messages that the library cannot parse are skipped.
 fn payloads(mut datagram: &[u8]) -> Vec<NetlinkPayload<RouteNetlinkMessage>> {
     let mut payloads = Vec::new();
     while let Some(length) = datagram.first_chunk::<4>().map(|length| u32::from_ne_bytes(*length) as usize) {
@@ -188,7 +188,7 @@ impl LinkEvents {
         Ok(Self { socket })
     }
 
-    /// Returns events. Waits for one, or for input at one of `others`, for at most `patience` or without limit.
+    /// Returns events. Waits for an event or for input at one of `others`, at most for `patience` if given.
     ///
     /// # Errors
     /// The socket fails.

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Held while the folder is being changed.
+/// Lock that is held while the folder is being changed.
 #[derive(Debug)]
 pub(super) struct Lock {
     _folder: File,

@@ -1,12 +1,11 @@
-//! Other users of the packet-mark bits that labels use: policy routing, nftables, iptables, tc filters.
+//! Finds other users of the packet-mark bits that labels use: policy routing, nftables, iptables, tc filters.
 //!
-//! They are queried by their own programs; missing programs are skipped.
+//! Queries each of them with its own program; skips missing programs.
 
 use crate::config::MarkMask;
 use serde_json::Value as Json;
 use std::process::Command;
 
-/// All bits.
 const ALL: u32 = u32::MAX;
 
 /// Returns a warning for each use of a bit of `mask` in this network namespace, including tc filters at `interfaces`.
@@ -137,7 +136,7 @@ fn of_iptables(program: &str, text: &str) -> Vec<Use> {
     uses
 }
 
-/// The fw and u32 classifiers, and the skbedit action.
+/// Uses of marks in tc output: by the fw and u32 classifiers, and the skbedit action.
 fn of_tc(what: &str, text: &str) -> Vec<Use> {
     let of_line = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! Warnings of libbpf and the verifier, kept for error messages.
+//! Stores warnings of libbpf and the verifier for error messages.
 
 use libbpf_rs::PrintLevel;
 use std::sync::Mutex;

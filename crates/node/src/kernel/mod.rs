@@ -112,13 +112,11 @@ impl KernelError {
         }
     }
 
-    /// Wraps an error of libbpf.
     fn refused(doing: impl Into<String>) -> impl FnOnce(libbpf_rs::Error) -> Self {
         let doing = doing.into();
         move |source| Self::Refused { doing, source, log: messages::take() }
     }
 
-    /// Wraps an error of the system.
     fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |source| Self::System { doing, source }

@@ -1,4 +1,4 @@
-//! Detects removed pins, such as by a `detach` in another process.
+//! Detects that pins are removed, for example by a `detach` in another process.
 
 use super::KernelError;
 use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
@@ -40,7 +40,7 @@ impl PinWatch {
         is_news
     }
 
-    /// A new folder may have the same name; `is_attached` detects a removed folder.
+    /// Watches again, since the folder may be a new one with the same name. `is_attached` detects a removed folder.
     fn renew(&self) {
         let _ = add_watch(&self.inotify, &self.folder, WatchFlags::DELETE | WatchFlags::DELETE_SELF);
     }

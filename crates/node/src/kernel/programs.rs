@@ -16,7 +16,6 @@ pub(super) struct Aligned<T: ?Sized>(pub(super) T);
 static NODE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/node.bpf.o")));
 static EMPTY: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/empty.bpf.o")));
 
-/// Opens a map that an earlier attach pinned.
 pub(super) fn open_pinned(folder: &Path, name: &str) -> Result<MapHandle, KernelError> {
     messages::keep();
     let path = folder.join(name);
@@ -83,7 +82,7 @@ pub enum Mode<'a> {
     Unpinned,
 }
 
-/// Result of running a program on a frame.
+/// Result of a program run on a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Return value of the program: `TC_ACT_UNSPEC` is -1, `TC_ACT_SHOT` 2.
@@ -96,7 +95,7 @@ pub struct Outcome {
     pub duration_ns: u64,
 }
 
-/// Result of running the XDP program on a frame.
+/// Result of the XDP program on a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unwrapped {
     /// Metadata for the tc program; 0 without a label.
@@ -151,7 +150,7 @@ impl Programs {
         Ok(self.read("port_states", &PortRecord::place(index))?.unwrap_or_default())
     }
 
-    /// State of the meter with `key`, if it exists: looked up for addresses, otherwise searched.
+    /// State of the meter with `key`, if it exists. Addresses are looked up, other keys are searched.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -177,7 +176,7 @@ impl Programs {
         Ok(self.read("pools", &ZERO)?.unwrap_or_default())
     }
 
-    /// Another handle of a map.
+    /// Opens another handle of a map.
     pub(super) fn handle(&self, name: &str) -> Result<MapHandle, KernelError> {
         MapHandle::try_from(&self.map(name)).map_err(KernelError::refused(format!("opening map {name}")))
     }
@@ -275,7 +274,6 @@ impl Programs {
     }
 }
 
-/// Key of a map with one entry.
 pub(super) const ZERO: u32 = 0;
 
 /// Reads the entry of a key in the map `name`.
@@ -288,7 +286,6 @@ fn record_of<T: Record>(map: &str, bytes: &[u8]) -> Result<T, KernelError> {
     T::read_from_bytes(bytes).map_err(|_| KernelError::OtherVersion(map.into()))
 }
 
-/// Sum of the counters of all processors.
 pub(super) fn read_ingress_stats(map: &impl MapCore) -> Result<IngressStats, KernelError> {
     Ok(IngressStats::sum(&read_percpu(map, "stats")?))
 }
@@ -300,7 +297,6 @@ pub(super) fn read_percpu<T: Record>(map: &impl MapCore, name: &str) -> Result<V
     values.iter().flatten().map(|value| record_of(name, value)).collect()
 }
 
-/// Records of a map of ports.
 pub(super) fn read_ports(map: &impl MapCore) -> Result<Vec<PortRecord>, KernelError> {
     let mut records = Vec::new();
     for place in 0..PortRecord::PLACES {
@@ -346,7 +342,7 @@ fn run(
 
 /// Runs an XDP program once. Returns its output, including metadata before the data, and its time in ns.
 fn run_xdp(program: &libbpf_rs::ProgramMut<'_>, frame: &[u8]) -> Result<(Vec<u8>, u64), KernelError> {
-    // Room for metadata.
+    // Headroom for metadata.
     let mut after = vec![0; frame.len() + 64];
     let input = ProgramInput { data_in: Some(frame), data_out: Some(&mut after), ..Default::default() };
     let output = program.test_run(input).map_err(KernelError::refused("running a program"))?;

@@ -1,5 +1,5 @@
-//! The program of `planes/bpf/redirect.bpf.c` at an interface: passes arriving frames to an `AF_XDP` socket, while this
-//! value lives.
+//! Attaches the program of `planes/bpf/redirect.bpf.c` to an interface. While this value lives, the program passes
+//! arriving frames to an `AF_XDP` socket.
 
 use super::programs::{Aligned, ZERO, read_percpu};
 use super::tcx::{self, Side};

@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use zerocopy::IntoBytes;
 
-/// State of a node; entries are read one after another while packets pass.
+/// State of a node. Entries are read one after another while packets pass.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// The node.
@@ -97,7 +97,7 @@ impl Snapshot {
         self.ports.iter().map(|port| port.counts.drops()).sum()
     }
 
-    /// Packets dropped per user, summed up; equal to the former while no port or user is removed.
+    /// Packets dropped, summed over users; equal to [`Self::dropped_by_ports`] while no port or user is removed.
     #[must_use]
     pub fn dropped_of_users(&self) -> u64 {
         self.users.iter().map(|user| user.state.dropped).sum()
@@ -113,7 +113,7 @@ impl Snapshot {
         Ok(Some(snapshot))
     }
 
-    /// The same without users: the time does not depend on their number.
+    /// Like [`Self::read`], but without users, so that the time does not depend on their number.
     ///
     /// # Errors
     /// As for [`Self::read`].
@@ -164,8 +164,8 @@ impl Snapshot {
     }
 }
 
-/// All users that sent or received packets, all that lost packets metered at another node, and the default user; also
-/// the number of configured users.
+/// Reads all users that sent or received packets, all that lost packets metered at another node, and the default user.
+/// Also returns the number of configured users.
 fn read_users(map: &MapHandle, snapshot: &Snapshot) -> Result<(Vec<UserView>, u32), KernelError> {
     let mut configured = 0;
     let end = snapshot.places.first_address() + snapshot.pool.fresh;

@@ -41,7 +41,7 @@ impl Side {
         match self {
             Self::Ingress | Self::Egress => 0,
             // Generic XDP, which every interface supports: no driver restarts, and a neighbour's offloads do not
-            // change. The link remembers the mode for the removal.
+            // change. The link stores the mode and uses it for the removal.
             Self::Unwrap => XDP_FLAGS_SKB_MODE,
             Self::Redirect => XDP_FLAGS_DRV_MODE,
         }
@@ -68,7 +68,7 @@ pub(super) fn is_there() -> bool {
     unsafe { bpf_prog_query(LOOPBACK, BPF_TCX_INGRESS, 0, &mut flags, ptr::null_mut(), &mut count) == 0 }
 }
 
-/// Maximum number of programs at a hook that are listed (`BPF_MPROG_MAX` of the kernel).
+/// Maximum number of programs that are listed for a hook (`BPF_MPROG_MAX` of the kernel).
 const MOST_PROGRAMS: usize = 64;
 
 /// Programs at a TCX hook and the links that hold them, by their ids.
@@ -88,7 +88,7 @@ pub(super) fn programs_at(index: u32, side: Side) -> io::Result<Vec<(u32, u32)>>
     Ok(programs.into_iter().zip(links).take(count).collect())
 }
 
-/// Attaches a program to a hook. It is detached when the last descriptor and pin of the link are gone.
+/// Attaches a program to a hook. It stays attached until the last descriptor and the pin of the link are gone.
 pub(super) fn link(program: BorrowedFd<'_>, index: u32, side: Side) -> io::Result<OwnedFd> {
     let size = size_of::<bpf_link_create_opts>() as _;
     let options = bpf_link_create_opts { sz: size, flags: side.flags(), ..Default::default() };
@@ -102,14 +102,12 @@ pub(super) fn replace(link: BorrowedFd<'_>, program: BorrowedFd<'_>) -> io::Resu
     result(unsafe { bpf_link_update(link.as_raw_fd(), program.as_raw_fd(), ptr::null()) }).map(drop)
 }
 
-/// Pins a link.
 pub(super) fn pin(link: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
     let path = c_path(path)?;
     // SAFETY: the string is zero-terminated and outlives the call.
     result(unsafe { bpf_obj_pin(link.as_raw_fd(), path.as_ptr()) }).map(drop)
 }
 
-/// Opens a pinned link.
 pub(super) fn open(path: &Path) -> io::Result<OwnedFd> {
     let path = c_path(path)?;
     // SAFETY: as above.
@@ -120,7 +118,7 @@ fn c_path(path: &Path) -> io::Result<CString> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// libbpf returns negative error numbers.
+/// Converts the status of libbpf, which returns negative error numbers.
 fn result(status: i32) -> io::Result<i32> {
     if status < 0 { Err(io::Error::from_raw_os_error(-status)) } else { Ok(status) }
 }

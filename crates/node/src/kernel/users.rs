@@ -1,7 +1,7 @@
 //! The table of users: slots of meters, and the rules that map packets to slots.
 //!
-//! A user keeps its slot for as long as it is configured, whatever else changes; all its identifiers lead there. Only
-//! differences are written, in few system calls: first slots, then rules, and finally the leftovers are removed. So no
+//! A user keeps its slot for as long as it is configured, whatever else changes; all its identifiers map to that slot.
+//! Only differences are written, in few system calls: first slots, then rules. Leftovers are removed at the end. So no
 //! packet finds a rule without a meter.
 
 use super::KernelError;
@@ -32,7 +32,6 @@ pub struct UserTable {
     mark_rules: MapHandle,
     config: MapHandle,
     places: Places,
-    /// Slot of each configured user.
     taken: HashMap<UserKey, u32>,
     free: Vec<u32>,
     known: HashMap<RuleKey, RuleRecord>,
@@ -52,7 +51,7 @@ impl UserTable {
         Ok(Some(table))
     }
 
-    /// Creates the table of loaded programs; `is_new` if it has never had users.
+    /// Creates the table of loaded programs. `is_new` is true if the table has never had users.
     pub(super) fn of(programs: &Programs, is_new: bool) -> Result<Self, KernelError> {
         let mut table = Self::of_maps(|name| programs.handle(name))?;
         if is_new {
@@ -80,7 +79,6 @@ impl UserTable {
         })
     }
 
-    /// Reads the slots of all users, and all rules.
     fn read(&mut self) -> Result<(), KernelError> {
         let first = UserKey::fixed().len() as u32 * 2;
         read_all(&self.users, "users", |place: u32, user: UserState| {
@@ -95,7 +93,7 @@ impl UserTable {
             }
             ControlFlow::Continue(())
         })?;
-        // Allocates the lowest slot first.
+        // Slots are allocated from the end of the list, the lowest first.
         self.free.reverse();
         read_all(&self.rules, "rules", |key, rule| {
             self.known.insert(RuleKey::Prefix(key), rule);
@@ -108,7 +106,7 @@ impl UserTable {
         Ok(())
     }
 
-    /// Number of slots for configured users, and of used ones.
+    /// Number of slots for configured users, and number of used ones.
     #[must_use]
     pub fn room(&self) -> (u32, usize) {
         (self.places.configured, self.taken.len())
@@ -122,7 +120,7 @@ impl UserTable {
         self.hand_on(&config.users)?;
         let gone = self.absent(&config.users);
         let kept = self.taken.len() - gone.len();
-        // Removed users stay until the others are written, unless their slots are needed.
+        // Removed users stay until the new ones are written, unless their slots are needed.
         let (first, last) =
             if config.users.len() - kept > self.free.len() { (&gone[..], &[][..]) } else { (&[][..], &gone[..]) };
         self.remove(first)?;
@@ -131,7 +129,6 @@ impl UserTable {
         self.remove(last)
     }
 
-    /// Keys of users that are not among `users`.
     fn absent(&self, users: &[User]) -> Vec<UserKey> {
         if self.taken.is_empty() {
             return Vec::new();
@@ -140,15 +137,15 @@ impl UserTable {
         self.taken.keys().filter(|key| !wanted.contains(key)).copied().collect()
     }
 
-    /// Key of a user in the table: its existing identifier, otherwise its first.
+    /// Key of a user in the table: its identifier that already is a key, otherwise its first identifier.
     #[must_use]
     pub fn key_of(&self, user: &User) -> UserKey {
         let mut keys = user.who.iter().map(UserKey::of);
         keys.find(|key| self.taken.contains_key(key)).unwrap_or_else(|| UserKey::of(&user.who[0]))
     }
 
-    /// Rekeys meters whose users lost the identifier used as key but have another one for the same slot. A user that
-    /// drops an address, or ends one of two sessions, must not restart its meter.
+    /// Changes the keys of meters whose users lost the identifier that was the key, but keep another one for the same
+    /// slot. A user that drops an address, or ends one of two sessions, must not restart its meter.
     fn hand_on(&mut self, users: &[User]) -> Result<(), KernelError> {
         if self.taken.is_empty() {
             return Ok(());
@@ -165,14 +162,14 @@ impl UserTable {
         let wanted: HashSet<UserKey> = users.iter().map(|user| self.key_of(user)).collect();
         holders.retain(|_, key| !wanted.contains(key));
         for (place, user) in heirs {
-            // With several candidates, the first.
+            // If there are several candidates, the first gets the meter.
             let Some(old) = holders.remove(&place) else { continue };
             self.rename(&old, UserKey::of(&user.who[0]))?;
         }
         Ok(())
     }
 
-    /// Gives the user with the key `old` another key; it keeps its meters.
+    /// Changes the key of a user; it keeps its meters.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -235,7 +232,7 @@ impl UserTable {
         Ok(())
     }
 
-    /// Slot of a user; if it is new, the states of its two meters are appended to `fresh`.
+    /// Slot of a user. For a new user, appends the initial states of its two meters to `fresh`.
     fn place_for(&mut self, user: &User, fresh: &mut Vec<(u32, UserState)>) -> Result<u32, KernelError> {
         let key = self.key_of(user);
         if let Some(place) = self.taken.get(&key) {
@@ -249,7 +246,7 @@ impl UserTable {
         Ok(place)
     }
 
-    /// Rules that lead to slots.
+    /// Rules that map to these slots.
     fn rules_of(&self, places: impl Iterator<Item = u32>) -> HashSet<RuleKey> {
         let places: HashSet<u32> = places.collect();
         if places.is_empty() {
@@ -275,7 +272,7 @@ impl UserTable {
         if stale.is_empty() { Ok(()) } else { self.renew(0) }
     }
 
-    /// Users by mark, in the order of the configuration.
+    /// Writes the rules of users by mark, in the order of the configuration.
     fn write_marks(&self, config: &NodeConfig) -> Result<(), KernelError> {
         let mut marks: Vec<(u32, MarkRuleRecord)> = Vec::new();
         for user in &config.users {
@@ -298,7 +295,6 @@ impl UserTable {
 }
 
 impl RuleKey {
-    /// Location of an identifier's rule; marks have a separate map.
     fn of(who: &Who) -> Option<Self> {
         match who {
             Who::Prefix(prefix) => Some(Self::Prefix(PrefixKey::new(prefix))),
@@ -314,7 +310,7 @@ impl Who {
     }
 }
 
-/// The configuration was already checked against the ranges of the integer arithmetic.
+/// Error for a parameter that exceeds the integer arithmetic. The configuration was already checked for this.
 pub(super) fn unfit(key: &str, error: &OutOfRange) -> KernelError {
     KernelError::system(format!("{key}: {error}"))(std::io::ErrorKind::InvalidInput.into())
 }

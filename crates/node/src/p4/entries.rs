@@ -29,19 +29,19 @@ use serde_json::Value as Json;
 
 /// Number of meters of the switch: `USERS` in `planes/p4/sizes.p4`, which `-DUSERS` changes.
 pub const METERS: u32 = 4096;
-/// Maximum number of meters: an index of the registers.
+/// Maximum number of meters, limited by the index of the registers.
 pub const MOST_METERS: u32 = 1 << 24;
 /// Number of ports of the switch: `PORTS` in `planes/p4/sizes.p4`; the last one means drop.
 pub const PORTS: usize = 511;
-/// Maximum number of prefixes with per-address meters, if all use their maximum of meters.
+/// Maximum number of prefixes with per-address meters, if all have the maximum number of meters.
 const BLOCKS: u32 = 16;
-/// Capacity of the switch's own queue as a multiple of the AQM's limit. It must not drop first, and the queue may
+/// Capacity of the switch's own queue as a multiple of the AQM's limit. This queue must not drop before the AQM. It may
 /// exceed the program's count by the packets that arrive while others leave an empty queue.
 const DEPTH_OF_LIMIT: u32 = 2;
 /// Length of a full packet, for the rate of a queue served in packets.
 const FULL_PACKET_BITS: u64 = 1500 * 8;
 
-/// A value of `bits` bits.
+/// A number of `bits` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value {
     /// Value.
@@ -62,7 +62,7 @@ pub enum Key {
     Prefix(&'static str, Value, u8),
 }
 
-/// An entry of a table; without a match, its default action.
+/// An entry of a table. Without a match it is the table's default action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Table.
@@ -225,7 +225,7 @@ fn decay(decay: Decay) -> Params {
     vec![("decay_step", bits(64, decay.step_q56())), ("decay_shift", bits(8, decay.shift().into()))]
 }
 
-/// Entries of the estimators of one time constant.
+/// Parameters of the rate estimators with one time constant.
 fn rates(rates: RateConstants) -> Params {
     let mut params = decay(rates.decay());
     params.push(("log2_tick", signed(rates.log2_tick_q31())));
@@ -248,7 +248,6 @@ fn domain(config: &NodeConfig) -> Result<Entry, ConfigError> {
     Ok(Entry { table: "domain", key: None, action: "set_domain", params })
 }
 
-/// Entries of ABC meters.
 fn meters(config: &NodeConfig) -> Result<Params, ConfigError> {
     let meter = &config.abc_marker;
     let meters = FixedMeterParams::new(meter.memory, config.default_user.reference_rate);
@@ -264,7 +263,7 @@ fn meters(config: &NodeConfig) -> Result<Params, ConfigError> {
     Ok(params)
 }
 
-/// Registers of meters.
+/// Allocation of the registers of meters.
 struct Registers {
     handed_out: u32,
     all: u32,
@@ -357,7 +356,7 @@ fn send(config: &NodeConfig, station: &Station) -> Result<Entry, ConfigError> {
     })
 }
 
-/// AQM of a port, if it has one; `unit` is the reference rate of weight 1.
+/// Entry of the AQM of a port, if it has one; `unit` is the reference rate of weight 1.
 fn aqm(number: usize, port: &Port, unit: BitRate) -> Result<Option<Entry>, ConfigError> {
     let mut params = match port.queue.scheme {
         QueueScheme::DropTail => return Ok(None),
@@ -383,7 +382,8 @@ fn aqm(number: usize, port: &Port, unit: BitRate) -> Result<Option<Entry>, Confi
     Ok(Some(Entry::of_port("aqm", "standard_metadata.egress_spec", number, action, params)))
 }
 
-/// True if the queue is that of the ingress, in nanoseconds; otherwise that of the port, in packets.
+/// Returns true if the AQM uses the ingress's virtual queue, in nanoseconds; false if it uses the port's queue, in
+/// packets.
 fn is_virtual(number: usize, port: &Port) -> Result<bool, ConfigError> {
     let thresholds = port.thresholds();
     let q_min = thresholds[0].1;
@@ -403,13 +403,11 @@ fn is_virtual(number: usize, port: &Port) -> Result<bool, ConfigError> {
     }
 }
 
-/// Parameters of ABC besides its thresholds.
 fn abc(number: usize, port: &Port) -> Result<Params, ConfigError> {
     let key = format!("ports[{number}].queue.averager_memory");
     Ok(decay(Decay::new(port.abc.averager_memory).map_err(out_of_range(key))?))
 }
 
-/// Parameters of CSFQ besides its thresholds.
 fn csfq(number: usize, port: &Port, unit: BitRate) -> Result<Params, ConfigError> {
     let of = &port.csfq;
     let rate = port.params.rate.unwrap_or(BitRate(1));
@@ -433,8 +431,8 @@ fn units(threshold: Threshold) -> u64 {
     }
 }
 
-/// The switch's own queues; without an AQM they have `limit`. They serve packets, not bytes: as many as full packets
-/// fit into the link's rate.
+/// The switch's own queues; without an AQM they have `limit`. They serve packets, not bytes: as many per second as full
+/// packets fit into the link's rate.
 fn queues(ports: &[Port]) -> Vec<Queue> {
     let of = |(port, Port { params, queue, .. }): (usize, &Port)| {
         let of_limit = if queue.scheme == QueueScheme::DropTail { 1 } else { DEPTH_OF_LIMIT };
@@ -442,7 +440,7 @@ fn queues(ports: &[Port]) -> Vec<Queue> {
             Some(QueueLimit::Packets(packets)) => Some(packets * of_limit),
             _ => None,
         };
-        // Only one virtual queue is possible.
+        // Otherwise the queue is virtual, and the switch does not limit its rate.
         let is_served = queue.backlog == BacklogSource::Qdisc;
         let rate_packets = params.rate.filter(|_| is_served).map(|rate| (rate.0 / FULL_PACKET_BITS).max(1));
         Queue { port, depth_packets, rate_packets }
@@ -534,7 +532,7 @@ mod tests {
         let switch = Switch::new(&config, METERS, &[]).unwrap();
         let entry = switch.entries.into_iter().find(|entry| entry.table == "aqm").unwrap();
         if entry.action == "set_virtual_aqm" {
-            // Its queue is not a queue of the switch.
+            // A virtual queue is not a queue of the switch.
             assert_eq!(switch.queues, []);
         }
         (entry.action, entry.params)
@@ -556,7 +554,7 @@ mod tests {
 
     #[test]
     fn an_empty_queue_accepts_however_small_q_min_is() {
-        // A hundredth of a packet is less than the unit of queues, a sixteenth.
+        // A hundredth of a packet is less than the unit of queues, 1/16 packet.
         let (_, params) =
             aqm_of(json!({"interface": "eth0", "queue": {"scheme": "abc", "q_min": "0.01 packets"}}), "abc");
         assert_eq!(params[2], ("q_min", bits(64, 1)));

@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// Tables that contain only our entries, in the order of processing.
 const TABLES: [&str; 5] = ["ports", "users", "stations", "aqm", "links"];
 
-/// Registers whose state belongs to entries and must be reset with them.
+/// Registers with the state of entries, which must be reset when the entries change.
 fn state(scheme: NodeScheme) -> &'static [&'static str] {
     match scheme {
         NodeScheme::Abc => &["meter_sum", "meter_tick", "averager_sum", "averager_count", "averager_tick"],
@@ -30,8 +30,8 @@ fn state(scheme: NodeScheme) -> &'static [&'static str] {
     }
 }
 
-/// Commands for `simple_switch_CLI`, without comments, which it does not support. They may be applied to a running
-/// switch again.
+/// Commands for `simple_switch_CLI`, without comments, which it does not support. They can also be applied to a running
+/// switch.
 #[must_use]
 pub fn cli(switch: &Switch) -> String {
     let mut text = String::new();
@@ -71,7 +71,7 @@ fn command(entry: &Entry) -> String {
 }
 
 /// Entries for a client of P4Runtime, which takes the ids of tables, fields and actions from the program's `p4info`.
-/// Values are hexadecimal with full width. Queues are missing: P4Runtime does not have them.
+/// Values are hexadecimal with full width. Queues are omitted, since P4Runtime does not have them.
 #[must_use]
 pub fn p4runtime(switch: &Switch) -> Json {
     let updates: Vec<Json> = switch.entries.iter().map(update).collect();

@@ -56,7 +56,7 @@ impl NodeRecord {
 }
 
 impl MarkBits {
-    /// Labels use the bits of `mask`.
+    /// Position of labels that use the bits of `mask`.
     #[must_use]
     pub fn new(MarkMask(mask): MarkMask) -> Self {
         // One bit is the class.
@@ -84,7 +84,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Minimum number of configured users with room.
+    /// Minimum capacity for configured users.
     const FEWEST: u32 = 1024;
 
     /// Sizes required by a configuration.
@@ -107,13 +107,13 @@ impl Places {
         self.first_address() + self.addresses
     }
 
-    /// Sizes of a table of `all` slots, `addresses` of them for addresses.
+    /// Sizes of a table with `all` slots, of which `addresses` are for addresses.
     #[must_use]
     pub fn of_table(all: u32, addresses: u32) -> Self {
         Self { configured: all.saturating_sub(addresses + Place::First as u32) / 2, addresses }
     }
 
-    /// Returns true if a slot is the first of the two of a configured user.
+    /// Returns true if a slot is the first of a configured user's two slots.
     #[must_use]
     pub fn is_of_user(self, place: u32) -> bool {
         (Place::First as u32..self.first_address()).contains(&place) && place.is_multiple_of(2)
@@ -140,7 +140,6 @@ impl Who {
         }
     }
 
-    /// Numbers of the identifier, if it has numbers.
     fn numbers(&self) -> (u32, u32) {
         match *self {
             Self::Prefix(_) => (0, 0),
@@ -197,7 +196,7 @@ impl UserKey {
         Self::new(address, 0, who.kind())
     }
 
-    /// The same user as a source or as a destination.
+    /// Key of the same user as a source or as a destination.
     #[must_use]
     pub fn as_a(self, user_is: UserIs) -> Self {
         Self { user_is: user_is as u8, ..self }
@@ -229,14 +228,14 @@ impl RuleRecord {
         Ok(Self { offset, place, address_limit, class_rule: params.traffic_class as u32, reserved: 0 })
     }
 
-    /// Adds the mark to which it applies.
+    /// Combines the rule with the mark that it applies to.
     #[must_use]
     pub fn of_mark(self, mark: &MarkMatch) -> MarkRuleRecord {
         MarkRuleRecord { value: mark.value, mask: mark.mask, rule: self }
     }
 }
 
-/// Interface index of an unused slot.
+/// Rate that stands for an unknown rate.
 pub(super) const UNKNOWN_RATE: BitRate = BitRate(1);
 
 impl PortRecord {
@@ -251,7 +250,7 @@ impl PortRecord {
         // Reference rate of weight 1.
         let unit = config.default_user.reference_rate;
         let metered = config.ports.iter().filter(|port| port.params.arrivals == Arrivals::Meter).count() as u32;
-        // Ports cannot take each other's slots.
+        // Equal parts, so that ports cannot take each other's slots.
         let address_limit = port.params.address_limit.unwrap_or(config.users_table.limit.div_ceil(metered.max(1)));
         let rate = port.params.rate.unwrap_or(UNKNOWN_RATE);
         let is_virtual = port.queue.backlog == BacklogSource::Virtual;
@@ -306,7 +305,7 @@ impl PortRecord {
             ns_per_byte_q20: Self::ns_per_byte_q20(rate),
             control_ns_per_byte_q20: match port.params.control_rate {
                 BitRate(0) => 0,
-                // Above 0 even if it is less than the last digit.
+                // Above 0 even if the rate is so high that rounding gives 0.
                 rate => Self::ns_per_byte_q20(rate).max(1),
             },
             csfq,
@@ -326,7 +325,7 @@ impl PortRecord {
         index % Self::PLACES
     }
 
-    /// Returns true if the state of a port with the `other` record has the same meaning here.
+    /// Returns true if the state of a port with the record `other` keeps its meaning with this record.
     #[must_use]
     pub fn keeps_state_of(&self, other: &Self) -> bool {
         let of = |record: &Self| (record.decay, record.packet_weight, record.unit, record.aqm, record.csfq.decay);
@@ -334,7 +333,8 @@ impl PortRecord {
     }
 }
 
-/// A threshold in the unit of the queue, rounded to the nearest; a time becomes the bytes that the link sends in it.
+/// A threshold in the unit of the queue, rounded to the nearest. A time is converted to the bytes that the link sends
+/// in it.
 fn units_of(threshold: Threshold, is_virtual: bool, rate: BitRate) -> i64 {
     let units = match threshold {
         Threshold::Delay(time) if is_virtual => time.as_secs_f64() * 1e9,
@@ -354,7 +354,7 @@ impl NeighbourState {
 }
 
 impl PoolRecord {
-    /// Slots per slice of the search. One takes 20 to 30 ns, so that 256 slots and 64 expiries stay below 100 us.
+    /// Slots per slice of the search. A slot takes 20 to 30 ns, so that 256 slots and 64 expiries stay below 100 us.
     pub const SLICE_LOOKED: u32 = 256;
     /// Maximum number of expiries per slice; each takes 200 to 500 ns.
     pub const SLICE_EXPIRED: u32 = 64;
@@ -368,7 +368,6 @@ impl PortState {
     }
 }
 
-/// Whole nanoseconds of a time.
 fn nanos(time: Time) -> u64 {
     time.0 / 1000
 }

@@ -1,9 +1,9 @@
-//! Records shared by C and Rust: one declaration generates both definitions.
+//! Records shared by C and Rust. One declaration generates both definitions.
 
 use std::fmt::Write as _;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Types whose map layout equals their memory layout.
+/// Types whose bytes in a map equal those in memory.
 pub trait Record: FromBytes + IntoBytes + Immutable {}
 
 impl<T: FromBytes + IntoBytes + Immutable> Record for T {}
@@ -61,7 +61,7 @@ pub struct Field {
 }
 
 impl Layout {
-    /// C definition, with assertions that the C compiler uses Rust's layout.
+    /// C definition, with assertions that the C compiler uses the same layout as Rust.
     #[must_use]
     pub fn definition(&self) -> String {
         let Self { name, doc, size, align, fields } = self;

@@ -40,11 +40,11 @@ records! {
     struct CsfqParamsRecord = fair_csfq_params {
         /// Decay of K_alpha.
         decay: DecayRecord,
-        /// log2 of a tick over K_alpha, Q31.
+        /// log2 of a tick divided by K_alpha, Q31.
         log2_tick: i64,
         /// The window K_c.
         window_ns: u64,
-        /// log2 of C over the reference rate of weight 1, Q31.
+        /// log2 of C divided by the reference rate of weight 1, Q31.
         log2_capacity: i64,
         /// log2 of a sum whose rate is C, Q31.
         log2_full: i64,
@@ -60,7 +60,7 @@ records! {
         window_start_ns: u64,
         /// Sums of A and F: rate * K_alpha in bytes, Q16.
         sums: [u64; 2],
-        /// Bytes of the tick, Q16.
+        /// Bytes of the current tick, Q16.
         pending: [u64; 2],
         /// Time since the start of the measurement.
         last_tick: u64,

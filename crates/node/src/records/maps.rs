@@ -3,19 +3,19 @@
 use super::declare::records;
 use super::fixed::{AveragerRecord, CsfqParamsRecord, CsfqRecord, DecayRecord, MeterRecord};
 
-/// Kinds of user identifiers. A numeric identifier is in the first four bytes of a key, a second number in the next
-/// four.
+/// Kinds of user identifiers. In a key, a numeric identifier is in the first four bytes of the address, a second number
+/// in the next four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An unused slot.
     Free,
     /// A prefix of addresses.
     Address,
-    /// None: the default user.
+    /// No identifier: the default user.
     Default,
-    /// None: addresses that found the table full.
+    /// No identifier: addresses that found the table full.
     Overflow,
-    /// None: packets without a recognised address.
+    /// No identifier: packets without a recognised address.
     Unparsed,
     /// The outermost 802.1Q tag.
     Vlan,
@@ -48,7 +48,7 @@ impl Kind {
     ];
 }
 
-/// Slots before those of users.
+/// Slots before those of configured users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// Default user; each meter has two slots, as a source and as a destination.
@@ -101,11 +101,11 @@ records! {
         sweep_ns: u64,
         /// Decay of M_AM, or of K of CSFQ.
         decay: DecayRecord,
-        /// log2 of that memory in ns, Q31: identifies the memory.
+        /// log2 of the memory in ns, Q31. A reload must not change it.
         log2_memory: i64,
         /// Accounting factor of each class.
         factor_q20: [u32; 2],
-        /// log2 of a tick over the memory, Q31: CSFQ.
+        /// For CSFQ, log2 of a tick divided by the memory, Q31.
         log2_tick: i64,
         /// Quantity that labels carry and ports decide by.
         scheme: u32,
@@ -115,7 +115,7 @@ records! {
         kinds: u32,
         /// First slot of per-address meters.
         first_address: u32,
-        /// Number of these slots.
+        /// Number of slots of per-address meters.
         addresses: u32,
         /// Label carriers in use at the node's ports, one bit each.
         carriers: u32,
@@ -136,7 +136,7 @@ records! {
         address: [u8; 16],
     }
 
-    /// Identity of a meter, unchanged by changes of the configuration. Aligned, since it is copied in three steps.
+    /// Identity of a meter, kept when the configuration changes. Aligned, since it is copied in three steps.
     #[derive(Hash, PartialOrd, Ord)]
     #[repr(align(8))]
     struct UserKey = user_key {
@@ -146,7 +146,7 @@ records! {
         bits: u8,
         /// Kind of identifier.
         kind: u8,
-        /// Metered as a source or as a destination.
+        /// Role of the user: source or destination.
         user_is: u8,
         /// Zero.
         reserved: [u8; 5],
@@ -167,17 +167,17 @@ records! {
     struct RuleRecord = rule {
         /// Contribution of the reference rate to the label, Q31.
         offset: i64,
-        /// Slot of its meter as a source; that as a destination follows.
+        /// Slot of its meter as a source; the next slot is its meter as a destination.
         place: u32,
         /// Maximum number of per-address meters; 0 if all addresses share one.
         address_limit: u32,
-        /// Packets that are expedited.
+        /// Rule for which packets are expedited.
         class_rule: u32,
         /// Zero.
         reserved: u32,
     }
 
-    /// Users by mark: the first matching entry counts.
+    /// A user by mark; the first matching entry counts.
     struct MarkRuleRecord = mark_rule {
         /// Bits under the mask.
         value: u32,
@@ -193,9 +193,9 @@ records! {
         lock: u32,
         /// Label of the last packet.
         activity: i32,
-        /// Amount, and time of counting.
+        /// Amount S, and time of the last count.
         meter: MeterRecord,
-        /// Bytes of the tick, Q16: CSFQ.
+        /// For CSFQ, bytes of the current tick, Q16.
         pending: u64,
         /// Time of the last packet, on the monotonic clock.
         last_ns: u64,
@@ -219,7 +219,7 @@ records! {
         late_amount: u64,
         /// Packets metered without the lock.
         late_packets: u64,
-        /// Their bytes.
+        /// Bytes of these packets.
         late_bytes: u64,
     }
 
@@ -249,7 +249,7 @@ records! {
         ifindex: u32,
         /// Treatment of arriving packets.
         ingress: u32,
-        /// Decision on departing packets.
+        /// Scheme that decides on departing packets.
         aqm: u32,
         /// Carrier of labels on the link.
         carrier: u32,
@@ -257,7 +257,7 @@ records! {
         unit: u32,
         /// True if the tool created the clsact qdisc.
         made_clsact: u32,
-        /// Users of arriving packets are sources or destinations.
+        /// Role of users in arriving packets: source or destination.
         user_is: u32,
         /// Maximum number of per-address meters for addresses that arrive here.
         address_limit: u32,
@@ -311,7 +311,7 @@ records! {
         marked: u64,
         /// Control packets that bypassed the AQM within their rate.
         control: u64,
-        /// Control packets beyond their rate, treated by the AQM like other unlabelled packets.
+        /// Control packets above their rate, treated by the AQM like other unlabelled packets.
         control_excess: u64,
     }
 
@@ -339,11 +339,11 @@ records! {
         late: PortCounts,
         /// Amount that the next packet with the lock adds to the averager's sum.
         late_sum: u64,
-        /// The same for its count.
+        /// Amount that the next packet with the lock adds to the averager's count.
         late_count: u64,
-        /// The same for the virtual queue, in ns.
+        /// Time that the next packet with the lock adds to the virtual queue, in ns.
         late_ns: u64,
-        /// The same for the bytes of CSFQ, Q16: arrived, accepted.
+        /// For CSFQ, bytes that the next packet with the lock adds, Q16: arrived, accepted.
         late_pending: [u64; 2],
     }
 

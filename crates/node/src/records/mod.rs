@@ -29,13 +29,12 @@ pub fn layouts() -> Vec<Layout> {
 #[must_use]
 pub fn headers() -> [(&'static str, String); 2] {
     let constants = format!(
-        "/* Users by mark, which are tried one after another. */\n#define MOST_MARKS {}\n\
-         /* A port has the place of its ifindex modulo this; the tool refuses two ports of one place. */\n\
+        "/* Maximum number of users by mark, which are matched one by one. */\n#define MOST_MARKS {}\n\
+         /* The slot of a port is its ifindex modulo this number; the tool rejects two ports with the same slot. */\n\
          #define PORT_PLACES {}\n\
-         /* What the search for silent users does at a time: places looked at, users expired. */\n\
+         /* Limits of one slice of the search for silent users: slots checked, users expired. */\n\
          #define SLICE_LOOKED {}\n#define SLICE_EXPIRED {}\n\
-         /* How often a neighbour is asked whether it reads labels, and how long a yes counts from the question on. \
-         */\n\
+         /* Interval between questions to a neighbour, and validity of an answer from its question on. */\n\
          #define ASK_EVERY_NS {}ULL\n#define READ_FOR_NS {}ULL\n\n",
         User::MOST_MARKS,
         PortRecord::PLACES,

@@ -8,7 +8,7 @@ use fairlane_schemes::fixed::{Activity, PACKET};
 use std::fmt;
 use std::net::Ipv6Addr;
 
-/// Choice with a number, as in the configuration.
+/// Name of the choice with a number, as in the configuration.
 fn choice<T: ConfigValue>(number: u32) -> &'static str {
     T::CHOICES.and_then(|choices| choices.get(number as usize)).copied().unwrap_or("unknown")
 }
@@ -22,19 +22,19 @@ impl NodeRecord {
 }
 
 impl PortRecord {
-    /// Returns true if labelled packets are lost on the port's link unless the far end strips the label.
+    /// Returns true if packets with labels are lost on the port's link unless the far end strips the labels.
     #[must_use]
     pub fn needs_reader(&self) -> bool {
         [Carrier::Tag, Carrier::Shim].iter().any(|carrier| *carrier as u32 == self.carrier)
     }
 
-    /// Returns true if the port strips such labels.
+    /// Returns true if the port strips labels that would otherwise be lost with their packets.
     #[must_use]
     pub fn reads(&self) -> bool {
         self.ingress == Arrivals::Trusted as u32 && self.needs_reader()
     }
 
-    /// Returns true if arriving packets need a program, also for answers of the far end.
+    /// Returns true if arriving packets need a program; answers of the far end need one too.
     #[must_use]
     pub fn has_ingress(&self) -> bool {
         self.ingress != 0 || self.asks != 0
@@ -64,7 +64,7 @@ impl PortRecord {
         choice::<QueueScheme>(self.aqm)
     }
 
-    /// Text of a queue of `units` of the record.
+    /// Text for a queue of `units` in the unit of the record.
     #[must_use]
     pub fn queue_in_words(&self, units: i64) -> String {
         let queue = self.queue_in_units(units);
@@ -77,7 +77,7 @@ impl PortRecord {
         }
     }
 
-    /// Converts a queue of `units` of the record: packets, bytes, or seconds of a virtual queue.
+    /// Converts a queue of `units` to packets, bytes, or seconds of a virtual queue, as the record says.
     #[must_use]
     pub fn queue_in_units(&self, units: i64) -> f64 {
         if self.unit == Unit::Packets as u32 {
@@ -89,19 +89,19 @@ impl PortRecord {
         }
     }
 
-    /// Converts a queue of `units` of the record to packets, if that is its unit.
+    /// Converts a queue of `units` to packets, if that is the unit of the record.
     #[must_use]
     pub fn packets(&self, units: i64) -> Option<f64> {
         (self.unit == Unit::Packets as u32).then(|| self.queue_in_units(units))
     }
 
-    /// Converts a queue of `units` of the record to bytes, if that is its unit.
+    /// Converts a queue of `units` to bytes, if that is the unit of the record.
     #[must_use]
     pub fn bytes(&self, units: i64) -> Option<f64> {
         (self.unit == Unit::Bytes as u32).then(|| self.queue_in_units(units))
     }
 
-    /// Time for the link to send a queue of `units` of the record, if its rate is known and the unit is not packets.
+    /// Time for the link to send a queue of `units`, if its rate is known and the unit is not packets.
     #[must_use]
     pub fn delay_s(&self, units: i64) -> Option<f64> {
         let is_known = self.ns_per_byte_q20 != Self::ns_per_byte_q20(UNKNOWN_RATE);
@@ -138,7 +138,6 @@ impl PortState {
     }
 }
 
-/// Counters of [`PortCounts`].
 const PORT_COUNTS: usize = size_of::<PortCounts>() / size_of::<u64>();
 
 impl PortCounts {
@@ -150,7 +149,7 @@ impl PortCounts {
 }
 
 impl UserState {
-    /// Includes counters without the lock.
+    /// State with the counters from without the lock added.
     #[must_use]
     pub fn settled(self) -> Self {
         let (packets, bytes) = (self.packets + self.late_packets, self.bytes + self.late_bytes);
@@ -164,7 +163,6 @@ impl UserState {
     }
 }
 
-/// Counters of [`IngressStats`].
 const COUNTERS: usize = size_of::<IngressStats>() / size_of::<u64>();
 
 impl IngressStats {
@@ -186,8 +184,8 @@ impl IngressStats {
     }
 }
 
-/// Notation of the configuration: `10.0.1.0/24`, `2001:db8::1`, `vlan 7`, `mark 0x10/0xff`, `default`; a destination
-/// has the prefix `to `.
+/// Formats the key as in the configuration: `10.0.1.0/24`, `2001:db8::1`, `vlan 7`, `mark 0x10/0xff`, `default`. A
+/// destination has the prefix `to `.
 impl fmt::Display for UserKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.user_is == UserIs::Destination as u8 {
@@ -212,7 +210,7 @@ impl fmt::Display for UserKey {
 }
 
 impl UserKey {
-    /// Kind of identifier; a number of another version is none.
+    /// Kind of identifier. A number of another version is treated as no identifier.
     #[must_use]
     pub fn kind(&self) -> Kind {
         Kind::ALL.into_iter().find(|kind| *kind as u8 == self.kind).unwrap_or(Kind::Free)

@@ -28,7 +28,7 @@ impl Addresses {
         self.0.entry(kind).or_default().push(prefix.to_string());
     }
 
-    /// Replaces the addresses of attributes present in `news`; keeps the others.
+    /// Replaces the addresses of all attributes in `news`; keeps those of other attributes.
     #[must_use]
     pub fn merged(&self, news: &Self) -> Self {
         Self(self.0.iter().chain(&news.0).map(|(kind, texts)| (*kind, texts.clone())).collect())

@@ -8,7 +8,7 @@ use fairlane_schemes::base::config::ConfigError;
 /// Reason why a change is not made.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
-    /// The file of subscribers.
+    /// Error of the file of subscribers.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The file of subscribers cannot be written.
@@ -22,7 +22,7 @@ pub enum ChangeError {
         /// Reason why it could not be undone.
         problem: String,
     },
-    /// A key of a subscriber.
+    /// Error in a key of a subscriber.
     #[error("{source}")]
     User {
         /// Name of the subscriber.
@@ -30,29 +30,29 @@ pub enum ChangeError {
         /// The error in the key.
         source: ConfigError,
     },
-    /// A prefix, MAC address or session that belongs to another subscriber.
+    /// A prefix, MAC address or session already belongs to another subscriber.
     #[error("user \"{name}\": {who} belongs to \"{other}\" already")]
     Taken {
         /// The subscriber that claims it.
         name: String,
         /// The prefix, address or session.
         who: String,
-        /// Subscriber that has it.
+        /// The subscriber that has it.
         other: String,
     },
-    /// The name is taken by a user of the configuration.
+    /// A user of the configuration has the name.
     #[error("user \"{0}\": is in the configuration, change it there")]
     Configured(String),
     /// No subscriber has the name.
     #[error("user \"{}\": there is none", shown_name(.0))]
     Nobody(String),
-    /// A mark: only users of the configuration may have one.
+    /// A subscriber has a mark, which only users of the configuration may have.
     #[error("user \"{0}\": mark: users by mark are in the configuration only")]
     Mark(String),
-    /// The running node.
+    /// Error of the running node.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// A contradictory request.
+    /// The request contradicts itself.
     #[error("{0}")]
     Asked(String),
 }

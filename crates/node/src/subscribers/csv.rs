@@ -16,7 +16,8 @@ use std::collections::HashMap;
 pub struct Options {
     /// Nodes in which parents are looked up, if any.
     pub network: Option<Network>,
-    /// Reference rate per Mbit/s of `Download Max Mbps`; without it, all have the reference rate of the default user.
+    /// Reference rate per Mbit/s of `Download Max Mbps`. Without it, all subscribers have the reference rate of the
+    /// default user.
     pub rate_per_mbps: Option<BitRate>,
     /// Skips devices of `ShapedDevices.csv` without an address instead of failing.
     pub skips_without_address: bool,
@@ -25,7 +26,7 @@ pub struct Options {
 /// Required and optional columns of `ShapedDevices.csv`.
 const REQUIRED: &[&[Column]] = &[&[Column::Ipv4, Column::Ipv6]];
 const WITH_RATES: &[&[Column]] = &[&[Column::Ipv4, Column::Ipv6], &[Column::DownloadMax]];
-/// Columns of the plan; [`WITH_RATES`] uses the first. Devices with different plans are not of the same subscriber.
+/// Columns of the plan; [`WITH_RATES`] uses the first. All devices of a subscriber must have the same plan.
 const PLAN: &[Column] = &[Column::DownloadMax, Column::UploadMax, Column::DownloadMin, Column::UploadMin];
 const OPTIONAL: &[Column] = &[Column::CircuitName, Column::ParentNode, Column::ParentNodeId, Column::AnchorNodeId];
 
@@ -134,10 +135,10 @@ fn plain<'a>(cells: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Subscrib
     if subscriber.name.is_empty() { Err("name: missing".into()) } else { Ok(subscriber) }
 }
 
-/// The subscriber of a circuit. Minimum and maximum rates are ignored: LibreQoS shapes to them, a node does not.
+/// Converts a circuit to a subscriber. Minimum and maximum rates are ignored: LibreQoS shapes to them, a node does not.
 fn subscriber_of(circuit: Circuit, options: &Options) -> Subscriber {
     let Circuit { id, name, node, parent, most, addresses, .. } = circuit;
-    // An identifier has no `#`, so this distinguishes circuits, whatever their names.
+    // Identifiers contain no `#`, so this distinguishes circuits whatever their names.
     let name = if name.is_empty() { format!("#{id}") } else { format!("{name} #{id}") };
     let mut subscriber = Subscriber { name, ..Subscriber::default() };
     subscriber.user.insert("prefix".into(), addresses.into());
@@ -156,7 +157,7 @@ fn subscriber_of(circuit: Circuit, options: &Options) -> Subscriber {
 mod tests {
     use super::*;
 
-    /// In the format of LibreQoS 2.0 with queue overrides.
+    /// A list in the format of LibreQoS 2.0 with queue overrides.
     const SHAPED: &str = "# comments come first\n\
         Circuit ID,Circuit Name,Device ID,Device Name,Parent Node,MAC,IPv4,IPv6,Download Min Mbps,Upload Min Mbps,\
         Download Max Mbps,Upload Max Mbps,Comment,sqm\n\
@@ -187,7 +188,7 @@ mod tests {
             list[2].user["prefix"],
             json!(["100.64.0.5", "fdd7:b724:0:500::/56", "100.64.0.6", "fdd7:b724:0:600::/56"])
         );
-        // 1 kbit/s per Mbit/s, of 2.5 Mbit/s.
+        // 1 kbit/s per Mbit/s, for 2.5 Mbit/s.
         assert_eq!(list[1].user["reference_rate"], "2.5 kbit/s");
         assert_eq!(list[0].user(&UserParams::default()).unwrap().unwrap().who.len(), 3);
     }
@@ -258,7 +259,7 @@ mod tests {
     fn rows_that_do_not_fit_together_are_refused_and_what_has_no_effect_is_noted() {
         let shaped = |row: &str| format!("{}{row}\n", &SHAPED[..SHAPED.find("1,\"1").unwrap()]);
         let problem = |row: &str| parse(&shaped(row), &Options::default()).unwrap_err();
-        // Two addresses without quotes, one circuit with two names, one name for two circuits.
+        // Invalid rows: two addresses without quotes, one circuit with two names, one name for two circuits.
         let first = "1,Anna,1,,AP_A,,10.0.0.1,,1,1,155,20,,";
         assert!(
             problem(&first.replace("10.0.0.1", "10.0.0.1,10.0.0.2"))

@@ -3,15 +3,15 @@
 use super::session::Session;
 use std::collections::HashMap;
 
-/// Ends in each of two generations; when the newer one is full, the older one is dropped.
+/// Maximum number of ends per generation. When the newer of the two generations is full, the older one is dropped.
 const MOST_ENDS: usize = 1 << 15;
 
-/// Records without Event-Timestamp that arrive within this number of seconds after the end of their session count as
-/// retransmissions from before it. A server retransmits for a shorter time (RFC 5080, 2.2.1), or reports the delay in
+/// A record without Event-Timestamp that arrives within this number of seconds after the end of its session counts as a
+/// retransmission from before the end. Servers retransmit for a shorter time (RFC 5080, 2.2.1), or report the delay in
 /// Acct-Delay-Time.
 const REPEATED_FOR_S: u64 = 300;
 
-/// A stamp before 2020 comes from a clock that was never set.
+/// Earliest valid timestamp, 2020. An earlier one comes from a clock that was never set.
 const CLOCK_IS_SET_S: u64 = 1_577_836_800;
 
 /// Time of an event, in seconds since 1970.
@@ -30,31 +30,31 @@ impl Moment {
         Self { by_arrival: arrival.saturating_sub(delay), stamp: stamp.filter(|stamp| *stamp >= CLOCK_IS_SET_S) }
     }
 
-    /// Time of the event. A server clock that is ahead never makes a record newer than its arrival.
+    /// Time of the event. If a server's clock is ahead, the time of arrival is used.
     #[must_use]
     pub fn at(self) -> u64 {
         self.stamp.map_or(self.by_arrival, |stamp| stamp.min(self.by_arrival))
     }
 
-    /// Time of the event by the local clock alone: the clock of a server that just started may be wrong.
+    /// Time of the event by the local clock alone, since the clock of a server that just started may be wrong.
     #[must_use]
     pub fn by_arrival(self) -> u64 {
         self.by_arrival
     }
 
-    /// The same time, with a stamp if there is none.
+    /// The same moment; a missing timestamp is set to `stamp`.
     #[must_use]
     pub fn or_stamped(self, stamp: u64) -> Self {
         Self { stamp: self.stamp.or(Some(stamp)), ..self }
     }
 
-    /// Both times by the server's clock, if both have a stamp.
+    /// Timestamps of both moments by the server's clock, if both have one.
     fn stamps(self, other: Self) -> Option<(u64, u64)> {
         Some((self.stamp.map(|_| self.at())?, other.stamp.map(|_| other.at())?))
     }
 }
 
-/// Subject of an end.
+/// Session or server to which an end applies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Over {
     /// A session.
@@ -63,7 +63,7 @@ pub enum Over {
     Server(String),
 }
 
-/// Latest ends.
+/// The latest ends.
 #[derive(Debug, Default)]
 pub struct Ended {
     newer: HashMap<Over, Moment>,
@@ -86,7 +86,7 @@ impl Ended {
     }
 }
 
-/// Recorded ends, and later ones that may still be rejected.
+/// Recorded ends, and later ends that may still be rejected.
 pub struct Ends<'a> {
     /// Recorded ends.
     pub before: &'a Ended,
@@ -99,7 +99,7 @@ impl Ends<'_> {
         self.new.get(over).copied().or_else(|| self.before.get(over))
     }
 
-    /// Returns true if a session ended before a record of it from `when`.
+    /// Returns true if a session ended before `when`, the time of a record of it.
     #[must_use]
     pub fn has_ended(&self, session: &Session, when: Moment) -> bool {
         let Some(end) = self.get(&Over::Session(session.clone())) else { return false };
@@ -111,7 +111,7 @@ impl Ends<'_> {
         end.by_arrival > restart && when.by_arrival <= end.by_arrival + REPEATED_FOR_S
     }
 
-    /// Returns true if a start or stop record of a server was seen before, or a later one.
+    /// Returns true if this start or stop record of a server, or a later one, was seen before.
     #[must_use]
     pub fn is_repeated(&self, server: &str, when: Moment) -> bool {
         let last = self.get(&Over::Server(server.into()));

@@ -10,7 +10,7 @@ pub fn is_one(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().starts_with(b"{")
 }
 
-/// Parses the list. Its sessions are ignored in favour of current ones; a subscriber with nothing else is skipped.
+/// Parses the list. Ignores its sessions: the current ones stay. Skips subscribers that have only sessions.
 ///
 /// # Errors
 /// One line with line number and value.

@@ -14,7 +14,7 @@ use std::path::Path;
 pub struct Changed {
     /// Number of stored changes.
     pub changes: usize,
-    /// True if a running node has them; otherwise the next `attach` loads them.
+    /// True if a running node has the changes. Otherwise the next `attach` loads them.
     pub is_live: bool,
 }
 
@@ -36,17 +36,15 @@ pub struct Live {
     store: Store,
     /// Maps of the node, if it is attached.
     table: Option<UserTable>,
-    /// Generation of the maps read by `table`.
+    /// Generation of the maps that `table` reflects.
     generation: u64,
     known: HashMap<String, Known>,
     owners: HashMap<Who, String>,
-    /// Owner of each session.
     sessions: HashMap<Session, String>,
-    /// Names in the configuration.
     configured: HashSet<String>,
-    /// True if a change failed half-way, so that everything must be read again.
+    /// True if a change failed half-way, so that all maps must be read again.
     is_stale: bool,
-    /// True if the maps may lack entries of the file, and could not be refilled.
+    /// True if the maps may lack entries of the file because refilling them failed.
     is_unfinished: bool,
     /// Warnings about skipped subscribers, not reported yet.
     problems: Vec<String>,
@@ -117,8 +115,8 @@ impl Live {
         self.known.insert(user.name.clone(), Known { who: user.who.clone(), key });
     }
 
-    /// Applies the changes returned by `make`, which gets the current subscribers; all or none. On return, they are in
-    /// the maps of a running node and stored on disk.
+    /// Applies the changes that `make` returns for the current subscribers; all or none. On return, they are in the
+    /// maps of a running node and stored on disk.
     ///
     /// # Errors
     /// A change is impossible, or the disk fails: file and maps are unchanged. If the kernel rejects the change, file
@@ -130,7 +128,7 @@ impl Live {
         self.change_after(|_, _| Ok(()), make)
     }
 
-    /// The same for changes of the whole list, which is backed up first.
+    /// Like [`Self::change`], for changes of the whole list, which is backed up first.
     ///
     /// # Errors
     /// As for [`Self::change`]; without a backup nothing is changed.
@@ -158,7 +156,7 @@ impl Live {
         if !changes.is_empty() {
             prepare(&self.store, &lock)?;
         }
-        // The file first: the node must not have anything that the disk rejects.
+        // The file comes first: the node must not have anything that the disk rejects.
         let before = self.keep(&changes, &lock)?;
         self.is_stale = true;
         if let Err(refused) = self.write(&removed, &users) {
@@ -190,18 +188,18 @@ impl Live {
         Ok(())
     }
 
-    /// Writes the changes into the file, with a marker file until the maps have them as well.
+    /// Writes the changes into the file. A marker file exists until the maps have them too.
     fn keep(&mut self, changes: &[Change], lock: &Locked) -> Result<Before, ChangeError> {
         let folder = self.config.state_folder();
         if self.table.is_some() {
             unfinished::begin(&folder).map_err(ChangeError::NotKept)?;
         }
         self.store.append(changes, lock).map_err(|error| match error {
-            // The content of the file belongs into the maps, whatever it is.
+            // Whatever the file contains, the maps must be made equal to it.
             StoreError::Partly { .. } => error.into(),
             StoreError::System { .. } => {
                 if !self.is_unfinished {
-                    // If this fails, the leftover marker only costs the next change time.
+                    // If this fails, the marker file stays, which only makes the next change slower.
                     let _ = unfinished::finish(&folder);
                 }
                 ChangeError::NotKept(error)
@@ -209,20 +207,20 @@ impl Live {
         })
     }
 
-    /// Writes the changes of the file into the maps; the whole file, if the maps may lack more.
+    /// Writes the changes of the file into the maps, or the whole file if the maps may lack more.
     fn write(&mut self, removed: &[&str], users: &[User]) -> Result<(), ChangeError> {
         if self.is_unfinished {
             return self.fill();
         }
         if let Some(table) = &mut self.table {
             apply(table, &self.known, removed, users, &self.config)?;
-            // If this fails, the leftover marker only costs the next change time.
+            // If this fails, the marker file stays, which only makes the next change slower.
             let _ = unfinished::finish(&self.config.state_folder());
         }
         Ok(())
     }
 
-    /// Updates owners of sessions for these names.
+    /// Sessions of these subscribers, with their owners.
     fn sessions_of_all(&self, names: &HashSet<&str>) -> Vec<(Session, String)> {
         let subscribers = names.iter().filter_map(|name| self.subscribers().get(*name));
         subscribers.flat_map(sessions_of).collect()
@@ -255,7 +253,7 @@ impl Live {
         Ok(unfinished::finish(&folder)?)
     }
 
-    /// Checks changes as far as possible without making them.
+    /// Checks changes, as far as possible without making them.
     ///
     /// # Errors
     /// One of them is impossible.
@@ -263,7 +261,7 @@ impl Live {
         self.check(changes).map(drop)
     }
 
-    /// Names without a meter afterwards, and users that are new or changed.
+    /// Names of subscribers without a meter after the changes, and users that are new or changed.
     fn check<'a>(&self, changes: &'a [Change]) -> Result<(Vec<&'a str>, Vec<User>), ChangeError> {
         let last = self.last_of_each(changes)?;
         let released: HashSet<&Who> =
@@ -292,7 +290,7 @@ impl Live {
                     users.push(user);
                 }
                 Ok(None) => removed.push(name),
-                // It had no meter and needs none: the end of a session is always possible.
+                // The subscriber had no meter and needs none: a session can always end.
                 Err(_) if subscriber.is_some_and(|subscriber| self.only_loses_sessions(subscriber)) => {}
                 Err(error) => return Err(error),
             }
@@ -301,7 +299,7 @@ impl Live {
         Ok((removed, users))
     }
 
-    /// User of a subscriber, checked without regard to others.
+    /// User of a subscriber, checked without regard to other subscribers.
     fn user_of(&self, subscriber: &Subscriber) -> Result<Option<User>, ChangeError> {
         let name = || subscriber.name.clone();
         if self.configured.contains(&subscriber.name) {
@@ -315,7 +313,7 @@ impl Live {
         }
     }
 
-    /// Returns true if this subscriber is skipped in the maps and only loses sessions.
+    /// Returns true if the maps skip this subscriber, and the change only removes sessions.
     fn only_loses_sessions(&self, after: &Subscriber) -> bool {
         let before = self.subscribers().get(&after.name).filter(|before| !self.known.contains_key(&before.name));
         before.is_some_and(|before| {
@@ -324,7 +322,7 @@ impl Live {
         })
     }
 
-    /// Final state of each changed name: the last of several changes counts.
+    /// Final state of each changed name; the last of several changes counts.
     fn last_of_each<'a>(&self, changes: &'a [Change]) -> Result<LastOfEach<'a>, ChangeError> {
         let mut last = LastOfEach::new();
         for change in changes {
@@ -344,7 +342,7 @@ impl Live {
         Ok(last)
     }
 
-    /// Doesn't check the room in the maps: the next `attach` will.
+    /// Checks the limit of the configuration. Does not check the room in the maps; the next `attach` does.
     fn check_room(&self, removed: &[&str], users: &[User]) -> Result<(), ChangeError> {
         let new = users.iter().filter(|user| !self.known.contains_key(&user.name)).count();
         let gone = removed.iter().filter(|name| self.known.contains_key(**name)).count();

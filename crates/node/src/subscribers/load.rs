@@ -7,7 +7,7 @@ use fairlane_schemes::base::config::ConfigError;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of subscribers named in the warning about skipped ones.
+/// Maximum number of skipped subscribers that a warning names.
 const MOST_TOLD: usize = 5;
 
 /// Loads the configuration at `path` together with the stored subscribers.
@@ -18,7 +18,7 @@ pub fn load(path: &Path) -> Result<NodeConfig, LoadSubscribersError> {
     Ok(load_telling(path)?.0)
 }
 
-/// The same, with warnings about skipped subscribers, one per line.
+/// Like [`load`], but also returns warnings about skipped subscribers, one per line.
 ///
 /// # Errors
 /// As for [`load`].
@@ -27,7 +27,7 @@ pub fn load_telling(path: &Path) -> Result<(NodeConfig, Vec<String>), LoadSubscr
 }
 
 /// Adds the stored subscribers to the configuration that was read from `path`. Returns warnings about skipped
-/// subscribers, one per line: a wrong one must not disable all.
+/// subscribers, one per line: one invalid subscriber must not disable all.
 ///
 /// # Errors
 /// The subscribers cannot be read, or there is no room for them.
@@ -41,7 +41,8 @@ pub fn with_kept(mut config: NodeConfig, path: &Path) -> Result<(NodeConfig, Vec
     Ok((config, problems))
 }
 
-/// Users of the stored subscribers, and the reasons for skipping some. The configuration takes precedence.
+/// Users of the stored subscribers, and the reasons for skipping some. In a conflict, the configuration takes
+/// precedence.
 pub(super) fn usable(config: &NodeConfig, kept: &Subscribers) -> (Vec<User>, Vec<String>) {
     let names: HashSet<&str> = config.users.iter().map(|user| user.name.as_str()).collect();
     let mut owners: HashMap<Who, &str> = HashMap::new();
@@ -100,13 +101,13 @@ pub fn load_without_users(path: &Path) -> Result<NodeConfig, LoadError> {
 /// Reason why configuration and subscribers cannot be used together.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadSubscribersError {
-    /// The configuration.
+    /// Error of the configuration.
     #[error(transparent)]
     Config(#[from] LoadError),
-    /// The file of subscribers.
+    /// Error of the file of subscribers.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Each is valid alone.
+    /// Each is valid alone, but both together are not.
     #[error("{path} with the subscribers in {state}: {source}")]
     Together {
         /// Path of the configuration.

@@ -1,17 +1,17 @@
 //! RADIUS accounting (RFC 2866): addresses of users, as reported by the servers of the access network.
 //!
 //! A session that starts or continues adds its addresses to the user of its `User-Name`; a session that stops removes
-//! them. In an interim update, each attribute replaces what the same attribute reported before. Missing attributes
+//! them. In an interim update, each attribute replaces the earlier values of the same attribute. Missing attributes
 //! leave addresses unchanged, since all are optional there (RFC 2866 5.13, RFC 3162 3, RFC 6911 4). The attributes are
 //! `Framed-IP-Address` (RFC 2865 5.8), `Framed-IPv6-Prefix` (RFC 3162 2.3), `Delegated-IPv6-Prefix` (RFC 4818),
 //! `Framed-IPv6-Address` (RFC 6911 3.1).
 //!
-//! The time of an event is its `Event-Timestamp` (RFC 2869 5.3), otherwise `Acct-Delay-Time` before its arrival (RFC
-//! 2866 5.2). Answers repeat each `Proxy-State` in order (RFC 2865 5.33).
+//! The time of an event is its `Event-Timestamp` (RFC 2869 5.3), otherwise the arrival time minus `Acct-Delay-Time`
+//! (RFC 2866 5.2). Answers repeat each `Proxy-State` in order (RFC 2865 5.33).
 //!
-//! Deviations: 1. Requests with an unknown status are answered and change nothing: an answer stops retransmissions. 2.
-//! Addresses that no subscriber can have are skipped as if they were missing. 3. Only addresses are recorded, so this
-//! is not an accounting server for billing.
+//! Deviations: 1. Requests with an unknown status are answered and change nothing, since an answer stops
+//! retransmissions. 2. Addresses that no subscriber can have are skipped as if they were missing. 3. Only addresses are
+//! recorded, so this is not an accounting server for billing.
 
 use super::addresses::{Addresses, Kind};
 use super::ended::Moment;
@@ -37,7 +37,7 @@ const HEADER_BYTES: usize = 20;
 /// Attribute numbers: RFC 3162, RFC 4818, RFC 6911.
 const IPV6_PREFIXES: [(u8, Kind); 2] = [(97, Kind::FramedIpv6Prefix), (123, Kind::DelegatedIpv6Prefix)];
 const IPV6_ADDRESS: u8 = 168;
-/// Length of the shortest IPv6 prefix that a session can have: a whole provider gets that (our choice).
+/// Length of the shortest IPv6 prefix that a session can have (our choice): the usual allocation of a whole provider.
 const SHORTEST_IPV6: u8 = 32;
 
 /// Event of a request.
@@ -47,7 +47,7 @@ pub enum Event {
     Up(Up),
     /// A session ended.
     Down(Session, Moment),
-    /// All sessions of a server ended: it starts or stops.
+    /// All sessions of a server ended, because it starts or stops.
     AllDown {
         /// Server.
         server: String,
@@ -63,11 +63,11 @@ pub enum Event {
 pub struct Up {
     /// Identifier, unique for its server.
     pub session: Session,
-    /// User name. Without one, the session is a separate user, or keeps the name of its start.
+    /// User name. Without one, the session keeps the name from its start, or is a separate user.
     pub user: Option<String>,
     /// Addresses; empty if not known yet.
     pub addresses: Addresses,
-    /// True if it starts. Otherwise, missing values are unchanged.
+    /// True if the session starts. Otherwise, missing values are unchanged.
     pub is_start: bool,
     /// Time of the event.
     pub when: Moment,
@@ -88,7 +88,7 @@ pub enum Refused {
     /// Its authenticator does not match the secret.
     #[error("not authentic")]
     NotAuthentic,
-    /// Sender not allowed.
+    /// The sender is not allowed.
     #[error("from a stranger")]
     Stranger,
     /// A required attribute is missing.
@@ -97,7 +97,7 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// Each reason once.
+    /// All reasons.
     pub const ALL: [Self; 6] =
         [Self::Stranger, Self::Malformed, Self::OtherKind, Self::NotAuthentic, Self::Incomplete, Self::Name];
 
@@ -132,7 +132,7 @@ impl Request {
     /// The request must be discarded.
     pub fn read(datagram: &[u8], secret: &[u8], from: IpAddr, arrival: u64) -> Result<Self, Refused> {
         let length = datagram.get(2..4).map(|length| usize::from(u16::from_be_bytes([length[0], length[1]])));
-        // The rest is padding (RFC 2866, 3).
+        // Further bytes are padding (RFC 2866, 3).
         let bytes = length.filter(|length| (HEADER_BYTES..=MOST_BYTES).contains(length));
         let bytes = bytes.and_then(|length| datagram.get(..length)).ok_or(Refused::Malformed)?;
         let packet = Packet::decode(bytes, secret).map_err(|_| Refused::Malformed)?;
@@ -148,7 +148,7 @@ impl Request {
         Ok(Self { packet, event, passed_over })
     }
 
-    /// The answer, to be sent after the request's changes are stored (RFC 2866, 2).
+    /// The answer. It may be sent only after the request's changes are stored (RFC 2866, 2).
     #[must_use]
     pub fn answer(&self) -> Option<Vec<u8>> {
         let mut answer = self.packet.make_response_packet(Code::AccountingResponse);
@@ -208,11 +208,11 @@ fn addresses(packet: &Packet, passed_over: &mut u64) -> Result<Addresses, Refuse
     Ok(addresses)
 }
 
-/// Returns true for a unicast address or prefix that does not cover everything.
+/// Returns true for a unicast address or prefix, unless it is so short that it covers everything.
 fn is_of_a_subscriber(prefix: Prefix) -> bool {
     match prefix.address() {
         IpAddr::V4(address) => {
-            // 0xffffffff and 0xfffffffe leave the choice to others (RFC 2865, 5.8).
+            // 0xffffffff and 0xfffffffe leave the choice of the address to others (RFC 2865, 5.8).
             let has_meaning = [Ipv4Addr::BROADCAST, Ipv4Addr::new(255, 255, 255, 254)].contains(&address);
             !(has_meaning || address.is_unspecified() || address.is_loopback() || address.is_multicast())
         }
@@ -224,8 +224,8 @@ fn is_of_a_subscriber(prefix: Prefix) -> bool {
     }
 }
 
-/// Reserved byte, prefix length, and at least the required bytes of the prefix. Bits after the prefix must be zero (RFC
-/// 3162, 2.3), and are masked.
+/// Parses a reserved byte, the prefix length, and at least the required bytes of the prefix. Bits after the prefix must
+/// be zero (RFC 3162, 2.3), and are masked.
 fn ipv6_prefix(value: &[u8]) -> Option<Prefix> {
     let (&[_, bits], bytes) = value.split_first_chunk::<2>()?;
     if bits > 128 || bytes.len() > 16 || bytes.len() * 8 < usize::from(bits) {
@@ -326,7 +326,7 @@ mod tests {
         }
         assert_eq!(event_of(&[STOP, SESSION, SERVER]), Ok(Event::Down(session, when())));
         assert_eq!(event_of(&[OFF, SERVER]), Ok(Event::AllDown { server: "bng1".into(), when: when() }));
-        // By the server's identifier or address, otherwise by the source address of the request.
+        // Identified by the server's identifier or address, otherwise by the source address of the request.
         let by_address = Event::AllDown { server: "10.0.0.1".into(), when: when() };
         assert_eq!(event_of(&[OFF, (4, &[10, 0, 0, 1])]), Ok(by_address));
         assert_eq!(event_of(&[OFF]), Ok(Event::AllDown { server: "192.0.2.1".into(), when: when() }));
@@ -353,7 +353,7 @@ mod tests {
             (168, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 1]),
             (168, &[0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
         ];
-        // Padded to the bytes that the length requires.
+        // Padded to the number of bytes that the prefix length requires.
         let padded = |value: &[u8]| match value {
             [0, bits, rest @ ..] if value.len() < 16 => {
                 let mut value = value.to_vec();
@@ -378,7 +378,7 @@ mod tests {
         for name in names {
             assert_eq!(event_of(&[START, (1, name), SESSION, SERVER]), Err(Refused::Name), "{name:?}");
         }
-        // Without a name the session is the name.
+        // Without a user name, the session is the name.
         assert_eq!(event_of(&[START, (44, b"a\nb"), SERVER]), Err(Refused::Name));
         let Ok(Event::Up(up)) = event_of(&[START, SESSION, SERVER]) else { panic!() };
         assert_eq!(up.user, None);

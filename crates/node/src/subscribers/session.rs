@@ -1,4 +1,4 @@
-//! Sessions of a subscriber, as RADIUS accounting reported them.
+//! Sessions of a subscriber, as reported by RADIUS accounting.
 
 use super::addresses::Addresses;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Name of the user of a session without a User-Name. It is unique: a space in the server's name is escaped.
+    /// Name of the user for a session without a User-Name. It is unique, since spaces in the server's name are escaped.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{} {}", self.server.replace('\\', "\\\\").replace(' ', "\\ "), self.id)
@@ -25,7 +25,7 @@ impl Session {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a session such as {\"at\":0,\"addresses\":{}}")]
 pub struct SessionState {
-    /// Time of the latest record with news, in seconds since 1970.
+    /// Time of the latest record that changed the session, in seconds since 1970.
     #[serde(default)]
     pub at: u64,
     /// Addresses.
@@ -37,7 +37,7 @@ pub struct SessionState {
 pub struct Sessions(BTreeMap<String, BTreeMap<String, SessionState>>);
 
 impl Sessions {
-    /// Returns true if there are none.
+    /// Returns true if there are no sessions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -84,7 +84,7 @@ impl Sessions {
         self.0.values_mut().flat_map(BTreeMap::values_mut)
     }
 
-    /// Returns true if a session has an address.
+    /// Returns true if any session has an address.
     #[must_use]
     pub fn have_addresses(&self) -> bool {
         self.states().any(|state| !state.addresses.is_empty())

@@ -2,7 +2,7 @@
 //! session unless it was also added in another way.
 //!
 //! Events are ordered by the time at which they happened. A record older than the known state of its session only adds
-//! missing values and takes no address from a session with a later record. An ended session stays ended.
+//! missing values, and takes no address from a session with a later record. An ended session stays ended.
 
 use super::addresses::Addresses;
 use super::ended::{Ended, Ends, Moment, Over};
@@ -22,20 +22,20 @@ pub trait Before {
     fn holder(&self, session: &Session) -> Option<&str>;
     /// Owner of a prefix.
     fn owner(&self, prefix: Prefix) -> Option<&str>;
-    /// Checks a subscriber without regard to others.
+    /// Checks a subscriber without regard to other subscribers.
     ///
     /// # Errors
-    /// It cannot be metered.
+    /// The subscriber cannot be metered.
     fn check(&self, subscriber: &Subscriber) -> Result<(), ChangeError>;
 }
 
 /// Result of events.
 pub struct Judged {
-    /// Changes of all possible events.
+    /// Changes from all events that are possible.
     pub changes: Vec<Change>,
-    /// For each event, the reason why it is impossible, if it is.
+    /// For each event, the reason if it is impossible.
     pub refused: Vec<Option<ChangeError>>,
-    /// Ends to be recorded once the changes are stored.
+    /// Ends to be recorded when the changes are stored.
     pub ends: HashMap<Over, Moment>,
 }
 
@@ -44,15 +44,13 @@ struct After<'a, B> {
     before: &'a B,
     /// Changed subscribers; `None` for removed ones.
     changed: BTreeMap<String, Option<Subscriber>>,
-    /// Changed owners of sessions.
     sessions: HashMap<Session, Option<String>>,
-    /// Changed owners of prefixes.
     owners: HashMap<Prefix, Option<String>>,
     ends: Ends<'a>,
 }
 
-/// Changes caused by events, in the order of their arrival. An impossible event changes nothing, so that it does not
-/// block others.
+/// Returns the changes caused by events, in the order of arrival. An impossible event changes nothing, so that it does
+/// not block the others.
 #[must_use]
 pub fn judge<B: Before>(before: &B, ended: &Ended, events: &[&Event]) -> Judged {
     let (changed, sessions, owners) = (BTreeMap::new(), HashMap::new(), HashMap::new());
@@ -88,8 +86,8 @@ impl<B: Before> After<'_, B> {
         self.get(&self.holder(session)?)?.sessions.get(session)
     }
 
-    /// Gives the session these addresses, plus those that an interim update did not mention; takes them from all
-    /// others.
+    /// Assigns the addresses to the session, plus those that an interim update did not mention. Removes them from all
+    /// other sessions.
     fn up(&mut self, up: &Up) -> Result<(), ChangeError> {
         let (session, at) = (&up.session, up.when.at());
         if self.ends.has_ended(session, up.when) {
@@ -97,10 +95,10 @@ impl<B: Before> After<'_, B> {
         }
         let (holder, before) = (self.holder(session), self.state(session).cloned());
         let is_older = before.as_ref().is_some_and(|before| at < before.at);
-        // A start in the same second was seen before, or was overtaken.
+        // A start in the same second is a repetition, or an update has overtaken it.
         let is_first = before.as_ref().is_some_and(|before| at == before.at && up.is_start);
         let before = before.unwrap_or_default();
-        // An interim update need not repeat the name either; an older record only names a session without a name.
+        // An interim update need not repeat the name either. An older record can only name a session that has no name.
         let user = match (&up.user, &holder) {
             (Some(_), Some(holder)) if is_older && *holder != session.name() => holder.clone(),
             (Some(user), _) => user.clone(),
@@ -119,10 +117,10 @@ impl<B: Before> After<'_, B> {
         }
         let addresses = self.take(&user, &addresses, at);
         if addresses.is_empty() && self.get(&user).is_none() {
-            // Nothing to meter yet; a later interim update has the addresses.
+            // There is nothing to meter yet; a later interim update has the addresses.
             return Ok(());
         }
-        // A record without news is not written.
+        // A record that changes nothing is not written.
         let is_news = is_renamed || addresses != before.addresses;
         let at = if is_news { at.max(before.at) } else { before.at };
         let mut subscriber = self.subscriber(&user);
@@ -132,12 +130,12 @@ impl<B: Before> After<'_, B> {
         Ok(())
     }
 
-    /// Subscriber with a name, new if it does not exist.
+    /// Subscriber with this name; a new one if there is none.
     fn subscriber(&self, name: &str) -> Subscriber {
         self.get(name).cloned().unwrap_or_else(|| Subscriber { name: name.into(), ..Subscriber::default() })
     }
 
-    /// Checks that a user can have a session: no other user was given one of its addresses, and the user can be
+    /// Checks that a user can have a session: none of its addresses was given to another user, and the user can be
     /// metered.
     fn check(&self, user: &str, session: &Session, addresses: &Addresses) -> Result<(), ChangeError> {
         for prefix in addresses.prefixes() {
@@ -195,15 +193,14 @@ impl<B: Before> After<'_, B> {
         self.ends.new.insert(Over::Server(server.into()), when);
     }
 
-    /// Removes a prefix from all sessions of a subscriber.
     fn take_from(&mut self, other: &str, prefix: Prefix) {
         let Some(mut subscriber) = self.get(other).cloned() else { return };
         subscriber.sessions.states_mut().for_each(|state| state.addresses.remove(prefix));
         self.set(subscriber);
     }
 
-    /// Stores a subscriber, or removes one without any identifier. Addresses that it still has are owned by it, also
-    /// those that only one of two sessions lost.
+    /// Stores a subscriber, or removes it if it has no identifier. The subscriber then owns all its addresses,
+    /// including those that only one of its two sessions lost.
     fn set(&mut self, mut subscriber: Subscriber) {
         let name = subscriber.name.clone();
         let before = self.get(&name).map(Subscriber::prefixes).unwrap_or_default();
@@ -266,7 +263,6 @@ mod tests {
         }
     }
 
-    /// Owners of prefixes after some events.
     type Has = Vec<(String, Vec<String>)>;
 
     impl Kept {
@@ -302,7 +298,7 @@ mod tests {
         Moment::new(1_800_001_000, 0, Some(1_800_000_000 + second))
     }
 
-    /// The same, by arrival time only.
+    /// The same time, without a timestamp of the server.
     fn arrived_at(second: u64) -> Moment {
         Moment::new(1_800_000_000 + second, 0, None)
     }
@@ -311,7 +307,6 @@ mod tests {
         Event::Down(session(id), when)
     }
 
-    /// The same event at another time.
     fn when_at(event: &Event, when: Moment) -> Event {
         match event {
             Event::Up(up) => Event::Up(Up { when, ..up.clone() }),
@@ -423,7 +418,7 @@ mod tests {
         kept.after(&[of("bng 1", "x", "anna", "10.0.0.1"), of("bng", "1 x", "bert", "10.0.0.2")]);
         let off = |server: &str, second| Event::AllDown { server: server.into(), when: at(second) };
         assert_eq!(kept.after(&[off("bng", 1)]), has(&[("anna", &["10.0.0.1/32"])]));
-        // A repeated record does not end a later session, after any time.
+        // After any time, a repeated record does not end a later session.
         kept.after(&[when_at(&of("bng", "2", "bert", "10.0.0.2"), at(2))]);
         assert_eq!(kept.after(&[off("bng", 1)]).len(), 2);
         assert_eq!(kept.after(&[off("bng", 3), off("bng 1", 3)]), has(&[]));
@@ -442,7 +437,7 @@ mod tests {
             (at(0), at(5), at(5), true),
             // The server reused the identifier for a new session.
             (at(0), at(5), at(6), false),
-            // Without a stamp: a retransmission, also one that reports its delay.
+            // Without a stamp the record is a retransmission, even if it reports its delay.
             (arrived_at(0), arrived_at(5), arrived_at(9), true),
             (arrived_at(0), arrived_at(5), Moment::new(1_800_002_000, 2000, None), true),
             (arrived_at(0), arrived_at(5), arrived_at(306), false),
@@ -456,7 +451,7 @@ mod tests {
             assert_eq!(Kept::default().after(&events), expected, "{again:?}");
             assert_eq!(Kept::default().after(&events[1..]), expected, "{again:?}");
         }
-        // Accounting-On ended it: the identifier may be reused, but the earlier record is rejected.
+        // Accounting-On ended the session. Its identifier may be reused, but the earlier record is rejected.
         let on = |when| Event::AllDown { server: "bng".into(), when };
         let mut kept = Kept::default();
         assert_eq!(kept.after(&[begin.clone(), on(at(5)), begin.clone()]), has(&[]));

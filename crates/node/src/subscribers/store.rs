@@ -1,12 +1,12 @@
 //! The file of subscribers, a journal in which the last change of a name counts. Changes are appended; occasionally the
-//! file is replaced by one with the current subscribers only. One process changes it at a time, and reads the changes
-//! of others first.
+//! file is replaced by one with only the current subscribers. One process changes it at a time, and first reads the
+//! changes of others.
 //!
-//! A step is one line, `{"put": ...}`, `{"remove": ...}` or `{"all": [...]}` for several changes. A line cut off by a
-//! kill or a power cut is no JSON, so a step counts as a whole or not at all, and needs no commit record.
+//! A step is one line, `{"put": ...}`, `{"remove": ...}` or `{"all": [...]}` for several changes. A line truncated by a
+//! kill or a power failure is not JSON. So a step counts as a whole or not at all, and needs no commit record.
 //!
-//! A line that is not a change, such as from an editor, is skipped with a warning; the subscribers of the other lines
-//! are metered. Before the next change such a file is backed up.
+//! A line that is not a change, for example one from an editor, is skipped with a warning; the subscribers of the other
+//! lines are metered. Before the next change such a file is backed up.
 
 use super::subscriber::{Change, Subscriber};
 use crate::config::in_words;
@@ -18,19 +18,17 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Name of the file.
 const FILE: &str = "subscribers.jsonl";
 
 /// Name of the file that counts how often the maps were recreated or refilled.
 const GENERATION: &str = "attached";
 
-/// Superseded bytes before the file is compacted, in addition to the size of the current subscribers.
+/// Superseded bytes above which the file is compacted, in addition to the size of the current subscribers.
 const MOST_STALE: u64 = 1 << 20;
 
-/// Name of the backups before the last imports with --replace, followed by a number; 1 is the newest.
+/// Name of the backups before the latest imports with --replace, followed by a number; 1 is the newest.
 const BACKUP: &str = "subscribers.before";
 
-/// Number of backups.
 const BACKUPS: u32 = 3;
 
 /// Name of the copy of a file with invalid lines, before it is compacted.
@@ -66,7 +64,7 @@ pub enum StoreError {
 /// All subscribers, by name.
 pub type Subscribers = BTreeMap<String, Subscriber>;
 
-/// Subscribers stored in `folder`, none if there is no file; and unreadable lines, one message each.
+/// Reads the subscribers stored in `folder`, none if there is no file. Also returns a message for each unreadable line.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -83,7 +81,7 @@ pub fn read(folder: &Path) -> Result<(Subscribers, Vec<String>), StoreError> {
     }
 }
 
-/// Locks the subscribers while the result lives. `None` if there is no folder, and so no subscriber.
+/// Locks the subscribers while the result lives. Returns `None` if there is no folder, and so no subscriber.
 ///
 /// # Errors
 /// The system refuses.
@@ -99,7 +97,7 @@ pub fn hold(folder: &Path) -> Result<Option<File>, StoreError> {
     }
 }
 
-/// Number of times the maps were refilled; if it differs, cached knowledge of the maps is invalid.
+/// Number of times that the maps were refilled. If it has changed, cached knowledge of the maps is invalid.
 #[must_use]
 pub fn generation(folder: &Path) -> u64 {
     fs::read_to_string(folder.join(GENERATION)).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
@@ -114,7 +112,6 @@ pub fn next_generation(folder: &Path) -> Result<(), StoreError> {
     fs::write(&path, format!("{}\n", generation(folder) + 1)).map_err(|source| StoreError::System { path, source })
 }
 
-/// A line of the file.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Line {
@@ -129,7 +126,6 @@ struct All<'a> {
     all: &'a [Change],
 }
 
-/// Content of a file.
 #[derive(Default)]
 struct Contents {
     subscribers: Subscribers,
@@ -159,7 +155,7 @@ impl Contents {
         match contents.read_line(tail) {
             // Some editors do not end the last line.
             Ok(()) => (contents.whole, contents.is_open) = (bytes.len(), true),
-            // The writing process was killed: the change was not confirmed.
+            // The writing process was killed, so the change was not confirmed.
             Err(error) if error.is_eof() => contents.cut_off = tail.len(),
             Err(_) if tail.contains(&0) => contents.damaged_tail = tail.len(),
             Err(error) => contents.broken.push((contents.lines + 1, problem_of(&error))),
@@ -180,7 +176,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Returns true if it contains anything but changes.
+    /// Returns true if the file contains anything but changes.
     fn is_damaged(&self) -> bool {
         !self.broken.is_empty() || self.damaged_tail > 0
     }
@@ -223,7 +219,7 @@ fn apply(subscribers: &mut Subscribers, change: Change) {
 pub struct Store {
     path: PathBuf,
     file: File,
-    /// Bytes of it that are reflected in `subscribers`.
+    /// Number of bytes of the file that `subscribers` reflects.
     bytes: u64,
     /// Bytes that the current subscribers need, as far as known.
     needed: u64,
@@ -264,7 +260,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Lines that could not be read since the last call, one message each.
+    /// Messages about unreadable lines since the last call.
     pub fn take_problems(&mut self) -> Vec<String> {
         std::mem::take(&mut self.problems)
     }
@@ -320,7 +316,6 @@ impl Store {
         self.replace(&self.text()?)
     }
 
-    /// Copies the file under another name.
     fn keep_aside(&self) -> io::Result<PathBuf> {
         let mut names = (1..).map(|number| self.path.with_file_name(format!("{ASIDE}-{number}")));
         let aside = names.find(|path| !path.exists()).ok_or(io::ErrorKind::AlreadyExists)?;
@@ -328,10 +323,10 @@ impl Store {
         Ok(aside)
     }
 
-    /// Stores changes; on return they are durable. The result is for [`Self::take_back`].
+    /// Stores changes, which are durable on return. The result is for [`Self::take_back`].
     ///
     /// # Errors
-    /// The system refuses: nothing is changed, except for [`StoreError::Partly`].
+    /// The system refuses. Nothing is changed, except for [`StoreError::Partly`].
     pub fn append(&mut self, changes: &[Change], _lock: &Locked) -> Result<Before, StoreError> {
         let before = Before(self.bytes);
         if changes.is_empty() {
@@ -347,7 +342,7 @@ impl Store {
         Ok(before)
     }
 
-    /// Removes a partially written change; returns the error to report.
+    /// Removes a partially written change. Returns the error to report.
     fn shorten(&self, source: io::Error) -> StoreError {
         let path = self.path.clone();
         match self.file.set_len(self.bytes) {
@@ -366,7 +361,7 @@ impl Store {
         read.map_err(|source| StoreError::System { path: self.path.clone(), source })
     }
 
-    /// Stores a backup of the list, besides earlier ones.
+    /// Stores a backup of the list, and keeps earlier backups.
     ///
     /// # Errors
     /// The system refuses: nothing is changed.
@@ -383,8 +378,8 @@ impl Store {
         write().map_err(|source| StoreError::System { path: name(1), source })
     }
 
-    /// Compacts the file if most of it is superseded. A failure is only a warning, since everything is stored. It is
-    /// retried after as many bytes as the first time.
+    /// Compacts the file if most of it is superseded. A failure is only a warning, since everything is stored. The next
+    /// attempt is after the same number of further bytes.
     pub fn tidy(&mut self, _lock: &Locked) {
         if self.is_tidy() {
             return;
@@ -432,7 +427,7 @@ impl Store {
         match write_all(&part, text) {
             Ok(()) => Ok(part),
             Err(error) => {
-                // It would take room that others need.
+                // The file would take space that others need.
                 let _ = fs::remove_file(&part);
                 Err(error)
             }
@@ -440,7 +435,6 @@ impl Store {
     }
 }
 
-/// Changes as one line of the file.
 fn line(changes: &[Change]) -> io::Result<Vec<u8>> {
     let mut text = match changes {
         [one] => serde_json::to_vec(one)?,
@@ -516,7 +510,7 @@ mod tests {
         assert!(problems[0].ends_with(": the last 11 bytes are a change that was not finished: nothing of it counts"));
         assert_eq!(kept.len(), 1);
         assert_eq!(kept["a"].user["prefix"], json!(["10.0.0.3"]));
-        // The rest of the line is removed before the next one is appended.
+        // The partial line is removed before the next one is appended.
         let mut store = Store::open(&folder.0).unwrap();
         change(&mut store, &[put("c", "10.0.0.4")]);
         assert_eq!(read(&folder.0).unwrap().0.len(), 2);
@@ -553,7 +547,7 @@ mod tests {
         let mut store = Store::open(&folder.0).unwrap();
         change(&mut store, &[put("next", "10.8.0.3")]);
         assert_eq!(read(&folder.0).unwrap().0.len(), 2);
-        // A line with an error is not called truncated.
+        // An invalid line is not reported as truncated.
         let [(_, problems), _] = both(&folder, b"nonsense");
         assert!(problems[0].contains("line 1: column 1: expected value"), "{problems:?}");
     }
@@ -637,7 +631,7 @@ mod tests {
     fn a_file_that_cannot_be_written_anew_is_not_tried_at_each_change() {
         let folder = Folder::new("untidy");
         let mut store = Store::open(&folder.0).unwrap();
-        // Blocks the new file.
+        // A folder with this name blocks the new file.
         fs::create_dir(folder.0.join("subscribers.part")).unwrap();
         let few = vec![put("a", "10.0.0.1"); 1000];
         let turns = 3 * MOST_STALE as usize / line(&few).unwrap().len();

@@ -46,8 +46,8 @@ impl Subscriber {
         table.into()
     }
 
-    /// The user that the node meters, with the default user's values for missing keys. `None` if there are keys but no
-    /// identifier until a session has one.
+    /// The user that the node meters. The default user's values replace missing keys. Returns `None` if there are keys
+    /// but no identifier yet, until a session has one.
     ///
     /// # Errors
     /// A key is unknown, of the wrong kind or out of range, nothing is given at all, or a prefix contains all
@@ -62,7 +62,7 @@ impl Subscriber {
         let mut user = user.map_err(|error| {
             ConfigError::new(format!("user \"{}\": {}", shown_name(&self.name), error.key), error.problem)
         })?;
-        // An address that two sessions have, or that is written in two ways, counts once.
+        // An address counts once, even if two sessions have it or it is written in two ways.
         let mut seen = HashSet::new();
         user.iter_mut().for_each(|user| user.who.retain(|who| seen.insert(*who)));
         Ok(user)
@@ -72,13 +72,13 @@ impl Subscriber {
         self.sessions.states().map(|state| &state.addresses)
     }
 
-    /// Returns true if an operator or a list gave any of it, not only sessions.
+    /// Returns true if an operator or a list gave any of its data, not only sessions.
     #[must_use]
     pub fn is_given(&self) -> bool {
         !self.user.is_empty() || self.site.is_some()
     }
 
-    /// The subscriber with only its sessions; `None` if these have no addresses.
+    /// The subscriber with only its sessions, or `None` if these have no addresses.
     #[must_use]
     pub fn sessions_alone(&self) -> Option<Self> {
         let (name, sessions) = (self.name.clone(), self.sessions.clone());
@@ -102,8 +102,8 @@ impl Subscriber {
     }
 }
 
-/// Rejects prefixes with all IPv4 addresses. They may be intended in the configuration, but in a list of subscribers
-/// they are a mistake.
+/// Rejects prefixes with all IPv4 addresses. They may be intended in the configuration, but not in a list of
+/// subscribers.
 fn not_everybody(user: User) -> Result<User, ConfigError> {
     let is_all = |who: &&Who| matches!(who, Who::Prefix(prefix) if *prefix == Prefix::within(prefix.address(), 0));
     match user.who.iter().find(is_all) {

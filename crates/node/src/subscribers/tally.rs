@@ -1,4 +1,4 @@
-//! Outcome of RADIUS accounting requests: counters, and at most one log line a second.
+//! Outcome of RADIUS accounting requests: counters, and at most one log line per second.
 
 use super::radius::Refused;
 use std::fmt::Write as _;
@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 /// Minimum time between two log lines.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Counters of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     kept: u64,
@@ -21,14 +20,13 @@ struct Counts {
 pub struct Tally {
     now: Counts,
     told: Counts,
-    /// Time of the last report.
     told_at: Option<Instant>,
     /// The last unanswered request, with the reason.
     last: String,
 }
 
 impl Tally {
-    /// Counts a stored and answered request, of which `passed_over` addresses were skipped.
+    /// Counts a stored and answered request. `passed_over` is the number of its addresses that were skipped.
     pub fn kept(&mut self, passed_over: u64) {
         self.now.kept += 1;
         self.now.passed_over += passed_over;
@@ -55,8 +53,8 @@ impl Tally {
         (self.now != self.told).then(|| PAUSE.saturating_sub(waited))
     }
 
-    /// The pending report: the log line, empty if all were answered, and the counters. `None` if the last report was
-    /// too recent, or nothing is new.
+    /// Returns the pending report: the counters, and the log line, which is empty if all requests were answered.
+    /// Returns `None` if the last report was too recent, or nothing is new.
     pub fn tell(&mut self, now: Instant) -> Option<(String, String)> {
         if self.due_in(now) != Some(Duration::ZERO) {
             return None;
@@ -144,7 +142,7 @@ mod tests {
             assert!(counters.contains(count), "{count}: {counters}");
         }
         assert!(counters.ends_with("fairlane_radius_addresses_passed_over_total 2\n"), "{counters}");
-        // If all is well, nothing is logged, only counted.
+        // If all requests are answered, nothing is logged, only counted.
         tally.kept(0);
         assert_eq!(tally.tell(start + 2 * PAUSE).unwrap().0, "");
         assert_eq!(tally.tell(start + 9 * PAUSE), None);

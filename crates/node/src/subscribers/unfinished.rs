@@ -1,21 +1,20 @@
-//! A marker file next to the file of subscribers: a change is in progress, and the maps may lack it, or have a part of
-//! it. A process that finds the marker and gets exclusive access refills the maps from the file.
+//! A marker file next to the file of subscribers. It means that a change is in progress: the maps may lack all or a
+//! part of it. A process that finds the marker and gets exclusive access refills the maps from the file.
 //!
-//! It need not survive a reboot, since the maps do not.
+//! The marker need not survive a reboot, since the maps do not.
 
 use super::StoreError;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Name of the marker file.
 const FILE: &str = "subscribers.unfinished";
 
 fn at(folder: &Path) -> PathBuf {
     folder.join(FILE)
 }
 
-/// Returns true if a change was not completed. The caller must hold the lock, as for all functions here.
+/// Returns true if a change was not completed. All functions of this module require that the caller holds the lock.
 #[must_use]
 pub fn is_there(folder: &Path) -> bool {
     at(folder).exists()

@@ -12,17 +12,16 @@ pub struct PayloadHeader {
     pub stream: u32,
     /// Number of the packet, from 0.
     pub sequence: u64,
-    /// Send time, in nanoseconds of the sender's monotonic clock: useful on the same machine only.
+    /// Send time, in nanoseconds of the sender's monotonic clock. Only meaningful on the same machine.
     pub sent_ns: u64,
 }
 
 impl PayloadHeader {
-    /// Its length: the minimum payload.
+    /// Length of the header, which is the minimum payload.
     pub const BYTES: usize = 24;
-    /// "FAIR".
     const MAGIC: [u8; 4] = *b"FAIR";
 
-    /// Writes the header to the start of `payload`, which must have room.
+    /// Writes the header to the start of `payload`, which must have room for it.
     pub fn write(self, payload: &mut [u8]) {
         payload[..4].copy_from_slice(&Self::MAGIC);
         payload[4..8].copy_from_slice(&self.stream.to_be_bytes());
@@ -30,7 +29,7 @@ impl PayloadHeader {
         payload[16..24].copy_from_slice(&self.sent_ns.to_be_bytes());
     }
 
-    /// Reads the header; `None` if the payload is not from our sender.
+    /// Reads the header. Returns `None` if the payload is not from our sender.
     #[must_use]
     pub fn read(payload: &[u8]) -> Option<Self> {
         let (magic, rest) = payload.split_first_chunk()?;

@@ -32,9 +32,9 @@ pub struct Sending {
     pub payload: usize,
     /// Gaps.
     pub gaps: Gaps,
-    /// Width of the jitter of constant gaps, as a multiple of the gap: 0.1 is up to 5 % on both sides.
+    /// Width of the jitter of constant gaps, as a multiple of the gap: 0.1 means up to 5 % in either direction.
     pub jitter: f64,
-    /// Duration; without it, until a signal.
+    /// Duration. Without it, the sender runs until a signal.
     pub time: Option<Time>,
     /// Seed of gaps and phase.
     pub seed: u64,
@@ -58,8 +58,8 @@ impl Sending {
     }
 }
 
-/// Sends until the duration ends or a signal arrives, and returns a report. Late packets are sent immediately, so that
-/// the rate holds.
+/// Sends until the duration ends or a signal arrives, and returns a report. Late packets are sent immediately, to keep
+/// the rate.
 ///
 /// # Errors
 /// The socket cannot be opened.
@@ -89,7 +89,7 @@ pub fn send(sending: &Sending) -> Result<Json, Error> {
             }
         }
         PayloadHeader { stream: sending.stream, sequence, sent_ns: now.0 / 1000 }.write(&mut payload);
-        // There is no receiver yet, or the queue of the interface is full: lost, as in the network.
+        // Without a receiver, or with a full interface queue, the packet is lost, as in the network.
         match socket.send(&payload) {
             Err(error) if error.kind() != ErrorKind::Interrupted => refused += 1,
             _ => {}
@@ -128,7 +128,8 @@ mod tests {
             let deviation = (draws.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / f64::from(n)).sqrt();
             (mean * 1e3, deviation / mean)
         };
-        // 1500 B at 12 Mbit/s: 1 ms. The coefficient of variation is 0, width/sqrt(12), 1; five standard errors.
+        // 1500 B at 12 Mbit/s: 1 ms. The coefficient of variation is 0, width/sqrt(12), 1; the tolerance is five
+        // standard errors.
         let (root_n, close) = (f64::from(n).sqrt(), |a: f64, b: f64, error: f64| (a - b).abs() < 5.0 * error);
         for (gaps, jitter, variation) in
             [(Gaps::Constant, 0.0, 0.0), (Gaps::Constant, 1.0, 1.0 / 12f64.sqrt()), (Gaps::Exponential, 0.0, 1.0)]
@@ -147,8 +148,8 @@ mod tests {
         let time = Some(Time::from_millis(200));
         let report =
             send(&Sending { to, payload: 100, time, rate: BitRate(1_024_000), ..sending(Gaps::Constant, 0.0) });
-        // 128 B at 1.024 Mbit/s are 1000 packets a second; a busy machine may lose some at the end. The receive buffer
-        // holds them all.
+        // 128 B at 1.024 Mbit/s are 1000 packets per second; a busy machine may lose some at the end. The receive
+        // buffer holds all of them.
         let sent = report.unwrap()["packets"].as_u64().unwrap();
         assert!((100..=200).contains(&sent), "{sent}");
         let mut buffer = [0; 200];

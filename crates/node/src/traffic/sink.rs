@@ -11,9 +11,8 @@ use std::io::Error;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-/// Maximum number of streams; packets of further ones count as foreign.
+/// Maximum number of streams. Packets of further streams count as foreign.
 const MOST_STREAMS: usize = 1024;
-/// Receive buffer in bytes, if the system grants it.
 const RECEIVE_BUFFER: usize = 4 << 20;
 /// Interval between checks for signals while no packet arrives.
 const LOOK: Duration = Duration::from_millis(50);
@@ -23,11 +22,11 @@ const LOOK: Duration = Duration::from_millis(50);
 struct Stream {
     packets: u64,
     payload_bytes: u64,
-    /// Packets with a lower number than an earlier one.
+    /// Packets with a lower number than an earlier packet.
     reordered: u64,
     /// Lowest and highest number of the arrived packets.
     numbers: Option<(u64, u64)>,
-    /// Delay from sender to sink, if both are on one machine.
+    /// Delay from sender to sink; only meaningful if both are on one machine.
     delay: DelayHistogram,
 }
 
@@ -63,7 +62,7 @@ impl Stream {
 pub fn receive(address: SocketAddr, time: Option<Time>, mut report: impl FnMut(&Json)) -> Result<(), Error> {
     let socket = UdpSocket::bind(address)?;
     socket.set_read_timeout(Some(LOOK))?;
-    // As much as the system grants: overflow while the sink waits for the processor looks like network loss.
+    // As much as the system grants: an overflow while the sink is not scheduled would look like network loss.
     rustix::net::sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)?;
     io::note_signals();
     let mut streams: BTreeMap<u32, Stream> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Network namespaces of a test, taken away whatever happens, and the commands within them.
+//! Network namespaces of a test, removed whatever happens, and commands in them.
 #![allow(dead_code)]
 
 use serde_json::Value as Json;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Leaves the test with the reason printed if there can be no namespaces here.
+/// Ends the test and prints the reason if namespaces cannot be created.
 #[macro_export]
 macro_rules! skip_unless_live {
     () => {
@@ -20,19 +20,18 @@ macro_rules! skip_unless_live {
     };
 }
 
-/// Numbers the laboratories of this process.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// Requirements on a namespace, tested in a temporary one.
+/// Required features, tested in a temporary namespace.
 const PROBE: &str = "ip link add v0 type veth && tc qdisc add dev v0 clsact && \
                      tc qdisc add dev v0 root handle 1: htb && tc qdisc replace dev v0 root tbf rate 1mbit burst 1600 \
                      limit 3000";
 
-/// Meters what comes in at `in0` and manages what goes out at `out0`.
+/// Meters packets that arrive at `in0` and runs ABC for packets that leave by `out0`.
 pub const TWO_PORTS: &str = "[[ports]]\ninterface = \"in0\"\narrivals = \"meter\"\n\
                              [[ports]]\ninterface = \"out0\"\nqueue = { scheme = \"abc\" }\n";
 
-/// Why there can be no laboratory here, if so.
+/// Reason why a lab cannot be created, if any.
 pub fn missing() -> Option<String> {
     for program in ["ip", "tc", "nsenter", "unshare", "sysctl", "python3", "timeout"] {
         if Command::new(program).arg("-V").output().is_err() {
@@ -94,7 +93,6 @@ impl Lab {
         lab
     }
 
-    /// Adds routes to namespaces.
     pub fn routes(&self, routes: &[(&str, &str)]) {
         for (name, route) in routes {
             self.run(name, &format!("ip route add {route}"));
@@ -105,7 +103,6 @@ impl Lab {
         format!("{}{name}", self.prefix)
     }
 
-    /// The file that stands for a namespace.
     pub fn netns_path(&self, name: &str) -> String {
         format!("/run/netns/{}", self.namespace(name))
     }
@@ -114,8 +111,8 @@ impl Lab {
         self.folder.join("bpf")
     }
 
-    /// A veth pair: `(namespace, interface, address)` at either end. Neighbours know each other, so that no ARP is
-    /// sent.
+    /// Adds a veth pair with `(namespace, interface, address)` at either end. Neighbours are configured, so that no ARP
+    /// is sent.
     pub fn wire(&self, a: (&str, &str, &str), b: (&str, &str, &str)) {
         let (from, to) = (self.namespace(a.0), self.namespace(b.0));
         let pair = ["-n", &from, "link", "add", a.1, "type", "veth", "peer", "name", b.1, "netns", &to];
@@ -132,7 +129,6 @@ impl Lab {
         }
     }
 
-    /// IPv6 addresses for two ends that are wired already.
     pub fn wire6(&self, a: (&str, &str, &str), b: (&str, &str, &str)) {
         for (namespace, interface, address) in [a, b] {
             self.run(namespace, &format!("sysctl -qw net.ipv6.conf.{interface}.disable_ipv6=0"));
@@ -141,7 +137,7 @@ impl Lab {
         }
     }
 
-    /// Writes a configuration; `PINS` in it becomes a folder of `name`.
+    /// Writes a configuration; `PINS` in it is replaced by a folder of `name`.
     pub fn config(&self, name: &str, text: &str) -> PathBuf {
         let path = self.folder.join(format!("{name}.toml"));
         let pins = self.bpf_folder().join(name);
@@ -149,32 +145,31 @@ impl Lab {
         path
     }
 
-    /// Writes a file that goes with the laboratory.
+    /// Writes a file that is removed with the lab.
     pub fn file(&self, name: &str, text: &str) -> PathBuf {
         let path = self.folder.join(name);
         fs::write(&path, text).unwrap();
         path
     }
 
-    /// A folder that goes with the laboratory.
+    /// Creates a folder that is removed with the lab.
     pub fn folder(&self, name: &str) -> PathBuf {
         let path = self.folder.join(name);
         fs::create_dir_all(&path).unwrap();
         path
     }
 
-    /// The folder of the pins of the configuration of a name.
+    /// Folder of the pins of a configuration, by name.
     pub fn pins_of(&self, name: &str) -> PathBuf {
         self.bpf_folder().join(name)
     }
 
-    /// Pinned files.
     pub fn pins(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.bpf_folder()).unwrap().flatten().map(|entry| entry.path());
         entries.filter(|path| !path.to_string_lossy().ends_with(".debug")).collect()
     }
 
-    /// A command in a namespace, stopped after a while, in seconds.
+    /// A command in a namespace, stopped after `seconds`.
     pub fn command_within(&self, name: &str, seconds: u64, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net={}", self.netns_path(name)));
@@ -187,7 +182,7 @@ impl Lab {
         self.command_within(name, 20, program)
     }
 
-    /// Runs words separated by spaces in a namespace; they must succeed. Returns what they print.
+    /// Runs a command line, split at spaces, in a namespace; it must succeed. Returns its output.
     pub fn run(&self, name: &str, words: &str) -> String {
         let mut words = words.split(' ');
         let mut command = self.command(name, words.next().unwrap());
@@ -204,18 +199,16 @@ impl Lab {
         done(self.command(name, env!("CARGO_BIN_EXE_fairlane-node")).arg(verb).arg(config))
     }
 
-    /// `fairlane-node status --json`.
     pub fn status(&self, name: &str, config: &std::path::Path) -> Json {
         let mut command = self.command(name, env!("CARGO_BIN_EXE_fairlane-node"));
         serde_json::from_str(&done(command.args(["status", "--json"]).arg(config))).unwrap()
     }
 
-    /// Runs a Python program in a namespace.
     pub fn python(&self, name: &str, program: &str) -> String {
         done(self.command(name, "python3").arg("-c").arg(program))
     }
 
-    /// Starts a Python program in a namespace and returns when it has printed a line, to say that it is ready.
+    /// Starts a Python program in a namespace. Returns when it has printed a line to report that it is ready.
     pub fn start_python(&self, name: &str, program: &str) -> Child {
         let mut command = self.command(name, "python3");
         command.arg("-c").arg(program);
@@ -231,7 +224,7 @@ impl Lab {
         start(command)
     }
 
-    /// `count` UDP packets of `payload` bytes.
+    /// Sends `count` UDP packets with `payload` bytes.
     pub fn send(&self, name: &str, to: &str, payload: u32, count: u32, tos: u32) {
         self.python(
             name,
@@ -243,13 +236,12 @@ impl Lab {
         );
     }
 
-    /// Counters of the root qdisc of an interface.
     pub fn qdisc(&self, name: &str, interface: &str) -> Json {
         let text = self.run(name, &format!("tc -s -j qdisc show dev {interface} root"));
         serde_json::from_str::<Json>(&text).unwrap()[0].clone()
     }
 
-    /// Everything that attaching could change in a namespace.
+    /// All settings of a namespace that attaching could change.
     pub fn traces(&self, name: &str) -> String {
         let mut text = self.run(name, "tc qdisc show") + &self.run(name, "ip -o link show");
         let interfaces = self.run(name, "ip -o -br link show");
@@ -272,13 +264,12 @@ impl Drop for Lab {
     }
 }
 
-/// The monotonic clock, which Python has as `time.monotonic()`.
+/// The monotonic clock, as Python's `time.monotonic()`.
 pub fn now_s() -> f64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 
-/// A port of a status.
 pub fn port<'a>(status: &'a Json, interface: &str) -> &'a Json {
     status["ports"].as_array().unwrap().iter().find(|port| port["interface"] == interface).unwrap()
 }
@@ -288,28 +279,27 @@ pub fn average_activity(status: &Json, interface: &str) -> f64 {
     port(status, interface)["average_activity"].as_f64().unwrap()
 }
 
-/// The averages at both ends of the link from `mid0` to the port `out1` behind it are of the same labels.
+/// Checks that the averages at both ends of the link, from `mid0` to the port `out1` behind it, are of the same labels.
 ///
-/// Not the same number: the averager forgets in 0.3 s, and a machine that stands still for a tenth of a second between
-/// the two ports gives their packets other weights. That moves an average by less than the labels of a burst of 30
-/// packets are apart, log2(30) = 4.9. 20 labels of -32 among 50 would pull it by 14.
+/// They are not exactly equal: the averager forgets in 0.3 s, so a machine that stops for a tenth of a second between
+/// the two ports weights their packets differently. That moves an average by less than the range of the labels of a
+/// burst of 30 packets, log2(30) = 4.9. 20 labels of -32 among 50 would move it by 14.
 pub fn assert_same_labels(edge: &Json, core: &Json) {
     let difference = average_activity(edge, "mid0") - average_activity(core, "out1");
     assert!(difference.abs() < 5.0, "{difference} {edge} {core}");
 }
 
-/// A user of a status.
 pub fn user<'a>(status: &'a Json, name: &str) -> Option<&'a Json> {
     status["users"].as_array().unwrap().iter().find(|user| user["user"] == name)
 }
 
-/// A MAC address that follows from the IP address.
+/// A MAC address derived from an IP address.
 pub fn mac(address: &str) -> String {
     let [a, b, c, d]: [u8; 4] = address.parse::<std::net::Ipv4Addr>().unwrap().octets();
     format!("02:00:{a:02x}:{b:02x}:{c:02x}:{d:02x}")
 }
 
-/// Starts a command and returns when it has printed a line, to say that it is ready.
+/// Starts a command. Returns when it has printed a line to report that it is ready.
 fn start(mut command: Command) -> Child {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut ready = String::new();
@@ -317,7 +307,7 @@ fn start(mut command: Command) -> Child {
     child
 }
 
-/// Runs a command, which must succeed. Returns what it prints.
+/// Runs a command, which must succeed. Returns its output.
 fn done(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));

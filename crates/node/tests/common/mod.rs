@@ -1,4 +1,4 @@
-//! Common parts of the tests of kernel programs: whether they can run here, frames, a node with one port.
+//! Common parts of the tests of kernel programs: requirements, frames, a node with one port.
 #![allow(dead_code)]
 
 use fairlane_node::config::NodeConfig;
@@ -13,13 +13,14 @@ pub const START_NS: u64 = 1_000_000_000;
 /// Index of the loopback interface, which every network namespace has.
 pub const LOOPBACK: u32 = 1;
 
-/// `TC_ACT_UNSPEC`: the packet goes on.
+/// `TC_ACT_UNSPEC`: the packet continues.
 pub const PASS: i32 = -1;
 
 /// `TC_ACT_SHOT`: the packet is dropped.
 pub const DROP: i32 = 2;
 
-/// Why the kernel programs cannot be loaded here, if so. A kernel that could but refuses them is a failure.
+/// Reason why kernel programs cannot be loaded here, if any. A kernel with all requirements that rejects the programs
+/// is a failure.
 pub fn missing() -> Option<&'static str> {
     if !rustix::process::geteuid().is_root() {
         return Some("not root");
@@ -33,7 +34,7 @@ pub fn missing() -> Option<&'static str> {
     map.is_err().then_some("no BPF maps can be made")
 }
 
-/// Leaves the test with the reason printed if the kernel programs cannot be loaded here.
+/// Ends the test and prints the reason if kernel programs cannot be loaded here.
 #[macro_export]
 macro_rules! skip_unless_possible {
     () => {
@@ -44,12 +45,13 @@ macro_rules! skip_unless_possible {
     };
 }
 
-/// The bits of marks that labels have in tests: they keep all bits of an activity.
+/// Bits of marks that labels use in tests: they hold all bits of an activity.
 pub const MARK_MASK: &str = "0xffffff00";
 
-/// The label in a mark, as the programs have it: 31..24 0xfa, 22 the class, 21..0 the activity. 0 for none.
+/// The label in a mark, in the programs' format: bits 31..24 0xfa, 22 the class, 21..0 the activity. 0 if there is
+/// none.
 pub fn label_of(mark: u32) -> u32 {
-    // The lowest bit is the class; the activity is one more, so that zero is no label.
+    // The lowest bit is the class; the activity is stored plus one, so that zero is no label.
     let number = mark >> 8;
     if number < 2 { 0 } else { 0xfa00_0000 | (number & 1) << 22 | ((number >> 1) - 1) }
 }
@@ -59,7 +61,7 @@ pub fn mark_of(label: u32) -> u32 {
     if label == 0 { 0 } else { (((label & 0x3f_ffff) + 1) << 1 | label >> 22 & 1) << 8 }
 }
 
-/// A node whose only port, the loopback interface, meters and manages; `changes` are merged into its tables.
+/// A node with one port, the loopback interface, which meters and runs the AQM; `changes` are merged into its tables.
 pub fn config(port: &Json, changes: &Json) -> NodeConfig {
     let mut tables = json!({
         "node": {"mark_mask": MARK_MASK},
@@ -74,7 +76,7 @@ pub fn config(port: &Json, changes: &Json) -> NodeConfig {
     NodeConfig::read(&tables).expect("a right configuration")
 }
 
-/// The programs with clock and queue as inputs, set to `config`.
+/// The programs with clock and queue as inputs, configured with `config`.
 pub fn replayed(config: &NodeConfig) -> Programs {
     let programs = Programs::load(Mode::Replay, Places::of(config)).expect("the kernel takes the programs");
     configure(&programs, config, &[LOOPBACK], START_NS).expect("the maps take the configuration");
@@ -88,7 +90,7 @@ pub fn replayed_later(config: &NodeConfig) -> Programs {
     programs
 }
 
-/// Passes a frame to ingress, then with its label to egress. Outcomes have labels instead of marks.
+/// Passes a frame to ingress, then with its label to egress. Outcomes contain labels instead of marks.
 pub fn through(programs: &Programs, frame: &[u8], mark: u32) -> (Outcome, Outcome) {
     let metered = programs.run("fairlane_ingress", frame, LOOPBACK, mark, 1).unwrap();
     let sent = programs.run("fairlane_egress", frame, LOOPBACK, metered.mark, 1).unwrap();
@@ -96,7 +98,7 @@ pub fn through(programs: &Programs, frame: &[u8], mark: u32) -> (Outcome, Outcom
     (labelled(metered), labelled(sent))
 }
 
-/// An IPv4 frame of `ip_bytes` (20 at least) behind Ethernet.
+/// An IPv4 frame of `ip_bytes` (at least 20) plus Ethernet.
 pub fn ipv4(source: [u8; 4], dscp: u8, ip_bytes: u16) -> Vec<u8> {
     let mut frame = ethernet(0x0800);
     frame.extend([0x45, dscp << 2]);
@@ -108,7 +110,7 @@ pub fn ipv4(source: [u8; 4], dscp: u8, ip_bytes: u16) -> Vec<u8> {
     frame
 }
 
-/// An IPv6 frame of `ip_bytes` (40 at least) behind Ethernet.
+/// An IPv6 frame of `ip_bytes` (at least 40) plus Ethernet.
 pub fn ipv6(source: [u8; 16], dscp: u8, ip_bytes: u16) -> Vec<u8> {
     let mut frame = ethernet(0x86dd);
     frame.extend([0x60 | dscp >> 2, dscp << 6, 0, 0]);
@@ -120,7 +122,6 @@ pub fn ipv6(source: [u8; 16], dscp: u8, ip_bytes: u16) -> Vec<u8> {
     frame
 }
 
-/// The Ethernet header of a frame.
 pub fn ethernet(ethertype: u16) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
     frame.extend(ethertype.to_be_bytes());

@@ -1,8 +1,7 @@
-"""Access equipment between subscribers and a bridge: packets of a tun device in PPPoE sessions or behind S+C tags, and
-back.
+"""Access equipment before a bridge: puts packets of a tun device into PPPoE sessions or S+C tags, and back.
 
-`access.py INTERFACE TABLE`: TABLE is JSON, IPv4 address to the head of its frames in hex. Packets that come out of the
-device go into frames with the head of their source, or of their destination if the source has none.
+`access.py INTERFACE TABLE`: TABLE is JSON, from IPv4 address to the head of its frames in hex. A packet from the device
+goes into a frame with the head of its source address, or of its destination address if the source has none.
 """
 
 import fcntl
@@ -20,12 +19,12 @@ ETH_P_ALL, PACKET_OTHERHOST = 3, 3
 PPPOE, SERVICE_TAG, CUSTOMER_TAG = b"\x88\x64", b"\x88\xa8", b"\x81\x00"
 # Offset of the IP header; the kernel keeps the outermost tag separate from the frame.
 IP_AT = {PPPOE: 22, SERVICE_TAG: 22, CUSTOMER_TAG: 18}
-# Read one after another before the other side has its turn.
+# Packets read from one side before the other side is served.
 BATCH = 64
 
 
 def frame_of(heads: dict[bytes, bytes], packet: bytes) -> bytes | None:
-    """The frame that a packet goes into."""
+    """Frame for a packet."""
     head = heads.get(packet[12:16]) or heads.get(packet[16:20])
     if head is None:
         return None
@@ -35,7 +34,7 @@ def frame_of(heads: dict[bytes, bytes], packet: bytes) -> bytes | None:
 
 
 def main() -> None:
-    """Runs until it is stopped."""
+    """Runs until stopped."""
     interface, table = sys.argv[1:]
     with open(table) as file:
         heads = {socket.inet_aton(address): bytes.fromhex(head) for address, head in json.load(file).items()}
@@ -47,7 +46,7 @@ def main() -> None:
     for size in (SO_SNDBUFFORCE, SO_RCVBUFFORCE):
         link.setsockopt(socket.SOL_SOCKET, size, 1 << 23)
     link.setblocking(False)
-    # A line does not wait for other work of the machine.
+    # Other work on the machine must not delay a line.
     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     print("ready", flush=True)
     poll = select.poll()
@@ -67,10 +66,10 @@ def main() -> None:
                 frame, address = link.recvfrom(2048)
                 at = IP_AT.get(frame[12:14])
                 if at and address[2] != PACKET_OTHERHOST:
-                    # Behind it there may be padding.
+                    # There may be padding behind the packet.
                     os.write(tun, frame[at : at + int.from_bytes(frame[at + 2 : at + 4])])
         except OSError:
-            # Nothing there, or no IP: a label that nobody stripped when nodes are detached.
+            # Nothing to read, or no IP: when nodes are detached, labels that nobody strips.
             pass
 
 

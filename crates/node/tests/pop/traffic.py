@@ -1,11 +1,11 @@
-"""TCP between subscribers and a server, by the addresses of subscribers: bytes that arrived within a while.
+"""TCP between subscribers and a server; counts received bytes in an interval by address of the subscriber.
 
 `traffic.py server FROM TO` and `traffic.py client FROM TO CONNECTIONS`; times are of the monotonic clock, which all
-namespaces share. A connection is `[address, "upload" or "download", congestion control, time at which it is made]`.
-Prints JSON: direction to address to bytes.
+namespaces share. A connection is `[address, "upload" or "download", congestion control, start time]`. Prints JSON:
+direction to address to bytes.
 
-`traffic.py echo` answers datagrams, `traffic.py reach ADDRESSES` sends one from each address and waits for its answer;
-it prints how many there were.
+`traffic.py echo` answers datagrams. `traffic.py reach ADDRESSES` sends one from each address, waits for the answers and
+prints their number.
 """
 
 import json
@@ -30,12 +30,12 @@ def congestion_control(connection: socket.socket, name: str) -> None:
 
 
 class Traffic:
-    """Connections that send or are read, and what they brought."""
+    """Connections that send or are read, and the number of bytes read."""
 
     def __init__(self) -> None:
         self.selector = selectors.DefaultSelector()
         self.counts: Counts = {"upload": {}, "download": {}}
-        # Times and what begins then, the last one first.
+        # Start times with their actions, the last one first.
         self.beginnings: list[tuple[float, Callable[[], None]]] = []
 
     def read(self, connection: socket.socket, direction: str, address: str) -> None:
@@ -51,7 +51,7 @@ class Traffic:
         self.selector.register(connection, selectors.EVENT_WRITE, lambda: connection.send(BLOCK))
 
     def until(self, end: float) -> Counts:
-        """Runs until then; what has arrived so far."""
+        """Runs until `end`; returns the bytes received so far."""
         while (now := time.monotonic()) < end:
             while self.beginnings and self.beginnings[-1][0] <= now:
                 self.beginnings.pop()[1]()
@@ -60,7 +60,7 @@ class Traffic:
                 try:
                     key.data()
                 except (BlockingIOError, ConnectionError):
-                    # Nothing there after all, or the other side has ended.
+                    # Nothing to read or write, or the other side has ended.
                     pass
         return {direction: dict(counts) for direction, counts in self.counts.items()}
 
@@ -114,7 +114,7 @@ def serve(first: float, last: float) -> None:
 
 
 def begin(traffic: Traffic, address: str, direction: str, name: str) -> None:
-    """Connects; what is ready to be written to is connected."""
+    """Connects; the connection is established when its socket is writable."""
     connection = socket.socket()
     connection.bind((address, 0))
     connection.setblocking(False)
@@ -164,7 +164,7 @@ def reach(addresses: list[str]) -> None:
 
 
 def main() -> None:
-    # Shares of a link are measured here, not shares of a processor.
+    # The test measures shares of a link, not shares of a processor.
     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     match sys.argv[1:]:
         case ["echo"]:

@@ -1,5 +1,4 @@
-//! A client and a server in network namespaces with the forwarder between them, removed with everything whatever
-//! happens.
+//! A client and a server in network namespaces with the forwarder between them, removed whatever happens.
 #![allow(dead_code)]
 
 use fairlane_node::io::Interface;
@@ -17,7 +16,7 @@ pub const CLIENT: &str = "10.9.0.1";
 pub const SERVER: &str = "10.9.0.9";
 pub const FAR_SERVER: &str = "10.8.0.9";
 
-/// Leaves the test with the reason printed if namespaces cannot be made here.
+/// Ends the test and prints the reason if namespaces cannot be created.
 #[macro_export]
 macro_rules! skip_unless_linked {
     () => {
@@ -28,7 +27,7 @@ macro_rules! skip_unless_linked {
     };
 }
 
-/// Why namespaces cannot be made here, if so.
+/// Reason why namespaces cannot be created, if any.
 pub fn missing() -> Option<String> {
     if !geteuid().is_root() {
         return Some("not root".into());
@@ -40,7 +39,7 @@ pub fn missing() -> Option<String> {
 /// I/O modes of the forwarder in this build.
 pub const IO: &[&str] = if cfg!(feature = "ebpf") { &["af-packet", "af-xdp"] } else { &["af-packet"] };
 
-/// `c0` of the client is joined to `p0` of the node, `s0` of the server to `p1`.
+/// `c0` of the client is connected to `p0` of the node, `s0` of the server to `p1`.
 pub struct Testbed {
     names: [String; 3],
     config: PathBuf,
@@ -48,12 +47,12 @@ pub struct Testbed {
 }
 
 impl Testbed {
-    /// The forwarder has its frames by `AF_PACKET`.
+    /// A testbed whose forwarder uses `AF_PACKET`.
     pub fn new(offload: bool) -> Self {
         Self::on("af-packet", offload)
     }
 
-    /// The forwarder has its frames by `io`. Hosts leave checksums to the network card only if `offload` says so.
+    /// A testbed whose forwarder uses `io`. Hosts leave checksums to the network card only if `offload` is set.
     pub fn on(io: &'static str, offload: bool) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -79,7 +78,7 @@ impl Testbed {
         testbed
     }
 
-    /// Each host knows the other's Ethernet address, so that no packet waits for an answer.
+    /// Each host knows the other's Ethernet address, so that no packet waits for address resolution.
     fn neighbours(&self) {
         let [client, _, server] = &self.names;
         run(&format!("ip -n {client} neigh replace {SERVER} lladdr {} dev c0 nud permanent", mac("s0")));
@@ -97,8 +96,8 @@ impl Testbed {
         testbed
     }
 
-    /// Sends frames from the client and gives those that the server gets, tags put back, until it has as many or none
-    /// has come for `patience`.
+    /// Sends frames from the client. Returns the frames that the server receives, with tags restored, when it has as
+    /// many or none has arrived for `patience`.
     pub fn exchange(&self, frames: &[Vec<u8>], patience: Duration) -> Vec<Vec<u8>> {
         let at = |host: usize, name: &'static str| {
             let namespace = std::fs::File::open(format!("/run/netns/{}", self.names[host])).unwrap();
@@ -126,12 +125,11 @@ impl Testbed {
         received
     }
 
-    /// The forwarder with a configuration.
     pub fn forward(&self, config: &str) -> Running {
         Running::ready(self.forwarder(config))
     }
 
-    /// Message of a forwarder that does not start, and its exit code.
+    /// Error message of a forwarder that does not start, and its exit code.
     pub fn refusal(&self, config: &str) -> (String, Option<i32>) {
         let output = self.forwarder(config).output().unwrap();
         (String::from_utf8(output.stderr).unwrap(), output.status.code())
@@ -143,18 +141,16 @@ impl Testbed {
         self.command(1, &["forward", &path, "--time", "300 s"])
     }
 
-    /// A sink at the server.
     pub fn sink(&self, address: &str) -> Running {
         Running::ready(self.command(2, &["sink", address, "--time", "300 s"]))
     }
 
-    /// Sends from the client until it is over, and gives the sender's report.
+    /// Sends from the client until the end, and returns the sender's report.
     pub fn send(&self, arguments: &[&str]) -> Json {
         let output = self.command(0, &[&["send"], arguments].concat()).output().unwrap();
         serde_json::from_slice(&output.stdout).expect("a report")
     }
 
-    /// Output of a Python program at the client.
     pub fn python(&self, program: &str) -> String {
         let mut command = Command::new("ip");
         let arguments = ["netns", "exec", &self.names[0], "timeout", "20", "python3", "-c", program];
@@ -163,23 +159,22 @@ impl Testbed {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// `ip` with words separated by spaces, at the node.
+    /// Runs `ip` at the node, with arguments split at spaces.
     pub fn node_ip(&self, words: &str) -> String {
         run(&format!("ip -n {} {words}", self.names[1]))
     }
 
-    /// The same, at the client.
+    /// The same at the client.
     pub fn client_ip(&self, words: &str) -> String {
         run(&format!("ip -n {} {words}", self.names[0]))
     }
 
-    /// State of an offload of the client, from `ethtool`.
     pub fn client_offload(&self, name: &str) -> bool {
         let features = run(&format!("ip netns exec {} ethtool -k c0", self.names[0]));
         features.lines().any(|line| line.trim().starts_with(&format!("{name}: on")))
     }
 
-    /// The server's link, recreated, up at both ends.
+    /// Recreates the server's link and sets it up at both ends.
     pub fn make_server_link_anew(&self) {
         let [_, node, server] = &self.names;
         run(&format!("ip -n {server} link del s0"));
@@ -214,7 +209,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a command that says when it is ready.
+    /// Starts a command that reports when it is ready.
     pub fn ready(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
@@ -223,9 +218,9 @@ impl Running {
         running
     }
 
-    /// Ends it with a signal, and waits until it has.
+    /// Ends the process with a signal and waits for its end.
     pub fn end_by(mut self, signal: Signal) {
-        // `ip netns exec` becomes the program, so that this is its process.
+        // `ip netns exec` becomes the program, so this is its process.
         self.signal(signal);
         self.child.wait().unwrap();
     }
@@ -242,7 +237,7 @@ impl Running {
         serde_json::from_str(&line).expect("a line of JSON")
     }
 
-    /// CPU time that it has taken: `utime` and `stime` of proc(5), ticks of 10 ms.
+    /// CPU time of the process: `utime` and `stime` of proc(5), ticks of 10 ms.
     pub fn cpu_time(&self) -> Duration {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
@@ -256,14 +251,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The process may have ended: its --time is over, or it failed, which the test saw.
+        // The process may have ended: its --time is over, or it failed, which the test noticed.
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let _ = self.child.wait();
     }
 }
 
-/// Adds reports up until `is_over` holds for their sums, for half a minute at most: what is missing then is missing for
-/// good.
+/// Adds up reports until their sums satisfy `is_over`, for at most half a minute: packets missing then are lost.
 pub fn until<const N: usize>(mut running: [&mut Running; N], is_over: impl Fn(&[Json; N]) -> bool) -> [Json; N] {
     let mut sums = running.each_mut().map(|one| one.report());
     let begin = Instant::now();
@@ -276,7 +270,7 @@ pub fn until<const N: usize>(mut running: [&mut Running; N], is_over: impl Fn(&[
     sums
 }
 
-/// Counters are added; of other numbers the least remains, of the rest the latest.
+/// Adds counters; keeps the minimum of other numbers, and the latest of other values.
 fn add(sum: &mut Json, more: &Json) {
     match (&mut *sum, more) {
         (Json::Object(sum), Json::Object(more)) => {
@@ -299,7 +293,6 @@ fn add(sum: &mut Json, more: &Json) {
     }
 }
 
-/// The Ethernet address of a host's interface.
 fn mac(interface: &str) -> &'static str {
     if interface == "c0" { "02:00:00:00:00:01" } else { "02:00:00:00:00:09" }
 }

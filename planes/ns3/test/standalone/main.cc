@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Runs test suites outside an ns-3 source tree: --suite=fairlane --verbose
+// Runs the test suites outside an ns-3 source tree: --suite=fairlane --verbose
 #include "ns3/test.h"
 
 int

@@ -22,10 +22,10 @@ use serde_json::{Map, Value as Json, json};
 
 /// Aligns frames to cache lines.
 const LINE_BYTES: usize = 64;
-/// Lateness beyond which the host sends port by port.
+/// If the host is later than this, it sends port by port.
 const FAR_BEHIND: Time = Time::from_millis(1);
 
-/// A port that sends its due packets until another port has an earlier one.
+/// A port and the time up to which it may send before another port has an earlier packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Burst {
     /// Index of the port.
@@ -42,7 +42,7 @@ struct PortState {
     egress: EgressLink,
 }
 
-/// Forwarding decision for frames.
+/// How the port of a frame is chosen.
 #[derive(Debug)]
 enum Paths {
     Bridge(Bridge),
@@ -71,13 +71,12 @@ pub struct Core {
     classes: Vec<ClassRule>,
     user_names: Vec<String>,
     pool: FramePool,
-    /// Time of the latest step.
     now: Time,
     since: Time,
 }
 
 impl Core {
-    /// Creates idle ports at time zero, with separate memory.
+    /// Creates idle ports at time zero, with the forwarder's own memory.
     #[must_use]
     pub fn new(config: &ForwardConfig) -> Self {
         let forward = &config.forward;
@@ -85,7 +84,7 @@ impl Core {
         Self::with_layout(config, Layout { frames: forward.frames, for_kernel: 0, chunk_bytes, headroom: 0 })
     }
 
-    /// Creates idle ports at time zero, with memory as required by the socket type.
+    /// Creates idle ports at time zero, with the memory that the socket type requires.
     #[must_use]
     pub fn with_layout(config: &ForwardConfig, layout: Layout) -> Self {
         let meters = config.meters();
@@ -119,7 +118,7 @@ impl Core {
         self.ports.len()
     }
 
-    /// Shortest delay of an emulated link to a port: no arrived frame has an earlier event.
+    /// Shortest delay of an emulated link to a port. No frame has an event earlier than this after its arrival.
     #[must_use]
     pub fn shortest_line(&self) -> Time {
         self.ports.iter().map(|port| port.ingress.delay()).min().unwrap_or(Time::ZERO)
@@ -153,7 +152,7 @@ impl Core {
         let bytes = self.pool.frame(id);
         let frame = Frame::parse(bytes);
         let user = self.users.of(frame.source);
-        // Control traffic of configured users is not trusted, whatever its DSCP.
+        // The DSCP of configured users is not trusted, so they cannot send control traffic.
         let is_control = frame.is_control && user as usize + 1 == self.classes.len();
         let is_expedited = match self.classes[user as usize] {
             ClassRule::BestEffort => false,
@@ -164,7 +163,7 @@ impl Core {
             label: 0.0,
             enqueued_at: at,
             frame: id,
-            // Limits per-flow schemes to 65 536 records, against hosts that invent flows.
+            // Limits per-flow schemes to 65 536 records, in case hosts invent flows.
             flow: frame.flow(bytes) & 0xffff,
             user,
             bytes: frame.bytes,
@@ -236,12 +235,12 @@ impl Core {
         self.pool.frame(id)
     }
 
-    /// Frames of the burst.
+    /// Memory of the frames, for sending a burst.
     pub fn pool(&mut self) -> &mut FramePool {
         &mut self.pool
     }
 
-    /// Marks the frame as sent.
+    /// Frees the frame, which has been sent.
     #[inline]
     pub fn release(&mut self, id: FrameId) {
         self.pool.release(id);
@@ -266,7 +265,6 @@ impl Core {
         report
     }
 
-    /// Time and port of the next packet that leaves an incoming link.
     #[inline]
     fn next_arrival(&self) -> Option<(Time, usize)> {
         let (mut first, mut port) = (Time::NEVER, 0);
@@ -279,7 +277,6 @@ impl Core {
         (first < Time::NEVER).then_some((first, port))
     }
 
-    /// Forwards the packet that leaves the incoming link of `port`.
     #[inline]
     fn forward(&mut self, port: usize) {
         let Some(packet) = self.ports[port].ingress.take() else { return };

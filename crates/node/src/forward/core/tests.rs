@@ -4,7 +4,7 @@ use super::*;
 use etherparse::PacketBuilder;
 use serde_json::json;
 
-/// A UDP packet of 10.0.0.`from` with `bytes` at the IP layer.
+/// A UDP packet from 10.0.0.`from` with `bytes` at the IP layer.
 fn frame(from: u8, bytes: usize) -> Vec<u8> {
     let builder = PacketBuilder::ethernet2([2, 0, 0, 0, 0, 9], [2, 0, 0, 0, 0, from]);
     let mut frame = Vec::new();
@@ -41,7 +41,7 @@ fn a_packet_takes_the_times_of_both_links() {
     for _ in 0..2 {
         core.arrive(0, &frame(1, 1500), &[], Time::from_millis(1));
     }
-    // 1500 B take 1 ms at 12 Mbit/s and 2 ms at 6: 1 + 1 + 5 + 2 + 3 ms, and 2 ms more for the second.
+    // 1500 B take 1 ms at 12 Mbit/s and 2 ms at 6: 1 + 1 + 5 + 2 + 3 ms, and 2 ms more for the second packet.
     assert_eq!(departures(&mut core, 1), [(12_000, 1), (14_000, 1)]);
     assert_eq!(core.held(), 0);
 }
@@ -71,11 +71,11 @@ fn a_host_that_is_late_changes_nothing_but_when_it_sends() {
         let report = core.report();
         (all, report["ports"][1]["egress"]["drops"].clone(), core.held())
     };
-    // 17 Mbit/s, two thirds of it from user 1, into 10 Mbit/s.
+    // 17 Mbit/s, of which user 1 sends two thirds, into 10 Mbit/s.
     let exact = run(Time::from_micros(10));
     assert_eq!(exact.2, 0);
     assert!(exact.1[0]["packets"].as_u64().unwrap() > 500, "{}", exact.1);
-    // Late by less than the delay of the first link: the decisions are the same.
+    // If the host is late by less than the delay of the first link, the decisions are the same.
     assert_eq!(run(Time::from_micros(990)), exact);
 }
 
@@ -98,8 +98,8 @@ fn every_packet_is_accounted_for() {
     }
     core.run_until(Time::from_millis(2));
     let report = core.report();
-    // At 20 Mbit/s (0.6 ms per packet) one is sent and five wait. Three of them reach the port at 0.6, 1.2 and 1.8 ms.
-    // The port sends the first from 0.6 to 1.8 ms, then the second.
+    // At 20 Mbit/s (0.6 ms per packet) one packet is sent and five wait. Three of them reach the port at 0.6, 1.2 and
+    // 1.8 ms. The port sends the first from 0.6 to 1.8 ms, then the second.
     let (ingress, egress) = (&report["ports"][0]["ingress"], &report["ports"][1]["egress"]);
     assert_eq!((&ingress["received"]["packets"], &ingress["line_drops"]), (&json!(20), &json!(14)));
     assert_eq!(egress["accounting"], json!({"arrived": 3, "departed": 2, "dropped": 0, "queued": 1}));
@@ -143,8 +143,8 @@ fn a_frame_for_an_unknown_host_goes_to_all_others_and_a_full_pool_drops() {
     assert_eq!(core.report()["ports"][0]["ingress"]["no_frame"], 8);
 }
 
-/// Fills a port of 1 Mbit/s with 50 packets of a user, then sends 20 small packets. Returns how many of the 20 left,
-/// and the counters of control traffic.
+/// Fills a port of 1 Mbit/s with 50 packets of a user, then sends 20 small packets. Returns the number of these that
+/// left, and the counters of control traffic.
 fn left_of(small: &[u8], users: &Json, queue: &str) -> (usize, [Json; 2]) {
     let mut core = core(json!({"users": users, "ports": [
         {"interface": "a"},
@@ -172,7 +172,6 @@ fn left_of(small: &[u8], users: &Json, queue: &str) -> (usize, [Json; 2]) {
     (left, ["control", "control_excess"].map(|key| report[key].clone()))
 }
 
-/// A packet with a DSCP.
 fn with_dscp(from: u8, dscp: u8) -> Vec<u8> {
     let mut bytes = frame(from, 100);
     bytes[15] = dscp << 2;
@@ -206,7 +205,7 @@ fn what_is_no_control_traffic_finds_the_queue_full() {
     let user = json!([{"prefix": "10.0.0.1"}]);
     let mut icmp_of_cs6 = with_dscp(2, 48);
     icmp_of_cs6[23] = 1;
-    // The last is CS6 of a configured user.
+    // The last packet is CS6 from a configured user.
     for small in [with_dscp(2, 0), with_dscp(2, 46), icmp_of_cs6, neighbour_solicitation(254), with_dscp(1, 48)] {
         assert_eq!(left_of(&small, &user, "droptail"), (0, [0, 0].map(Json::from)));
     }
@@ -236,8 +235,8 @@ fn what_a_router_sends_itself_is_control_traffic_unless_it_is_icmp() {
     assert_eq!((of(0), of(1)), ([0, 0].map(Json::from), [2, 0].map(Json::from)));
 }
 
-/// Sends 50 packets at once, ECN-capable or not, to a port with this queue. Returns how many left with a mark, and the
-/// counters of the port.
+/// Sends 50 packets at once, ECN-capable or not, to a port with this queue. Returns the number of packets that left
+/// with a mark, and the counters of the port.
 fn marks(queue: &Json, is_capable: bool) -> (u64, Json) {
     let mut core = core(json!({"ports": [
         {"interface": "a"},
@@ -286,8 +285,9 @@ fn abc_marks_in_place_of_drops_where_asked_to_and_where_packets_can_be_marked() 
         (marked, port["accounting"]["departed"].as_u64().unwrap(), port["drops"][0]["packets"].as_u64().unwrap())
     };
     // For one user at one instant, the activity of the n-th packet is log2(n) above that of the first. From the second
-    // packet on this exceeds the mean of earlier ones by at least 0.875, so that T_drop is Q_min = 6. The n-th packet
-    // finds n - 2 waiting: packets 8 to 37 are marked, those after a queue of 20 + 16 are dropped.
+    // packet on, this exceeds the mean of earlier packets by at least 0.875, so that T_drop is Q_min = 6. The n-th
+    // packet finds n - 2 waiting: packets 8 to 37 are marked, and packets that find a queue of 20 + 16 or more are
+    // dropped.
     assert_eq!(counts(true, true), (30, 37, 13));
     for (ecn, is_capable) in [(false, true), (true, false), (false, false)] {
         assert_eq!(counts(ecn, is_capable), (0, 7, 43), "{ecn} {is_capable}");

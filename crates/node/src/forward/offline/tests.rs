@@ -10,8 +10,8 @@ use fairlane_schemes::registry::schemes::Scheme;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// Schemes with known differences. Some hash flow numbers, which here are hashes of addresses. Others change state when
-/// the link becomes idle, which the vectors do not contain but the forwarder does.
+/// Schemes with known differences. Some schemes hash flow numbers, which here are hashes of addresses. Others change
+/// state when the link becomes idle, which happens in the forwarder but not in the vectors.
 const DIFFERING: [&str; 16] = [
     "afpft", "red", "blue", "sfb", "red_pd", "cobalt", "codel_af", "black", "afc", "stfq", "fq_codel", "fq_pie", "afq",
     "sp_pifo", "packs", "rifo",
@@ -57,7 +57,7 @@ impl Vector {
         Self { arrivals, departures }
     }
 
-    /// Arrivals as a capture. The payload starts with the packet's number; the user's number is in the port.
+    /// Arrivals as a capture. The payload starts with the packet's number; the port number is the user's number.
     fn capture(&self) -> Vec<u8> {
         let header = PcapHeader { ts_resolution: TsResolution::NanoSecond, ..PcapHeader::default() };
         let mut writer = PcapWriter::with_header(Vec::new(), header).unwrap();
@@ -81,7 +81,7 @@ impl Vector {
     }
 }
 
-/// The set-up of the vectors: 10 Mbit/s, 100 packets, 12 users with 10 kbit/s each.
+/// The configuration of the vectors: 10 Mbit/s, 100 packets, 12 users with 10 kbit/s each.
 fn config(scheme: Scheme) -> ForwardConfig {
     let buffer = BufferParams { limit: QueueLimit::Packets(100), ..Default::default() };
     let queue = QueueConfig::of(scheme, buffer).write();
