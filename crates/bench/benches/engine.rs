@@ -1,5 +1,5 @@
-//! Cost of the engine: the event set by size, and whole runs of abc2018's default scenario.
-//! `cargo bench --bench engine`
+//! Measures the cost of the engine: the event set by size, and whole runs of abc2018's default scenario. `cargo bench
+//! --bench engine`
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fairlane_schemes::base::rng::Rng;
@@ -10,7 +10,7 @@ use fairlane_sim::scenario::Scenario;
 use serde_json::json;
 use std::sync::atomic::AtomicBool;
 
-/// The hold model: take the earliest event, put it back at a random later time.
+/// The hold model: takes the earliest event and puts it back at a random later time.
 fn event_set(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("event_set_hold");
     group.throughput(Throughput::Elements(1));
@@ -30,7 +30,7 @@ fn event_set(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Ten simulated seconds of the default scenario, about 8 300 packets over the bottleneck.
+/// Ten simulated seconds of the default scenario, with about 8 300 packets over the bottleneck.
 fn default_scenario(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("default_scenario_10_s");
     group.sample_size(20);

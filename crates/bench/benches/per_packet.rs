@@ -1,4 +1,4 @@
-//! Cost per packet of meters, averagers and disciplines: `cargo bench --bench per_packet`.
+//! Measures the cost per packet of meters, averagers and schemes: `cargo bench --bench per_packet`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fairlane_schemes::base::rng::Rng;
@@ -18,7 +18,7 @@ use std::hint::black_box;
 /// Time between packets: 1500 bytes at 10 Gbit/s.
 const GAP: Time = Time::from_nanos(1200);
 
-/// One arrival and one departure at a queue that is kept near its threshold.
+/// One arrival and one departure at a queue whose length stays near its threshold.
 fn disciplines(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("enqueue_and_dequeue");
     group.throughput(Throughput::Elements(1));
@@ -41,7 +41,7 @@ fn disciplines(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// One packet through the activity meter, real-valued and integer.
+/// One packet through the activity meter, in floating-point and in integer arithmetic.
 fn meters(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("activity_meter");
     group.throughput(Throughput::Elements(1));

@@ -3,18 +3,18 @@
 use fairlane_memory::{LargePages, large_pages};
 use fairlane_sim::scenario::Scenario;
 
-/// As in the Python package.
+/// Memory allocation as in the Python package.
 #[global_allocator]
 static MEMORY: LargePages = large_pages();
 
-/// The scenario that a text in JSON describes; if it describes none the program ends and says why.
+/// Parses a scenario from JSON. If it is invalid, ends the program with the error.
 #[must_use]
 pub fn scenario(text: &str) -> Scenario {
     let json = serde_json::from_str(text).unwrap_or_else(|error| fail(&error.to_string()));
     Scenario::read(&json).unwrap_or_else(|error| fail(&error.to_string()))
 }
 
-/// High-water mark of resident memory in bytes, 0 where the system does not tell.
+/// Peak resident memory in bytes; 0 if the system does not report it.
 #[must_use]
 pub fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -22,7 +22,7 @@ pub fn peak_memory() -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) * 1024
 }
 
-/// Ends the program with one line.
+/// Prints one line and ends the program.
 pub fn fail(message: &str) -> ! {
     eprintln!("error: {message}");
     std::process::exit(2);

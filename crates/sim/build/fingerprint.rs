@@ -1,6 +1,6 @@
-//! A number that differs between two sources unless they differ in comments, layout or tests only.
+//! Fingerprint of source files that ignores comments, layout and tests.
 //!
-//! FNV-1a with 128 bits over the tokens: it guards against mistakes, not against attacks.
+//! FNV-1a with 128 bits over the tokens. It guards against mistakes, not against attacks.
 
 use proc_macro2::{Delimiter, LexError, TokenStream, TokenTree};
 
@@ -70,7 +70,6 @@ impl Fingerprint {
         }
     }
 
-    /// Adds a text and a terminator.
     fn add(&mut self, text: &str) {
         for byte in text.bytes().chain([0]) {
             self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(PRIME);
@@ -78,8 +77,8 @@ impl Fingerprint {
     }
 }
 
-/// Returns the number of tokens and the text, without spaces, of a leading attribute (`#[...]` or `#![...]`), or `None`
-/// if there is none.
+/// If the tokens start with an attribute (`#[...]` or `#![...]`), returns its length in tokens and its text without
+/// spaces.
 fn attribute(tokens: &[TokenTree]) -> Option<(usize, String)> {
     let (length, group) = match tokens {
         [TokenTree::Punct(hash), TokenTree::Group(group), ..] if hash.as_char() == '#' => (2, group),
@@ -97,7 +96,7 @@ fn is_module(tokens: &[TokenTree]) -> bool {
     matches!(tokens, [TokenTree::Ident(word), ..] if *word == "mod")
 }
 
-/// Number of tokens of a module: up to its braces or its semicolon.
+/// Length of a module in tokens, up to its braces or its semicolon.
 fn module(tokens: &[TokenTree]) -> usize {
     let ends = |token: &TokenTree| match token {
         TokenTree::Group(_) => true,

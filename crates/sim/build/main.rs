@@ -1,5 +1,4 @@
-//! Gives the crate the fingerprint of everything that can change what a run records, as the variable
-//! `FAIRLANE_ENGINE_FINGERPRINT` of the build.
+//! Sets the build variable `FAIRLANE_ENGINE_FINGERPRINT` to a fingerprint of everything that can change a run's record.
 
 mod fingerprint;
 
@@ -17,7 +16,7 @@ fn main() -> io::Result<()> {
         let root = crates.parent().expect("the folder is in the workspace");
         (vec![schemes, own], root.join("Cargo.lock"))
     } else {
-        // A package of a registry: it needs the schemes of its own version, which never change there.
+        // In a package from a registry, the version of the schemes determines their source.
         fingerprint.text("fairlane-schemes", env!("CARGO_PKG_VERSION"));
         (vec![own], sim.join("Cargo.lock"))
     };
@@ -34,7 +33,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Every source file below a folder but those that hold nothing but tests, in order of their paths.
+/// Returns all source files below a folder, except files that contain only tests, in order of their paths.
 fn rust_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {

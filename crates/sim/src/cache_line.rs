@@ -1,18 +1,17 @@
-//! Cache lines that will be needed.
+//! Prefetching of cache lines.
 
 use prefetch_index::prefetch_index;
 use std::slice::from_ref;
 
-/// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Asks for the cache line in which `value` begins.
+/// Prefetches the cache line in which `value` begins.
 #[inline]
 pub(crate) fn fetch<T>(value: &T) {
     prefetch_index(from_ref(value), 0);
 }
 
-/// Asks for all cache lines of a `T`, of which a word and its offset in bytes are known.
+/// Prefetches all cache lines of a `T`, given a word in it and the word's offset in bytes.
 #[inline]
 pub(crate) fn fetch_lines<T, Word>(word: &Word, offset: usize) {
     const { assert!(size_of::<Word>() == size_of::<u64>()) };

@@ -1,8 +1,8 @@
-//! A packet-level simulator of links that are shared.
+//! A packet-level simulator of shared links.
 //!
-//! A [`scenario::Scenario`] says everything about a run; [`engine::run`] runs one replication of it and gives a
-//! [`measure::run_record::RunRecord`]; [`engine::batch::Batch`] runs many in parallel;
-//! [`measure::catalogue::catalogue`] says what their numbers are.
+//! A [`scenario::Scenario`] contains everything about a run. [`engine::run`] runs one replication of it and returns a
+//! [`measure::run_record::RunRecord`]; [`engine::batch::Batch`] runs many in parallel.
+//! [`measure::catalogue::catalogue`] documents the numbers in a record.
 
 mod cache_line;
 pub mod engine;

@@ -1,8 +1,8 @@
-//! Inputs of a run's records besides the scenario.
+//! Version of the simulator, which determines a run's record together with the scenario.
 
-/// Version of what can change a record: the format ([`crate::measure::run_record::SCHEMA`]), and a fingerprint of the
-/// sources of this crate and of fairlane-schemes and of the versions of all dependencies. Two builds with the same
-/// value give the same bytes; a change of anything but comments, layout and tests gives another value.
+/// Version of everything that can change a record: the format ([`crate::measure::run_record::SCHEMA`]), and a
+/// fingerprint of the sources of this crate and of fairlane-schemes and of the versions of all dependencies. Two builds
+/// with the same value write the same bytes. Any change except in comments, layout and tests changes the value.
 pub const ENGINE: &str = concat!("2-", env!("FAIRLANE_ENGINE_FINGERPRINT"));
 
 #[cfg(test)]

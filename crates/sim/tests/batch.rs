@@ -1,4 +1,4 @@
-//! Runs in threads: what can be seen of them while they are under way.
+//! Runs in threads: progress and cancellation while they are active.
 
 use fairlane_sim::engine::batch::Batch;
 use fairlane_sim::scenario::Scenario;

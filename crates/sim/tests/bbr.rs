@@ -1,11 +1,11 @@
-//! BBR in whole runs: a link that is in use, flows that share it, and what is left to CUBIC.
+//! BBR in whole runs: use of a link, sharing between BBR flows, and the share left to CUBIC.
 
 use crate::common;
 use fairlane_sim::measure::run_record::RunRecord;
 use serde_json::{Value as Json, json};
 
-/// Flows with these congestion controls at 10 Mbit/s and 40.2 ms, of which the bandwidth-delay product is 33.5 packets,
-/// with a buffer of `limit` packets.
+/// Runs flows with these congestion controls at 10 Mbit/s and 40.2 ms, a bandwidth-delay product of 33.5 packets, with
+/// a buffer of `limit` packets.
 fn run(controls: &[&str], limit: u32, seconds: u32) -> RunRecord {
     let group = |(number, control): (usize, &&str)| {
         let source = json!({"kind": "tcp", "congestion_control": control});
@@ -28,7 +28,7 @@ fn shares(record: &RunRecord) -> Vec<f64> {
 
 #[test]
 fn one_flow_fills_a_link_with_a_buffer_of_a_quarter_of_the_bandwidth_delay_product() {
-    // 99 % of the rate, less 2 % in ProbeRTT; BBRv3 besides drains after each probe, at 90 % for a tenth of the time.
+    // 99 % of the rate, minus 2 % in ProbeRTT. BBRv3 also drains after each probe, at 90 % for a tenth of the time.
     for (control, least) in [("bbr1", 0.97), ("bbr3", 0.96)] {
         let record = run(&[control], 9, 60);
         assert!(record.links[0].utilisation > least, "{control}: {}", record.links[0].utilisation);
@@ -37,8 +37,8 @@ fn one_flow_fills_a_link_with_a_buffer_of_a_quarter_of_the_bandwidth_delay_produ
 
 #[test]
 fn the_queue_of_one_flow_is_a_fraction_of_the_bandwidth_delay_product_however_large_the_buffer() {
-    // CUBIC keeps 116 of 140 packets waiting; BBR probes with a quarter of 33.5 packets in excess, an eighth of the
-    // time, BBRv3 with as much as 1.25 BDP, less often.
+    // CUBIC keeps 116 of 140 packets waiting. BBRv1 probes with a quarter of 33.5 packets in excess for an eighth of
+    // the time, BBRv3 with up to 1.25 BDP, less often.
     for control in ["bbr1", "bbr3"] {
         let mean = run(&[control], 140, 60).links[0].queue.mean_packets;
         assert!(mean < 33.5 / 4.0, "{control}: {mean}");
@@ -48,7 +48,7 @@ fn the_queue_of_one_flow_is_a_fraction_of_the_bandwidth_delay_product_however_la
 #[test]
 fn two_flows_of_a_kind_share_equally() {
     for control in ["bbr1", "bbr3"] {
-        // Six runs with the shallow buffer: 0.42 to 0.53, in Linux 6.12 0.47 to 0.53.
+        // Six runs with the shallow buffer gave 0.42 to 0.53; Linux 6.12 gives 0.47 to 0.53.
         for (limit, tolerance) in [(17, 0.1), (140, 0.05)] {
             let shares = shares(&run(&[control; 2], limit, 120));
             let equal = |share: &f64| (share - 0.5).abs() < tolerance;
@@ -59,7 +59,7 @@ fn two_flows_of_a_kind_share_equally() {
 
 #[test]
 fn bbr1_takes_most_of_a_shallow_buffer_from_cubic_and_bbr3_leaves_it_a_third_at_least() {
-    // Half a bandwidth-delay product: CUBIC backs off at losses that BBRv1 does not mind; BBRv3 does
+    // Half a bandwidth-delay product: CUBIC backs off at losses that BBRv1 ignores, but BBRv3 does not
     // (draft-ietf-ccwg-bbr 5.3.3.8.1).
     assert!(shares(&run(&["bbr1", "cubic"], 17, 60))[0] > 0.8);
     for limit in [17, 140] {

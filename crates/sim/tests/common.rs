@@ -15,7 +15,7 @@ pub fn refusal(scenario: &Json) -> String {
     Scenario::read(scenario).expect_err("it is refused").to_string()
 }
 
-/// The record of a replication without its cost, which differs from run to run.
+/// Runs a replication. Returns its record without the cost, which differs between runs.
 pub fn replicate(scenario: &Json, replication: u32) -> RunRecord {
     let record = engine::run(&read(scenario), replication, &AtomicBool::new(false)).expect("nobody cancels");
     RunRecord { cpu_seconds: None, ..record }
@@ -25,7 +25,7 @@ pub fn run(scenario: &Json) -> RunRecord {
     replicate(scenario, 0)
 }
 
-/// The network at the end of a run.
+/// Network at the end of a run.
 pub fn network(scenario: &Json) -> Network {
     engine::simulate(&read(scenario), 0, &AtomicBool::new(false)).expect("nobody cancels").0
 }

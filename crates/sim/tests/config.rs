@@ -1,11 +1,11 @@
-//! Whatever stands in a scenario: it is refused in one line, or it is valid and reads back as it was written.
+//! Any scenario, however wrong, is either rejected with one line, or it is valid and reads back as written.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::registry::schemes::Scheme;
 use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
 
-/// A scenario with every key that has a value, for a scheme.
+/// A scenario for a scheme with every key that has a value.
 fn complete(scheme: &str) -> Json {
     let scenario = json!({
         "topology": {"bottleneck_schedule": [{"at": "1 s", "rate": "5 Mbit/s"}]},
@@ -49,7 +49,7 @@ fn odd_value(rng: &mut Rng) -> Json {
     values[(rng.bits() % values.len() as u64) as usize].clone()
 }
 
-/// Puts an odd value in the place of one node of the tree, or removes it.
+/// Replaces one node of the tree by an odd value, or removes it.
 fn mutate(value: &mut Json, rng: &mut Rng) {
     let children = match value {
         Json::Object(map) => map.len(),

@@ -1,30 +1,31 @@
-//! Congestion controls over a whole network: each fills a link alone, two share it, and each does what it is for.
+//! Congestion controls in a whole network: each fills a link alone, two share it, and each reaches its design goal.
 
 use crate::common::run;
 use fairlane_sim::measure::run_record::RunRecord;
 use serde_json::{Value as Json, json};
 
-/// The link of a case, and how long it is measured.
+/// Link of a case, and duration of the measurement.
 struct Case {
     rate_mbps: f64,
-    /// Propagation delay of the bottleneck; the RTT is twice that and 0.4 ms.
+    /// Propagation delay of the bottleneck; the RTT is twice this delay plus 0.4 ms.
     delay_ms: u32,
     queue: Json,
     measure_s: u32,
 }
 
 impl Case {
-    /// 10 Mbit/s, an RTT of 40 ms: 33 packets. The buffer has eight times that.
+    /// 10 Mbit/s with an RTT of 40 ms: 33 packets. The buffer has eight times as many.
     fn deep(queue: Json) -> Self {
         Self { rate_mbps: 10.0, delay_ms: 20, queue, measure_s: 20 }
     }
 
-    /// A user for each control, with one flow from 0 s, 2 s, ... on; with ECN where the control needs all marks.
+    /// Runs one user per control with one flow each, starting at 0 s, 2 s, ...; with ECN if the control needs all
+    /// marks.
     fn run(&self, controls: &[&str]) -> RunRecord {
         self.run_from(controls, 2)
     }
 
-    /// The same with this number of seconds between the starts.
+    /// Runs the same with this number of seconds between the starts.
     fn run_from(&self, controls: &[&str], gap_s: usize) -> RunRecord {
         let group = |(index, control): (usize, &&str)| {
             let start = format!("{} s", gap_s * index);
@@ -51,7 +52,7 @@ fn droptail(packets: u32) -> Json {
     json!({"scheme": "droptail", "limit": format!("{packets} packets")})
 }
 
-/// Marks every packet that finds more than `threshold` packets.
+/// A queue that marks every packet that finds more than `threshold` packets.
 fn step(threshold: u32) -> Json {
     json!({"scheme": "red", "limit": "500 packets", "min_th": format!("{threshold} packets"),
         "max_th": format!("{} packets", threshold + 1), "weight": 1.0, "max_p": 1.0, "gentle": false, "wait": false,
@@ -62,7 +63,7 @@ fn dualpi2() -> Json {
     json!({"scheme": "dualpi2", "limit": "1000 packets"})
 }
 
-/// Every control, with a queue that it is made for.
+/// All controls, each with a queue for which it is designed.
 fn controls() -> [(&'static str, Json); 10] {
     [
         ("reno", droptail(264)),
@@ -92,7 +93,7 @@ fn every_control_fills_a_link_alone() {
     }
 }
 
-/// Use of the link and share of lost packets of a Copa flow alone, over an RTT of 40 ms, from its second second on.
+/// Utilisation, and share of lost packets, of a single Copa flow over an RTT of 40 ms, from its second second on.
 fn copa_alone(profile: &str, rate_mbps: u32, packets: u32) -> (f64, f64) {
     let source = json!({"kind": "tcp", "profile": profile, "congestion_control": "copa"});
     let scenario = json!({
@@ -112,9 +113,9 @@ fn copa_alone(profile: &str, rate_mbps: u32, packets: u32) -> (f64, f64) {
 
 #[test]
 fn copa_alone_fills_a_link_whose_buffer_is_a_tenth_of_the_bandwidth_delay_product() {
-    // By the paper the queue swings between 0 and 2.5 / delta = 5 packets, which fit in a tenth of 167 packets
-    // and more: the link never idles for long, and nothing is lost once slow start is over. A tenth is left for
-    // velocities that overshoot; a loss of 5 % is half of what such a buffer holds, in each round trip.
+    // According to the paper the queue oscillates between 0 and 2.5 / delta = 5 packets. They fit in a tenth of 167
+    // packets and more, so the link never idles for long, and no packet is lost after slow start. A tenth is left for
+    // velocities that overshoot; a loss of 5 % is half of such a buffer, in each round trip.
     for profile in ["linux", "quic"] {
         for (rate_mbps, packets) in [(50, 17), (200, 67), (500, 167)] {
             let (used, lost) = copa_alone(profile, rate_mbps, packets);
@@ -126,7 +127,8 @@ fn copa_alone_fills_a_link_whose_buffer_is_a_tenth_of_the_bandwidth_delay_produc
 
 #[test]
 fn copas_among_themselves_keep_a_queue_of_a_few_packets_each() {
-    // Section 3: between 0 and 2.5 / delta = 5 segments of a flow wait. Twice that leaves room for velocities.
+    // Section 3: each flow keeps between 0 and 2.5 / delta = 5 segments waiting. The limit is twice that, for
+    // velocities.
     for (rate_mbps, delay_ms, flows) in
         [(2.0, 5, 1), (10.0, 20, 1), (15.0, 15, 1), (30.0, 10, 1), (10.0, 20, 2), (10.0, 20, 4)]
     {
@@ -144,11 +146,12 @@ fn copas_among_themselves_keep_a_queue_of_a_few_packets_each() {
 #[test]
 fn two_flows_of_a_control_share_a_link() {
     for (control, queue) in controls() {
-        // A Vegas flow that finds a queue takes it for the path: they start together.
+        // A Vegas flow that starts when there is a queue includes its delay in the base RTT, so Vegas flows start
+        // together.
         let gap_s = if control == "vegas" { 0 } else { 2 };
         let case = Case { measure_s: 40, ..Case::deep(queue) };
         let share = share(&case.run_from(&[control, control], gap_s), 0);
-        // After 10 s of which the first had 2 s alone, no flow has three times as much as the other.
+        // After 10 s, of which the first flow had 2 s alone, no flow has three times as much as the other.
         assert!((0.25..0.75).contains(&share), "{control}: {share}");
     }
 }
@@ -164,7 +167,7 @@ fn ledbat_yields_to_cubic_where_the_buffer_is_longer_than_its_target() {
 
 #[test]
 fn ledbat_keeps_the_queue_at_its_target() {
-    // A segment up or down per round trip of 140 ms at most: 1.2 ms at 10 Mbit/s, and what the filter of four is late.
+    // At most a segment up or down per round trip of 140 ms: 1.2 ms at 10 Mbit/s, plus the lag of the filter of four.
     let mut case = Case::deep(droptail(264));
     case.measure_s = 40;
     let delay = case.run(&["ledbat"]).links[0].delay[0].p95_s;
@@ -173,8 +176,8 @@ fn ledbat_keeps_the_queue_at_its_target() {
 
 #[test]
 fn vegas_keeps_alpha_to_beta_segments_of_each_flow_in_the_queue() {
-    // Diff, rounded down, from 2 to 4: from 2 to 5 segments. The one in transmission is not in the queue, and the base
-    // RTT has a transmission of its own.
+    // Diff, rounded down, from 2 to 4: from 2 to 5 segments. The queue excludes the segment in transmission, but the
+    // base RTT includes a transmission.
     let alone = Case::deep(droptail(264)).run(&["vegas"]);
     let queue = alone.links[0].queue.mean_packets;
     assert!((1.0..5.0).contains(&queue), "{queue}");
@@ -182,8 +185,9 @@ fn vegas_keeps_alpha_to_beta_segments_of_each_flow_in_the_queue() {
 
 #[test]
 fn dctcp_keeps_the_queue_at_the_threshold() {
-    // Alizadeh et al., SIGCOMM 2010, eq. (8) to (11), for N = 1, C RTT = 33, K = 20 packets: the queue swings between
-    // K + N = 21 and 21 - sqrt(2 N (C RTT + K)) / 2 = 15.9; an ACK of two segments sends a burst of three at most.
+    // Alizadeh et al., SIGCOMM 2010, eq. (8) to (11), for N = 1, C RTT = 33, K = 20 packets: the queue oscillates
+    // between K + N = 21 and 21 - sqrt(2 N (C RTT + K)) / 2 = 15.9; an ACK of two segments releases a burst of at most
+    // three.
     let record = Case::deep(step(20)).run(&["dctcp"]);
     let queue = &record.links[0].queue;
     assert!(queue.max_packets <= 24, "{}", queue.max_packets);
@@ -198,7 +202,7 @@ fn prague_and_cubic_share_dualpi2_within_a_factor_of_two_and_prague_waits_for_le
     // RFC 9332 2.1: equal rates within a factor of two.
     assert!((1.0 / 3.0..2.0 / 3.0).contains(&share(&record, 0)), "{}", share(&record, 0));
     assert!(record.links[0].utilisation > 0.95, "{}", record.links[0].utilisation);
-    // 5.2 ms are propagation, 0.12 ms and 0.3 ms transmission at 100 and at 40 Mbit/s.
+    // 5.2 ms are propagation, 0.12 ms and 0.3 ms transmission at 100 and 40 Mbit/s.
     let delay = record.groups[0].path.one_way_delay.as_ref().expect("packets came").p99_s;
     assert!(delay - 0.00562 < 0.002, "{delay}");
 }

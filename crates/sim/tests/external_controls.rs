@@ -1,4 +1,4 @@
-//! Congestion controls from outside: they are served as the built-in ones are, and their mistakes end the run.
+//! External congestion controls: they are called like the built-in ones, and their errors end the run.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_sim::engine::{self, Stop};
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 
 type Create = dyn Fn(&Connection) -> Result<Box<dyn ExternalControl>, String> + Send + Sync;
 
-/// Makes controls by a closure.
+/// A factory that creates controls with a closure.
 struct Made {
     authority: Authority,
     ecn: EcnUse,
@@ -43,7 +43,7 @@ impl ControlFactory for Made {
     }
 }
 
-/// 10 Mbit/s, an RTT of 40 ms, 33 packets of buffer: 20 s of two flows of `control` with `keys` in `[tcp]`.
+/// 10 Mbit/s, an RTT of 40 ms, 33 packets of buffer: two flows of `control` for 20 s, with `keys` in `[tcp]`.
 fn scenario(control: &str, keys: &Json) -> Json {
     let mut tcp = json!({"profile": "linux", "congestion_control": control});
     tcp.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
@@ -69,8 +69,8 @@ fn run(scenario: &Json, made: Made) -> Result<RunRecord, Stop> {
     Ok(RunRecord { cpu_seconds: None, ..record })
 }
 
-/// RFC 5681 3.1 as `congestion/reno.rs` has it with byte counting, as the profiles `linux` and `quic` do; windows are
-/// counted in bytes.
+/// RFC 5681 3.1 as in `congestion/reno.rs` with byte counting, as in the profiles `linux` and `quic`. Windows are in
+/// bytes.
 #[derive(Debug)]
 struct Reno {
     mss: u32,
@@ -101,7 +101,7 @@ fn reno_from_outside_gives_the_bytes_of_the_one_inside() {
     }
 }
 
-/// Transmissions of a connection: when each was sent, and whether it was delivered.
+/// Transmissions of a connection: send time, and true once delivered.
 #[derive(Debug, Default)]
 struct Log {
     sent: BTreeMap<u32, (Time, bool)>,
@@ -111,8 +111,8 @@ struct Log {
     windows: Vec<u32>,
 }
 
-/// A window by itself, in all phases: a segment more for each window delivered, half of it once a round trip with
-/// losses. Paced at twice the window in a round trip.
+/// A control that sets the window in all phases: one more segment per delivered window, and half of the window at most
+/// once per round trip with losses. Paces at twice the window per round trip.
 #[derive(Debug)]
 struct Aimd {
     mss: u32,
@@ -178,17 +178,17 @@ fn a_control_of_everything_is_told_of_each_segment_and_its_window_is_obeyed() {
     });
     let made = Made { authority: Authority::Full, ecn: EcnUse::Classic, create };
     let record = run(&scenario("mine", &json!({})), made).unwrap();
-    // AIMD with a buffer of a bandwidth-delay product fills the link, and so do two in step.
+    // AIMD with a buffer of one bandwidth-delay product fills the link, and so do two synchronised AIMD flows.
     assert!(record.links[0].utilisation > 0.95, "{}", record.links[0].utilisation);
     let logs = logs.lock().unwrap();
     assert_eq!(logs.len(), 2, "a control for each flow");
     for log in logs.iter().map(|log| log.lock().unwrap()) {
         assert!(log.lost > 0 && (0..=1).contains(&log.recoveries), "{} lost, {} recoveries", log.lost, log.recoveries);
-        // Both flows have 33 packets of path and 33 of buffer; a window that a flow alone grows to is at most these and
-        // one.
+        // Both flows share 33 packets on the path and 33 of buffer. A single flow's window can grow to at most these
+        // plus one.
         let most = log.windows.iter().max().unwrap() / 1448;
         assert!((10..=67).contains(&most), "{most}");
-        // Segments neither delivered nor lost are in flight: a window.
+        // Segments neither delivered nor lost are in flight, at most a window.
         let arrived = log.sent.values().filter(|(_, arrived)| *arrived).count() as u64;
         let rest = log.sent.len() as u64 - arrived - log.lost;
         assert!(rest <= 67, "{rest}");
@@ -217,18 +217,19 @@ fn marks_reach_a_control_that_wants_them_all() {
     let create = Box::new(move |_: &Connection| Ok(Box::new(Counts(of_run.clone())) as _));
     let made = Made { authority: Authority::Full, ecn: EcnUse::AccurateEct1, create };
     let mut scenario = scenario("mine", &json!({"ecn": true}));
-    // Two windows of 40 segments are 47 more than the path holds, and each packet that finds more than five is marked.
+    // Two windows of 40 segments exceed the capacity of the path by 47, and each packet that finds more than five is
+    // marked.
     scenario["queue"] = json!({"scheme": "red", "limit": "100 packets", "min_th": "5 packets", "max_th": "6 packets",
         "weight": 1.0, "max_p": 1.0, "gentle": false, "wait": false, "ecn": true, "hard_drop": false});
     let record = run(&scenario, made).unwrap();
-    // 20 s of 10 Mbit/s are 16 666 packets; those of the warm-up are reported too.
+    // 20 s at 10 Mbit/s are 16 666 packets; marks in the warm-up are reported too.
     let marks = record.links[0].marks;
     assert!(marks > 15_000, "{marks}");
     let marked = *marked.lock().unwrap() / 1448;
     assert!((marks..marks * 22 / 20 + 100).contains(&marked), "{marked} of {marks}");
 }
 
-/// Makes one mistake.
+/// Errors that a control can make, one at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mistake {
     Create,
@@ -322,7 +323,7 @@ fn a_control_from_outside_needs_a_sender_with_records_and_its_name_must_be_known
     );
     let unknown = refused(&scenario("nobody", &json!({})));
     assert!(unknown.starts_with("tcp.congestion_control: \"nobody\" is not one of reno, cubic"), "{unknown}");
-    // A source with a control of the list under a default from outside has nothing of the latter.
+    // A source with a built-in control is not affected by an external default.
     let mut mixed = scenario("mine", &json!({}));
     mixed["groups"][0]["sources"][0]["congestion_control"] = json!("cubic");
     let mixed = Scenario::read_with(&mixed, Externals { controls: &find, ..Externals::NONE }).unwrap();

@@ -1,4 +1,4 @@
-//! The fingerprint of the build: what changes it and what does not.
+//! Fingerprint of the build: which changes affect it and which do not.
 
 #[path = "../build/fingerprint.rs"]
 mod build;

@@ -1,4 +1,4 @@
-//! Properties that hold for every scenario, checked on random ones.
+//! Properties that are true for every scenario, checked on random ones.
 
 use crate::common::{network, read, replicate};
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// ABC, limits in packets or bytes, thresholds in all three measures.
+/// ABC with limits in packets or bytes, and thresholds in all three units.
 fn abc_queue() -> impl Strategy<Value = Json> {
     let scheduler = prop_oneof![Just("fifo"), Just("strict"), Just("medf")];
     let limit = prop_oneof![
@@ -41,7 +41,8 @@ fn abc_queue() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Any scheme of the registry with its defaults, at a limit that these fit below; it may mark if it can.
+/// Any scheme of the registry with its defaults, at a limit that is large enough for them; with marking if it supports
+/// it.
 fn any_queue() -> impl Strategy<Value = Json> {
     let limit = prop_oneof![
         (24u32..60).prop_map(|packets| format!("{packets} packets")),
@@ -56,7 +57,7 @@ fn any_queue() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Any congestion control, over either kind of a sender with records.
+/// Any congestion control, with either kind of sender with records.
 fn any_control() -> impl Strategy<Value = Json> {
     let profile = prop::sample::select(&[TcpProfile::Linux, TcpProfile::Quic][..]);
     let control = prop::sample::select(CongestionControl::ALL);
@@ -73,7 +74,7 @@ fn any_control() -> impl Strategy<Value = Json> {
     )
 }
 
-/// Sets a key of a source, unless it is refused as one without effect.
+/// Sets a key of a source, unless it is rejected because it has no effect.
 fn set_if_it_has_an_effect(source: &mut Json, key: &str, value: &str) {
     let mut with = source.clone();
     with[key] = value.into();
@@ -86,7 +87,7 @@ fn source() -> impl Strategy<Value = Json> {
     prop_oneof![2 => any_control(), 3 => other_source()]
 }
 
-/// Sources of all kinds, TCP senders of all profiles.
+/// Sources of all kinds, including TCP senders of all profiles.
 fn other_source() -> impl Strategy<Value = Json> {
     let profile = prop_oneof![Just("ns3.26"), Just("ns3"), Just("ns2"), Just("linux")];
     prop_oneof![
@@ -137,7 +138,7 @@ fn other_source() -> impl Strategy<Value = Json> {
     ]
 }
 
-/// Loss and jitter of a path, either or none.
+/// Loss and jitter of a path, each optional.
 fn impairments() -> impl Strategy<Value = (Option<Json>, Option<Json>)> {
     let loss = prop_oneof![
         (0.0..=1.0f64).prop_map(|probability| json!({"probability": probability * probability})),
@@ -152,7 +153,7 @@ fn impairments() -> impl Strategy<Value = (Option<Json>, Option<Json>)> {
     (prop::option::weighted(0.4, loss), prop::option::weighted(0.4, jitter))
 }
 
-/// Puts what was drawn of `keys` into a table.
+/// Adds the values drawn for `keys` to a table.
 fn with_some(table: &mut Json, keys: [&str; 2], (first, second): (Option<Json>, Option<Json>)) {
     for (key, value) in keys.into_iter().zip([first, second]) {
         if let Some(value) = value {
@@ -217,7 +218,7 @@ fn scenario_with(queue: impl Strategy<Value = Json>) -> impl Strategy<Value = Js
     )
 }
 
-/// Sources that last as long as the run, on networks without time series: what may be handled late.
+/// Sources that last for the whole run, on networks without time series, so that the engine may deliver late.
 fn lasting_scenario() -> impl Strategy<Value = Json> {
     let queue = prop_oneof![2 => abc_queue(), 3 => any_queue(), 1 => Just(json!({"scheme": "droptail"}))];
     scenario_with(queue).prop_filter_map("no source lasts", |mut scenario| {
@@ -238,12 +239,11 @@ fn lasting_scenario() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Sees each event when it happens.
+/// Observer that makes the engine handle each event at its time.
 struct Looking;
 
 impl Observer for Looking {}
 
-/// The record of a run in which nothing is handled late.
 fn run_event_by_event(scenario: &Scenario) -> RunRecord {
     let record = engine::observe(scenario, 0, &AtomicBool::new(false), &mut Looking).expect("nobody cancels");
     RunRecord { cpu_seconds: None, ..record }
@@ -254,7 +254,7 @@ fn check_against_event_by_event(scenario: &Json) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// As `what_is_handled_late_changes_no_result`, on many more scenarios.
+/// Like `what_is_handled_late_changes_no_result`, on many more scenarios.
 #[test]
 #[ignore = "takes minutes"]
 fn what_is_handled_late_changes_no_result_of_ten_thousand() {
@@ -275,8 +275,8 @@ fn check_path(path: &PathRecord) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Found by `every_packet_is_accounted_for_at_every_node`: an ACK ended a series of probes whose next one, counted anew
-/// from the last packet, had been due 30 ms before.
+/// Found by `every_packet_is_accounted_for_at_every_node`: an ACK ended a series of probes. The next probe, counted
+/// again from the last packet, had been due 30 ms before.
 #[test]
 fn events_come_in_order_though_a_probe_is_overdue() {
     let sender = |control, ack: u32| {
@@ -350,7 +350,7 @@ proptest! {
         prop_assert!(link.marks == 0 || has_ecn, "{} marks", link.marks);
         for drops in &link.drops {
             if drops.reason == "lost" {
-                continue; // on the wire, also those that had arrived before the measurement
+                continue; // still on the wire, including those that had arrived before the measurement
             }
             prop_assert_eq!(drops.queue_histogram.iter().sum::<u64>(), drops.packets);
             prop_assert!((0.0..=1.0).contains(&drops.share_of_arrivals));
@@ -388,7 +388,7 @@ proptest! {
                 }
             }
         }
-        // Throughput of the users equals that of the link.
+        // The throughput of all users equals that of the link.
         let users: f64 = record.groups.iter().flat_map(|group| &group.user_throughput_bps).sum();
         prop_assert!((users - link.throughput_bps).abs() <= 1e-9 * link.throughput_bps, "{users} {}",
             link.throughput_bps);
@@ -422,23 +422,23 @@ proptest! {
     fn eq_13_scaling_all_reference_rates_by_a_power_of_two_changes_nothing(
         scenario in scenario_with(abc_queue()), power in -8i32..12,
     ) {
-        // log2(R/(s R_r)) = A - log2(s) up to the last bit, so that every decision is the same. Before the first
-        // accepted packet A_avg is 0 whatever the reference rates: that packet must pass, so Q_min is above 0.
+        // log2(R/(s R_r)) = A - log2(s) exactly, so every decision is the same. Before the first accepted packet A_avg
+        // is 0 for any reference rate. That packet must pass, so Q_min is above 0.
         let mut scenario = scenario;
         if let Some(unit) = scenario["queue"]["q_min"].as_str().and_then(|text| text.split(' ').nth(1)) {
             scenario["queue"]["q_min"] = format!("1 {unit}").into();
         }
-        scenario["probes"] = json!({}); // thresholds are recorded to the last bit
+        scenario["probes"] = json!({}); // recorded thresholds would differ in the last bit
         let mut base = read(&scenario);
         base.groups.iter_mut().for_each(|group| group.params.reference_rate = BitRate(1 << 20));
         let mut scaled = base.clone();
         let rate = BitRate((f64::from(1 << 20) * 2f64.powi(power)) as u64);
         scaled.groups.iter_mut().for_each(|group| group.params.reference_rate = rate);
-        // Ingresses that do not divide the rate evenly would round their parts.
+        // Several ingresses could divide the rate unevenly, so that rounding would differ.
         for group in base.groups.iter_mut().chain(&mut scaled.groups) {
             group.params.ingresses = 1;
         }
-        // The average activity, which is a reading, moves by the logarithm.
+        // The average activity, which is a reading, shifts by the logarithm.
         let decided = |scenario: &Scenario| {
             let mut record = replicate(&scenario.write(), 0);
             record.links[0].readings.clear();
@@ -448,7 +448,7 @@ proptest! {
     }
 }
 
-/// The default scenario of abc2018 Table 1, shortened, with all times multiplied and all rates divided by `k`.
+/// Default scenario of abc2018 Table 1, shortened, with all times multiplied and all rates divided by `k`.
 fn slowed(scheme: &str, k: u32) -> Json {
     let time = |us: u32| format!("{} us", us * k);
     let rate = |kbit: u32| format!("{} bit/s", kbit * 1000 / k);
@@ -477,7 +477,7 @@ fn slowed(scheme: &str, k: u32) -> Json {
     })
 }
 
-/// The same with a control of Linux, and a queue that marks.
+/// The same scenario with a control of Linux and a queue that marks.
 fn slowed_control(control: CongestionControl, k: u32) -> Json {
     let time = |ms: u32| format!("{} ms", ms * k);
     let mut scenario = slowed("codel", k);
@@ -487,13 +487,14 @@ fn slowed_control(control: CongestionControl, k: u32) -> Json {
         "kind": "tcp", "profile": "linux", "congestion_control": control.name(), "ecn": true,
         "delayed_ack_timeout": time(40), "min_rto": time(200), "max_rto": time(120_000), "initial_rto": time(1000),
         "syn_timeout": time(1000),
-        "clock_tick": "0 s", "sack_delay": "0 s", // both round times, differently where these are longer
-        "tso_defer": false, // waits for a millisecond
-        "autotuning": false, // compares the time of a round trip with SRTT, which is rounded to picoseconds
+        "clock_tick": "0 s", "sack_delay": "0 s", // both round times, longer ones differently
+        "tso_defer": false, // it waits for a millisecond
+        "autotuning": false, // it compares the time of a round trip with SRTT, which is rounded to picoseconds
     });
     set_if_it_has_an_effect(&mut source, "hystart", "off"); // its thresholds are times
     scenario["tcp"] = json!({});
-    // So few flows, on so long a path, that none is at its least window: a bandwidth-delay product of 33 packets.
+    // Few enough flows on a path long enough that none is at its minimum window: a bandwidth-delay product of 33
+    // packets.
     scenario["topology"]["bottleneck_delay"] = time(20).into();
     scenario["groups"][1]["users"] = 2.into();
     let flows_of = |flows: u32| {
@@ -503,7 +504,7 @@ fn slowed_control(control: CongestionControl, k: u32) -> Json {
     };
     scenario["groups"][0]["sources"] = flows_of(4);
     scenario["groups"][1]["sources"] = flows_of(1);
-    // Before CoDel drops anything: a connection whose SYN is lost has no ECN, and RACK waits for milliseconds.
+    // Starts before CoDel drops a packet: a connection whose SYN is lost has no ECN, and RACK waits for milliseconds.
     scenario["groups"][0]["start_until"] = time(50).into();
     scenario["groups"][1]["start_until"] = time(50).into();
     scenario
@@ -516,8 +517,9 @@ fn mean_ratio(scenario: &Json) -> f64 {
 #[test]
 fn slowing_everything_down_leaves_throughput_ratios() {
     for (scheme, tolerance) in [("abc", 0.03), ("droptail", 0.06)] {
-        // The rounding of random start times differs, so the runs diverge: their spread is 0.012 (ABC) and 0.3
-        // (drop-tail) of about 1 and 10, a third of that for the mean of six; five of those are allowed.
+        // Random start times are rounded differently, so the runs diverge. Their standard deviation is 0.012 (ABC) and
+        // 0.3 (drop-tail) of about 1 and 10, and for the mean of six runs about a third of it. Tolerance: five of
+        // these.
         let (fast, slow) = (mean_ratio(&slowed(scheme, 1)), mean_ratio(&slowed(scheme, 4)));
         assert!((fast / slow - 1.0).abs() < tolerance, "{scheme}: {fast} {slow}");
     }
@@ -528,8 +530,8 @@ fn slowing_everything_down_leaves_throughput_ratios_of_controls_without_constant
     let scale_free: Vec<_> = CongestionControl::ALL.iter().filter(|control| control.is_scale_free()).collect();
     assert!(scale_free.contains(&&CongestionControl::Reno));
     for &control in scale_free {
-        // All happens k times as late, and so the same; of the other controls most ratios differ by 0.5 % and more,
-        // Prague's by 0.04 %.
+        // All events happen k times as late, and are otherwise the same. For other controls most ratios differ by 0.5 %
+        // and more, for Prague by 0.04 %.
         let (fast, slow) = (mean_ratio(&slowed_control(control, 1)), mean_ratio(&slowed_control(control, 4)));
         assert!((fast / slow - 1.0).abs() < 1e-9, "{}: {fast} {slow}", control.name());
     }
@@ -562,8 +564,9 @@ fn equal_users_get_equal_shares() {
         let record = replicate(&scenario, 0);
         let fair = 10e6 / f64::from(users);
         for throughput in &record.groups[0].user_throughput_bps {
-            // Activities differ by noise alone, but the threshold acts on it: who is ahead changes with the meters'
-            // memory of 3 s. Shares between 0 and double, 2000 s / 3 s times: 0.7 / sqrt(670) = 3 %, three of them.
+            // Activities differ only by noise, but the threshold acts on it: the leading user changes with the meters'
+            // memory of 3 s. Shares between 0 and double, in 2000 s / 3 s periods: 0.7 / sqrt(670) = 3 %. The tolerance
+            // is three of these.
             assert!((throughput / fair - 1.0).abs() < 0.1, "{users} users: {throughput} of {fair}");
         }
         assert!(record.jain_index.unwrap() > 0.995);
@@ -579,7 +582,7 @@ fn an_idle_link_delays_a_packet_by_its_transmission_and_drops_nothing() {
     });
     let record = replicate(&scenario, 0);
     let link = &record.links[0];
-    // 12 000 bit every 12 ms: a tenth of the link, never two packets at once.
+    // 12 000 bits every 12 ms: a tenth of the link, and never two packets at once.
     assert!((link.utilisation - 0.1).abs() < 1e-4, "{}", link.utilisation);
     assert_eq!((link.queue.max_packets, link.delay[0].max_s), (0, 0.0));
     assert_eq!(link.drops.iter().map(|drops| drops.packets).sum::<u64>(), 0);
@@ -598,14 +601,14 @@ fn a_poisson_queue_is_as_long_as_theory_says() {
     });
     let record = replicate(&scenario, 0);
     assert!((record.links[0].queue.mean_packets / 1.6 - 1.0).abs() < 0.04, "{}", record.links[0].queue.mean_packets);
-    // Little: mean wait = 1.6 packets / 666.7 per second = 2.4 ms.
+    // Little's law: mean wait = 1.6 packets / 666.7 per second = 2.4 ms.
     assert!((record.links[0].delay[0].mean_s / 0.0024 - 1.0).abs() < 0.04);
 }
 
 #[test]
 fn a_lone_flow_has_one_mean_queue_under_drop_tail_and_under_a_codel_that_drops_nothing() {
-    // What is in transmission waits no longer under either. A CoDel with its own target drops three packets in BBR's
-    // start-up, which leave a mean of 5.7 instead of 6.6 packets from 5 s to 20 s.
+    // Neither scheme counts the packet in transmission as waiting. A CoDel with a different target drops three packets
+    // in BBR's start-up, which leaves a mean of 5.7 instead of 6.6 packets from 5 s to 20 s.
     let mean = |queue: Json| {
         let scenario = json!({
             "run": {"warmup": "1 s", "measure": "5 s"},
@@ -648,7 +651,8 @@ fn memory_of_probes_is_bounded_by_the_queue_not_by_time() {
             "groups": [{"users": 2, "start_until": "1 s", "sources": [{"kind": "tcp", "flows": 3}]}],
         });
         let record = replicate(&scenario, 0);
-        // One entry for each length from empty to full, 0 to 24 packets, however long the run; drops find it full.
+        // One entry for each length from empty to full, 0 to 24 packets, for any duration; drops always find the queue
+        // full.
         assert_eq!(record.links[0].queue.distribution.len(), 25, "{seconds} s");
         assert_eq!(record.links[0].drops[1].queue_histogram.len(), 25, "{seconds} s");
         assert!(record.series.is_none());
@@ -657,8 +661,8 @@ fn memory_of_probes_is_bounded_by_the_queue_not_by_time() {
 
 #[test]
 fn the_first_replication_of_the_default_scenario_is_pinned() {
-    // Not derived: the bytes themselves. They may change only with a change of what is simulated, which belongs in
-    // the changelog; they must not change with machine, compiler or number of threads.
+    // These bytes are recorded, not derived. They may change only if the simulation itself changes, which the changelog
+    // must mention. They must not depend on machine, compiler or number of threads.
     let record = replicate(&slowed("abc", 1), 0);
     let account = record.links[0].accounting;
     assert_eq!((account.arrived, account.departed, account.dropped), PINNED);

@@ -1,11 +1,11 @@
-//! Guarantees of schemes with labels, with constant-rate sources on one link: the published small cases.
+//! Guarantees of schemes with labels, for constant-rate sources on one link: small published cases.
 
 use crate::common::{self, read, refusal};
 use fairlane_schemes::contract::marker::MarkerScheme;
 use fairlane_schemes::registry::schemes::Scheme;
 use serde_json::{Value as Json, json};
 
-/// User i sends `rates[i]` Mbit/s in packets of 1000 B, as in afpft Table II, and is measured for `seconds`.
+/// User i sends `rates[i]` Mbit/s in packets of 1000 B, as in afpft Table II; the measurement takes `seconds`.
 fn scenario(queue: &Json, link_mbps: u32, rates: &[f64], seconds: u32) -> Json {
     let group = |(index, rate): (usize, &f64)| {
         json!({"name": format!("user{index}"), "users": 1, "start_until": "1 s",
@@ -33,12 +33,10 @@ fn fig_6_rates() -> Vec<f64> {
     (1..=32).map(|i| f64::from(i) * 0.3125).collect()
 }
 
-/// afpft Fig. 2: four groups of five flows.
 fn fig_2_rates() -> Vec<f64> {
     [0.5, 1.0, 1.5, 2.0].into_iter().flat_map(|rate| [rate; 5]).collect()
 }
 
-/// Mean of each group of five.
 fn groups_of_five(rates: &[f64]) -> Vec<f64> {
     rates.chunks(5).map(|group| group.iter().sum::<f64>() / 5.0).collect()
 }
@@ -52,7 +50,8 @@ fn assert_close(measured: &[f64], expected: &[f64], tolerance: f64) {
 fn csfq_gives_each_of_32_constant_rates_its_max_min_share_within_3_percent() {
     let queue = json!({"scheme": "csfq", "limit": "50 kB", "q_threshold": "25 kB",
         "aggregate_constant": "200 ms", "window": "200 ms"});
-    // Drops are independent: N packets pass with a deviation below sqrt(N). 700 s pass 27 000 of each flow: 0.6 %.
+    // Drops are independent: the standard deviation of N passing packets is below sqrt(N). In 700 s 27 000 packets of
+    // each flow pass: 0.6 %.
     let shares = throughput(&queue, 10, &fig_6_rates(), 700);
     println!("{shares:.4?}");
     assert_close(&shares, &[0.3125; 32], 0.03);
@@ -75,7 +74,7 @@ fn afpft_fig_2_groups_above_the_share_get_the_share_only_with_the_correction_of_
     println!("with {with:.4?}, without {without:.4?}");
     // Max-min: (20 - 5*0.5 - 5*1)/10 = 1.25 Mbit/s for groups 3 and 4.
     assert_close(&with, &[0.5, 1.0, 1.25, 1.25], 0.03);
-    // Without: group 3 gets all it sends, group 4 the rest, (20 - 5*(0.5 + 1 + 1.5))/5 = 1 Mbit/s.
+    // Without it, group 3 gets everything that it sends, and group 4 the rest: (20 - 5*(0.5 + 1 + 1.5))/5 = 1 Mbit/s.
     assert_close(&without, &[0.5, 1.0, 1.5, 1.0], 0.03);
 }
 
@@ -107,27 +106,27 @@ fn per_packet_value_gives_constant_rates_their_max_min_share() {
     }
 }
 
-/// Throughput of an honest and a forging user, who each send 8 of 10 Mbit/s.
+/// Throughput of an honest and a forging user that each send 8 Mbit/s over 10 Mbit/s.
 fn beside_a_forger(scheme: &str) -> Vec<f64> {
     let mut scenario = scenario(&json!({"scheme": scheme, "limit": "50 kB"}), 10, &[8.0, 8.0], 50);
     scenario["groups"][1]["forged_labels"] = true.into();
     for group in scenario["groups"].as_array_mut().expect("groups") {
-        group["sources"][0]["kind"] = "poisson".into(); // constant rates would meet the queue in phase
+        group["sources"][0]["kind"] = "poisson".into(); // constant rates would be in phase with the queue
     }
     run(&scenario)
 }
 
 #[test]
 fn who_forges_labels_gets_all_he_asks_for_where_the_port_believes_them() {
-    // None of his packets is dropped before the buffer is full, which the dropping of the honest user's prevents:
-    // 8 Mbit/s for him, and the rest for the other.
+    // No packet of the forging user is dropped before the buffer is full, which drops of the honest user's packets
+    // prevent. So the forging user gets 8 Mbit/s, and the honest one the rest.
     for scheme in ["abc", "csfq", "rfq", "ppv", "pvpie"] {
         let shares = beside_a_forger(scheme);
         println!("{scheme} {shares:.4?}");
         assert!((shares[1] / 8.0 - 1.0).abs() < 0.03, "{scheme} {shares:?}");
         assert!(shares[0] < 2.2, "{scheme} {shares:?}");
     }
-    // The port of AFpFT makes the tags itself, and reads of the label only whether it comes from an edge.
+    // The port of AFpFT computes the tags itself, and uses the label only to see whether the packet comes from an edge.
     let shares = beside_a_forger("afpft");
     println!("afpft {shares:.4?}");
     assert_close(&shares, &[5.0, 5.0], 0.05);
@@ -157,13 +156,13 @@ fn the_first_abc_cuts_the_throughput_of_unresponsive_heavy_users_with_gamma() {
         let mut scenario = scenario(&queue, 10, &[8.0, 4.0], 100);
         for group in scenario["groups"].as_array_mut().expect("groups") {
             group["reference_rate"] = "100 kbit/s".into();
-            group["sources"][0]["kind"] = "poisson".into(); // constant rates would meet the queue in phase
+            group["sources"][0]["kind"] = "poisson".into(); // constant rates would be in phase with the queue
         }
         let shares = run(&scenario);
         println!("gamma {gamma}: {shares:.4?}");
         shares[0] / shares[1]
     };
-    // gamma = 0 is the base AQM alone: both lose the same part.
+    // With gamma = 0 only the base AQM acts: both users lose the same fraction.
     assert!((ratio(0.0) - 2.0).abs() < 0.1);
     // The activities differ by 1: 4 Mbit/s pass, and the heavy user gets the other 6.
     assert!(ratio(5.0) < 1.6);

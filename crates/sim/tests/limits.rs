@@ -1,4 +1,4 @@
-//! Scenarios whose memory would not be bounded by the ranges of single keys are refused in one line.
+//! Scenarios whose memory the ranges of single keys would not limit are rejected with one line.
 
 use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
@@ -23,7 +23,7 @@ fn groups_and_bins_of_the_series_have_a_joint_limit() {
         })
     };
     assert_eq!(problem(&scenario(&groups(1), "1 ms")), "");
-    // Six numbers for each group and three for the link: 12 000 000 / 18 003 = 666 bins, of 150.15 ms each.
+    // Six values for each group and three for the link: 12 000 000 / 18 003 = 666 bins of 150.15 ms each.
     let many = groups(3000);
     assert_eq!(
         problem(&scenario(&many, "1 ms")),

@@ -1,4 +1,4 @@
-//! One run on several threads: the same bytes as on one, for any number of threads and any way to cut the network.
+//! One run on several threads: the same bytes as on one, for any number of threads and any partition of the network.
 
 use crate::common::read;
 use fairlane_sim::engine::partition::{Partition, WhyWhole};
@@ -24,7 +24,7 @@ fn by(scenario: &Scenario, partition: &Partition) -> String {
     bytes(&run_by(scenario, 0, partition, &AtomicBool::new(false), &mut NoObserver).expect("nobody cancels"))
 }
 
-/// Delays in whole milliseconds and rates that are multiples of one another, so that many events come at the same time.
+/// Delays are whole milliseconds and rates are multiples of each other, so that many events are simultaneous.
 fn link() -> impl Strategy<Value = Json> {
     let queue = prop_oneof![
         Just(json!({"scheme": "droptail", "limit": "20 packets"})),
@@ -60,7 +60,7 @@ fn lasting_source() -> impl Strategy<Value = Json> {
     ]
 }
 
-/// In place of a delay: each user draws one.
+/// Used instead of a delay: each user's delay is random.
 const SPREAD: &str = "spread";
 
 /// Users, route, delay and rate of the access link, and sources of a group.
@@ -93,8 +93,8 @@ fn network(sources: BoxedStrategy<Json>) -> impl Strategy<Value = Json> {
                 let mut group = json!({"name": format!("g{number}"), "users": users, "route": names, "sources": sources,
                     "access_rate": format!("{access} Mbit/s"), "start_until": "0.3 s"});
                 if *delay == SPREAD {
-                    // Three links of 10 ms leave 40 ms of it, less the transmission of a packet on each; a spread of
-                    // 0.4 may be more than is left, and is refused.
+                    // Three links of 10 ms leave 40 ms of it, minus the transmission of a packet on each. A spread of
+                    // 0.4 may be more than is left, and is then rejected.
                     (group["rtt"], group["rtt_spread"]) = ("100 ms".into(), 0.39.into());
                 } else {
                     group["access_delay"] = (*delay).into();
@@ -198,7 +198,7 @@ fn an_access_network_gives_the_same_bytes_on_any_number_of_threads() {
             parts.push(partition.parts());
         }
     }
-    // Three sites with a delay to the gateway: there is a cut for two, for three and for more threads.
+    // Three sites with a delay to the gateway: there are partitions for two, three and more threads.
     assert!([2, 3].iter().all(|number| parts.contains(number)) && parts.iter().any(|&number| number > 3), "{parts:?}");
 }
 
@@ -216,7 +216,7 @@ fn what_cannot_be_cut_says_why() {
     assert_eq!(why(row("htb", json!([{"kind": "tcp"}]))), WhyWhole::HoldsBack);
     assert_eq!(why(row("abc", json!([{"kind": "tcp"}]))), WhyWhole::SharedStreams);
     assert_eq!(why(row("droptail", json!([{"kind": "web", "interval": "1 s"}]))), WhyWhole::SharedStreams);
-    // 10 Mbit/s, less than one packet of 1500 bytes in a millisecond, over 5 ms: nothing to share.
+    // 10 Mbit/s, less than one packet of 1500 bytes per millisecond, over 5 ms: too little work to partition.
     let slow = json!({"topology": {"kind": "parking_lot"}, "queue": {"scheme": "droptail"}, "groups": tcp});
     assert_eq!(why(slow), WhyWhole::NoGain);
     assert!(Partition::new(&read(&row("droptail", json!([{"kind": "tcp"}]))), 2).is_ok());

@@ -1,4 +1,4 @@
-//! Paths as users know them: loss, jitter, detours, recorded traces, sources that stop, round-trip times.
+//! Properties of paths: loss, jitter, detours, recorded traces, sources that stop, round-trip times.
 
 use crate::common::{network, read, refusal, run};
 use fairlane_schemes::base::units::Time;
@@ -20,15 +20,15 @@ fn a_lossy_link_loses_its_share_and_tells_so() {
     let link = &record.links[0];
     let lost = link.drops.iter().find(|drops| drops.reason == "lost").expect("a lossy link has this reason");
     let udp = record.groups[0].udp.as_ref().expect("the group has a source");
-    // Binomial, five standard errors.
+    // Binomial; tolerance: five standard errors.
     let n = link.accounting.arrived as f64;
     assert!((lost.packets as f64 / n - share).abs() < 5.0 * (share * (1.0 - share) / n).sqrt(), "{}", lost.packets);
     assert_eq!((lost.bytes, link.user_dropped_packets[0]), (lost.packets * 1500, lost.packets));
     assert_eq!((link.accounting.dropped, record.groups[0].path.dropped_packets), (lost.packets, lost.packets));
-    // What was sent and not lost has arrived, but for 5.1 ms at a packet per 1.5 ms.
+    // All packets sent and not lost have arrived, except those of the last 5.1 ms, one per 1.5 ms.
     let missing = udp.sent_packets - udp.received_packets - lost.packets;
     assert!(missing <= 5, "{missing}");
-    // The link carries what it loses; the user does not get it.
+    // The link also carries the packets that it loses; the user does not get them.
     assert!((link.utilisation - 0.8).abs() < 0.01, "{}", link.utilisation);
     assert!((record.groups[0].throughput_bps / 8e6 - (1.0 - lost.packets as f64 / n)).abs() < 1e-3);
 }
@@ -39,7 +39,7 @@ fn a_lossy_access_link_loses_before_the_bottleneck_and_tells_so() {
     group["access_loss"] = json!({"model": "periodic", "period": 10});
     let record = run(&scenario(&json!({}), &group, &json!({"warmup": "0 s", "measure": "60 s"})));
     let access = record.groups[0].access_loss.expect("the group has lossy access links");
-    // Every tenth packet of each of three users: the last, unfinished periods are all that differs.
+    // Every tenth packet of each of three users is lost; only the last, incomplete periods differ.
     let lost = access.lost_packets * 10;
     assert!(lost <= access.packets && access.packets - lost < 3 * 10, "{access:?}");
     assert_eq!(record.links[0].accounting.arrived, access.packets - access.lost_packets);
@@ -50,7 +50,7 @@ fn a_lossy_access_link_loses_before_the_bottleneck_and_tells_so() {
 #[test]
 fn tcp_over_a_lossy_path_is_as_fast_as_mathis_says() {
     // Mathis, Semke, Mahdavi and Ott 1997, eq. (3) with an ACK for every second segment: sqrt(3/4/p) segments of 1446 B
-    // per RTT of 100 ms; periodic loss is what it is derived for. SACK repairs without timeouts.
+    // per RTT of 100 ms. The equation is derived for periodic loss. SACK repairs without timeouts.
     for (period, tolerance) in [(400, 0.2), (2000, 0.2)] {
         let topology = json!({"bottleneck_rate": "1 Gbit/s", "access_rate": "1 Gbit/s",
             "bottleneck_loss": {"model": "periodic", "period": period}});
@@ -75,11 +75,11 @@ fn jitter_that_keeps_the_order_costs_tcp_no_retransmission() {
         record.groups[0].tcp.clone().expect("the group has a flow").retransmissions
     };
     assert_eq!(with(false), 0);
-    // A window of 41 segments a round trip, and one overtakes three others often.
+    // With a window of 41 segments per round trip, a segment often overtakes three others.
     assert!(with(true) > 20, "{}", with(true));
 }
 
-/// Mean and largest one-way delay in s of a packet every 10 ms, from 1 s to 5 s; a link of 5 ms.
+/// Mean and maximum one-way delay in s over a link of 5 ms, for a packet every 10 ms from 1 s to 5 s.
 fn delay_of(topology: &Json, group: &Json) -> (f64, f64) {
     let mut group = group.clone();
     group["sources"] = json!([{"kind": "cbr", "rate": "1 Mbit/s", "packet_size": "1250 B"}]);
@@ -94,10 +94,9 @@ fn a_detour_makes_the_way_longer_for_a_time_wherever_it_stands() {
     let fast = json!({"bottleneck_rate": "1 Tbit/s", "access_rate": "1 Tbit/s"});
     let plain = delay_of(&fast, &json!({}));
     for (detour, share) in [
-        // Of what arrives in 4 s: what is sent from 3 s to 4.95 s, less 5 ms at either end.
+        // Of the packets that arrive in 4 s, those sent from 3 s to 4.95 s, minus 5 ms at either end.
         (json!({"delay": "50 ms", "from": "3 s"}), 1.95 / 3.95),
-        // What is sent until 2 s, of which 50 ms arrived before the measurement would have begun otherwise: 0.95 to
-        // 2 s.
+        // Packets sent until 2 s; those of 50 ms would otherwise have arrived before the measurement: 0.95 to 2 s.
         (json!({"delay": "50 ms", "from": "0 s", "until": "2 s"}), 1.05 / 4.05),
         (json!({"delay": "50 ms", "from": "2 s", "until": "3 s"}), 1.0 / 4.0),
     ] {
@@ -110,7 +109,7 @@ fn a_detour_makes_the_way_longer_for_a_time_wherever_it_stands() {
             [(with, json!({})), (fast.clone(), json!({"access_detour": detour})), (graph, json!({"route": ["only"]}))]
         {
             let (mean, max) = delay_of(&topology, &group);
-            // One packet more or less of about 400.
+            // Tolerance: one packet of about 400.
             assert!((mean - plain.0 - 0.05 * share).abs() < 0.05 * 2.0 / 400.0, "{detour} {mean} {plain:?}");
             assert!((max - plain.1 - 0.05).abs() < 0.05 * 0.03, "{detour} {max} {plain:?}");
         }
@@ -119,7 +118,7 @@ fn a_detour_makes_the_way_longer_for_a_time_wherever_it_stands() {
 
 #[test]
 fn a_shorter_route_reorders_the_packets_of_a_round_trip_and_no_more() {
-    // 8 Mbit/s in segments of 1500 B: 50 ms hold 33 of them, which later ones overtake.
+    // 8 Mbit/s in segments of 1500 B: 50 ms contain 33 of them, which later ones overtake.
     let group = json!({"access_detour": {"delay": "50 ms", "from": "0 s", "until": "10 s"}, "rtt": "100 ms",
         "start_until": "0 s", "sources": [{"kind": "tcp", "profile": "linux", "socket_buffer": "100 kB"}]});
     let record = run(&scenario(&json!({}), &group, &json!({"warmup": "8 s", "measure": "12 s"})));
@@ -129,7 +128,7 @@ fn a_shorter_route_reorders_the_packets_of_a_round_trip_and_no_more() {
     assert!(record.links[0].drops.iter().all(|drops| drops.packets == 0));
 }
 
-/// A trace whose gaps come from a generator: on and off, as over a radio.
+/// A trace with random gaps and interruptions, as over a radio link.
 fn radio() -> String {
     let (mut state, mut now, mut lines) = (1u32, 0u32, String::new());
     for _ in 0..3000 {
@@ -150,8 +149,8 @@ fn a_link_that_follows_a_trace_has_its_mean_rate() {
     let last_ms: u32 = content.lines().last().unwrap().parse().unwrap();
     let mean = 3000.0 * 12_000.0 / (f64::from(last_ms) / 1e3);
     let trace = json!({"file": "radio.up", "gaps": gaps_of_trace(&content).unwrap()});
-    // Ten rounds, a load above the rate of any time, and a queue that holds all that is left over. In packets of
-    // 1500 B, and in those of 300 B that share opportunities: none is lost, since some always wait.
+    // Ten rounds, a load that always exceeds the rate, and a queue that can hold all excess packets. With packets of
+    // 1500 B, and with packets of 300 B that share opportunities: no opportunity is lost, because packets always wait.
     for size in [1500, 300] {
         let topology = json!({"bottleneck_trace": trace, "access_rate": "1 Gbit/s", "access_limit": "10000 packets"});
         let source = json!({"kind": "cbr", "rate": "30 Mbit/s", "packet_size": format!("{size} B")});
@@ -162,7 +161,7 @@ fn a_link_that_follows_a_trace_has_its_mean_rate() {
         let config = read(&scenario);
         assert!((config.topology.links[0].params.rate.as_f64() - mean).abs() < 1.0);
         let record = run(&scenario);
-        // Ten whole rounds have all opportunities; a packet of 1500 B at either end.
+        // Ten whole rounds use all opportunities, up to a packet of 1500 B at either end.
         let bits = record.links[0].throughput_bps * f64::from(10 * last_ms) / 1e3;
         assert!((bits - 10.0 * 3000.0 * 12_000.0).abs() <= 2.0 * 12_000.0, "{size} B: {bits}");
         assert!((record.links[0].utilisation - 1.0).abs() < 1e-9);
@@ -171,7 +170,7 @@ fn a_link_that_follows_a_trace_has_its_mean_rate() {
 
 #[test]
 fn schemes_are_told_the_rate_of_the_link_or_the_mean_of_a_window() {
-    // 12 Mbit/s for one second, 1.2 Mbit/s for nine. PIE turns bytes into time by the rate that it is told.
+    // 12 Mbit/s for one second, 1.2 Mbit/s for nine. The scheme converts bytes to time with the rate reported to it.
     let content: String = (1..=1000).chain((1..=900).map(|i| 1000 + i * 10)).map(|ms| format!("{ms}\n")).collect();
     let gaps = gaps_of_trace(&content).unwrap();
     assert_eq!(gaps, "1*1000 10*900");
@@ -190,7 +189,7 @@ fn schemes_are_told_the_rate_of_the_link_or_the_mean_of_a_window() {
     let windowed = json!({"file": "steps", "gaps": gaps, "rate_window": "0.5 s"});
     let mean = with(&plain, None);
     assert_eq!(mean.links[0].rate_bps, 1900.0 * 12_000.0 / 10.0);
-    // The same rate, given: the same run; other rates and a window: other decisions.
+    // Giving the same rate does not change the run; other rates and a window change decisions.
     assert_eq!(with(&plain, Some("2280 kbit/s")), mean);
     assert_ne!(with(&plain, Some("12 Mbit/s")).links[0].drops, mean.links[0].drops);
     assert_ne!(with(&windowed, None).links[0].drops, mean.links[0].drops);
@@ -215,7 +214,7 @@ fn a_source_that_stops_sends_nothing_new() {
         let group = json!({"sources": [source], "start_until": "0 s"});
         scenario(&json!({}), &group, &json!({"warmup": "0 s", "measure": measure}))
     };
-    // UDP: as many packets until 2 s, whether the run ends then or later.
+    // UDP: the number of packets until 2 s does not depend on whether the run ends then or later.
     for source in [
         json!({"kind": "cbr", "rate": "1 Mbit/s", "jitter": 0.5}),
         json!({"kind": "poisson", "rate": "1 Mbit/s"}),
@@ -228,7 +227,7 @@ fn a_source_that_stops_sends_nothing_new() {
         assert_eq!(emitted(&run_with(stopped, "5 s")), until, "{source}");
         assert!(until > 50 && emitted(&run_with(source, "5 s")) > until);
     }
-    // TCP: what was sent by then is delivered to its end, and no more.
+    // TCP: all data sent by then are delivered, and no more data.
     let flows = network(&run_with(json!({"kind": "tcp", "profile": "ns3.26", "flows": 3, "stop": "2 s"}), "20 s"));
     let sent = network(&run_with(json!({"kind": "tcp", "profile": "ns3.26", "flows": 3}), "2 s"));
     for (flow, earlier) in flows.flows.iter().zip(&sent.flows) {
@@ -237,7 +236,7 @@ fn a_source_that_stops_sends_nothing_new() {
         assert_eq!(flow.receiver.delivered_bytes(&flows.tcp_params[0]), new(flow.sender.stats()) * 1446);
         assert_eq!(flow.sender.timer(), Time::NEVER);
     }
-    // Transfers that repeat, and those of sessions: none starts later, and all that started end.
+    // Repeated transfers, and those of sessions: none starts later, and all started transfers end.
     for source in [
         json!({"kind": "tcp", "flows": 3, "transfer": "20 kB", "repeat": 1000, "pause": "20 ms"}),
         json!({"kind": "web", "interval": "50 ms", "distribution": "exponential", "pages": 3,
@@ -265,8 +264,8 @@ fn round_trip_times_set_the_delay_of_access_links() {
     let given = run(&with(json!({"access_delay": "14.9 ms"})));
     assert_eq!(run(&with(json!({"rtt": "40 ms"}))), given);
     assert_eq!(run(&with(json!({"user_rtts": ["40 ms", "40 ms", "40 ms", "40 ms"]}))), given);
-    // Hosts that are alike share their lines: for each delay two up and, since acknowledgements pass no bottleneck that
-    // all share, four down.
+    // Hosts with equal access links share lines: for each delay two upstream and, since acknowledgements pass no common
+    // bottleneck, four downstream.
     let lines = |group| {
         let hosts = network(&with(group)).hosts;
         (hosts.up.shared_lines(), hosts.down.shared_lines())
@@ -297,12 +296,12 @@ fn spread_round_trip_times_are_drawn_for_each_user_and_change_no_other_draw() {
         let (alike, spread) = (transfers(json!({})), transfers(json!({"rtt_spread": 0.2})));
         assert_eq!(transfers(json!({"rtt_spread": 0.0})), alike);
         assert!(alike.iter().zip(&spread).all(|(one, other)| one.start_s == other.start_s));
-        // Three halves of a round trip, which is 32 to 48 ms; transmissions take no microsecond.
+        // Three halves of a round trip of 32 to 48 ms; transmissions take less than a microsecond.
         let rtts = spread.iter().map(|transfer| (transfer.finish_s.unwrap() - transfer.start_s) / 1.5);
         let rtts: Vec<f64> = rtts.collect();
         assert!(rtts.iter().all(|rtt| (0.032..0.048 + 1e-5).contains(rtt)));
-        // The mean of n that are uniform over a width w deviates by w / sqrt(12 n), four of which are allowed; half of
-        // the draws are in each half of the range, give or take four deviations of sqrt(n) / 2.
+        // The mean of n uniform values over a width w has a standard deviation of w / sqrt(12 n). Half of the values
+        // are in each half of the range, with a standard deviation of sqrt(n) / 2. Tolerance: four of each.
         let mean = rtts.iter().sum::<f64>() / 400.0;
         assert!((mean - 0.04).abs() < 4.0 * 0.016 / (12.0f64 * 400.0).sqrt(), "{mean}");
         let early = rtts.iter().filter(|&&rtt| rtt < 0.04).count();
@@ -320,7 +319,7 @@ fn an_access_network_spreads_round_trip_times_by_as_much_as_the_way_leaves() {
         read.map(|scenario| (scenario.groups[0].params.rtt_spread, scenario.groups[0].access_spread))
             .map_err(|error| error.to_string())
     };
-    // Gateway, site and access point: 5 + 0.5 + 1 ms, there and back 13 ms.
+    // Gateway, site and access point: 5 + 0.5 + 1 ms, a round trip of 13 ms.
     assert_eq!(spread(json!({"rtt": "30 ms"})), Ok((Some(0.1), Time::from_millis(3))));
     assert_eq!(spread(json!({"rtt": "30 ms", "rtt_spread": 0.0})), Ok((Some(0.0), Time::ZERO)));
     // 1 of 14 ms is 0.0714.
@@ -340,7 +339,7 @@ fn an_access_network_spreads_round_trip_times_by_as_much_as_the_way_leaves() {
 #[test]
 fn the_first_segment_takes_the_round_trip_time_of_its_user() {
     // SYN and SYN-ACK take one RTT, the segment half of one: 15, 60 and 150 ms. Transmissions on links of 1 Tbit/s take
-    // no microsecond.
+    // less than a microsecond.
     let topology = json!({"bottleneck_rate": "1 Tbit/s", "access_rate": "1 Tbit/s", "bottleneck_delay": "1 ms"});
     let group = json!({"users": 3, "user_rtts": ["10 ms", "40 ms", "100 ms"], "start_until": "0 s",
         "sources": [{"kind": "tcp", "transfer": "1000 B"}]});

@@ -4,7 +4,7 @@ use crate::common::{self, refusal};
 use fairlane_sim::measure::run_record::ResponsivenessRecord;
 use serde_json::{Value as Json, json};
 
-/// One user on 20 Mbit/s with 40 ms there and back; a queue of `limit` packets.
+/// One user on 20 Mbit/s with a round trip of 40 ms and a queue of `limit` packets.
 fn scenario(limit: u32, source: Json) -> Json {
     json!({
         "run": {"warmup": "10 s", "measure": "20 s", "seed": 6},
@@ -21,21 +21,22 @@ fn run(scenario: &Json) -> ResponsivenessRecord {
 
 #[test]
 fn without_queues_responsiveness_is_that_of_the_round_trip() {
-    // A window of 40 kB is a load of 8 Mbit/s and leaves the link idle: 40 ms and the transmission of what is just
-    // sent, below 2 ms: 1500 round trips a minute less 5 % at most, and 3.2 % of the histogram.
+    // A window of 40 kB is a load of 8 Mbit/s and leaves the link partly idle. A round trip takes 40 ms plus at most 2
+    // ms for the packet in transmission: 1500 per minute minus at most 5 %, and 3.2 % for the histogram.
     let record = run(&scenario(1000, json!({"kind": "rpm", "flows": 1, "socket_buffer": "40 kB"})));
     for rpm in [record.rpm, record.foreign_rpm, record.loaded_rpm] {
         let rpm = rpm.expect("probes were answered");
         assert!(rpm < 1500.0 * 1.033 && rpm > 1500.0 * 0.95 * 0.967, "{record:?}");
     }
-    // 200 probes in 20 s, five standard deviations.
+    // 200 probes in 20 s; tolerance: five standard deviations.
     assert!((record.probes as f64 - 200.0).abs() < 5.0 * 200f64.sqrt(), "{record:?}");
 }
 
 #[test]
 fn a_full_buffer_takes_responsiveness_away() {
-    // 400 packets of 1514 bytes are 242 ms at 20 Mbit/s: a round trip has 282 ms at most, so 212 a minute at least;
-    // CUBIC keeps the buffer more than 40 % full: 137 ms at least, 438 at most. 3.2 % of the histogram on either side.
+    // 400 packets of 1514 bytes take 242 ms at 20 Mbit/s, so a round trip takes at most 282 ms: at least 212 per
+    // minute. CUBIC keeps the buffer more than 40 % full: at least 137 ms, at most 438 per minute. Tolerance: 3.2
+    // % for the histogram.
     let record = run(&scenario(400, json!({"kind": "rpm", "flows": 4})));
     let rpm = record.rpm.expect("probes were answered");
     assert!(rpm > 212.0 * 0.967 && rpm < 438.0 * 1.033, "{record:?}");

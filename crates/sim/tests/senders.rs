@@ -1,4 +1,4 @@
-//! Senders on a whole path, whose queue answers what they do.
+//! Senders on a complete path whose queue reacts to them.
 
 use fairlane_schemes::base::units::Time;
 use fairlane_sim::engine;
@@ -9,7 +9,7 @@ use fairlane_sim::watch::observer::Observer;
 use serde_json::json;
 use std::sync::atomic::AtomicBool;
 
-/// When the sender entered recovery.
+/// Observer of the times at which the sender enters recovery.
 #[derive(Default)]
 struct Recoveries {
     phase: Option<Phase>,
@@ -28,19 +28,19 @@ impl Observer for Recoveries {
 
 #[test]
 fn a_full_queue_makes_one_recovery_of_a_lone_cubic_flow_not_two() {
-    // Recovery that began late, in wait for reordering, would send into the full queue, so that the next loss comes a
-    // round trip later. Whether it meets a full queue hangs on the phase of the ACKs: with these round-trip times it
-    // did.
+    // If recovery started late, to wait for reordering, it would send into the full queue, and the next loss would come
+    // a round trip later. Whether the queue is full then depends on the phase of the ACKs; with these round-trip times
+    // it was.
     for (rtt, limit) in [("32.5 ms", 24), ("33 ms", 24), ("40.5 ms", 24), ("50 ms", 24), ("42.5 ms", 25)] {
         let begun = recoveries(rtt, limit);
         assert!(begun.len() > 5, "{rtt}: {begun:?}");
-        // Two round trips of 50 ms and 25 packets of 1.2 ms at most.
+        // Two round trips of at most 50 ms plus 25 packets of 1.2 ms.
         let round_trips = Time::from_millis(2 * (50 + 30));
         assert!(begun.is_sorted_by(|a, b| *b - *a > round_trips), "{rtt}: {begun:?}");
     }
 }
 
-/// When a lone flow enters recovery after slow start, which overshoots.
+/// Times at which a single flow enters recovery, after the overshoot of slow start.
 fn recoveries(rtt: &str, limit: u32) -> Vec<Time> {
     let scenario = Scenario::read(&json!({
         "run": {"warmup": "0 s", "measure": "20 s"},

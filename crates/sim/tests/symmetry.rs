@@ -1,7 +1,7 @@
-//! The share of a subscriber does not depend on its number, nor on its site, if all are equal.
+//! Among equal subscribers, shares depend neither on the subscriber's number nor on its site.
 //!
-//! Events at equal times are handled in the order of host numbers. With one round-trip time for all, packets of many
-//! users come at equal times again and again, and the number decides who finds room (docs/engine.md).
+//! Simultaneous events are handled in the order of host numbers. If all users have the same round-trip time, their
+//! packets repeatedly arrive simultaneously, and the number decides which packet finds room (docs/engine.md).
 
 use crate::common::replicate;
 use serde_json::{Value as Json, json};
@@ -10,11 +10,11 @@ const SITES: usize = 4;
 const USERS: usize = 200;
 const REPLICATIONS: u32 = 2;
 const SCHEMES: [&str; 4] = ["abc", "csfq", "hcsfq", "droptail"];
-/// Downloads that begin at once, and over a second.
+/// Downloads start at once, or within a second.
 const STARTS: [&str; 2] = ["0 s", "1 s"];
 
-/// 50 subscribers at each of four sites with a download each, 2.5 Mbit/s for each at the gateway; everything else has
-/// room for what all of them get. Twenty transmissions at the gateway take as long as one at a plan's rate.
+/// 50 subscribers at each of four sites with a download each, and 2.5 Mbit/s for each at the gateway. All other links
+/// have room for that. Twenty transmissions at the gateway take as long as one at a plan's rate.
 fn symmetric_tree(scheme: &str, start_until: &str) -> Json {
     json!({
         "run": {"warmup": "2 s", "measure": "4 s"}, "probes": {"user_rows": true}, "tcp": {"profile": "linux"},
@@ -26,27 +26,26 @@ fn symmetric_tree(scheme: &str, start_until: &str) -> Json {
     })
 }
 
-/// Bound of chance, in standard deviations.
+/// Limit for random deviations, in standard deviations.
 const LIMIT: f64 = 4.0;
 
-/// Throughput of each user.
 fn throughputs(scenario: &Json, replication: u32) -> Vec<f64> {
     replicate(scenario, replication).groups[0].user_throughput_bps.clone()
 }
 
-/// The place of each value among all, from 0 up; of equal ones the mean.
+/// Rank of each value, from 0; equal values share their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let below = |value: f64| values.iter().filter(|&&other| other < value).count();
     let equal = |value: f64| values.iter().filter(|&&other| other == value).count();
     values.iter().map(|&value| below(value) as f64 + (equal(value) - 1) as f64 / 2.0).collect()
 }
 
-/// Deviation of users' shares from chance, in standard deviations: by number, and for the most deviating site.
+/// Deviations of users' shares from chance, in standard deviations: by number, and for the most deviating site.
 ///
-/// If users are alike, every order of what n of them get is equally likely. Spearman's correlation of order and number
-/// has then mean 0 and variance 1 / (n - 1), and the mean rank of m of them, drawn without replacement, has mean
-/// (n - 1) / 2 and variance (n^2 - 1) / 12 (n - m) / (n - 1) / m. Means over independent replications have variances
-/// that much less; equal values make all of these less.
+/// If users are equal, every order of the n throughputs is equally likely. Spearman's correlation of throughput and
+/// number then has mean 0 and variance 1 / (n - 1). The mean rank of m users, drawn without replacement, has mean
+/// (n - 1) / 2 and variance (n^2 - 1) / 12 (n - m) / (n - 1) / m. Averaging over independent replications divides the
+/// variances by their number; equal values reduce them further.
 fn deviations(scenario: &Json) -> (f64, f64) {
     let (n, m) = (USERS as f64, (USERS / SITES) as f64);
     let of_numbers = (n * n - 1.0) / 12.0;
@@ -70,7 +69,7 @@ fn deviations(scenario: &Json) -> (f64, f64) {
 fn in_a_symmetric_tree_neither_number_nor_site_decides_what_a_subscriber_gets() {
     for (scheme, start) in SCHEMES.into_iter().flat_map(|scheme| STARTS.map(|start| (scheme, start))) {
         let (by_number, by_site) = deviations(&symmetric_tree(scheme, start));
-        // By chance, one in 16 000 is beyond four deviations; these are 40.
+        // By chance, one value in 16 000 exceeds four deviations; there are 40 values here.
         assert!(by_number < LIMIT && by_site < LIMIT, "{scheme}, {start}: {by_number:.1} and {by_site:.1} deviations");
     }
 }

@@ -1,4 +1,4 @@
-//! Topologies beyond the one-sided dumbbell: conservation at every node, determinism, and closed forms.
+//! Topologies other than the one-sided dumbbell: conservation at every node, determinism, and closed forms.
 
 use crate::common::{network, read, refusal, run};
 use fairlane_sim::measure::run_record::{LinkRecord, RunRecord};
@@ -10,7 +10,7 @@ fn link<'a>(record: &'a RunRecord, name: &str) -> &'a LinkRecord {
     record.links.iter().find(|link| link.name == name).expect("the link exists")
 }
 
-/// Up to four links, each with or without its own queue, and groups on random routes.
+/// Up to four links, some with a separate queue, and groups on random routes.
 fn scenario() -> impl Strategy<Value = Json> {
     let queue = prop_oneof![
         Just(json!(null)),
@@ -81,7 +81,8 @@ proptest! {
             entered += account.arrived;
             left += account.departed - link.on_wire() as u64;
         }
-        // Senders to access links; then each packet that is through a link enters the next one, or is delivered.
+        // Senders pass packets to access links; each packet that has crossed a link enters the next one or is
+        // delivered.
         let (offered, refused, on_the_way) = network.hosts.accounting();
         let udp: u64 = network.sources.iter().map(|source| source.emitted()).sum();
         prop_assert_eq!(offered, udp + senders(&network));
@@ -97,7 +98,7 @@ proptest! {
     }
 }
 
-/// A transfer of one segment: when its last byte reaches the receiver, from the opening of the connection.
+/// Time of a one-segment transfer, from the opening of the connection until its last byte reaches the receiver.
 fn transfer_s(topology: Json, group: Json) -> f64 {
     let mut group = group;
     group["sources"] = json!([{"kind": "tcp", "transfer": "960 B", "profile": "ns2"}]);
@@ -112,30 +113,30 @@ fn transfer_s(topology: Json, group: Json) -> f64 {
 
 #[test]
 fn an_idle_path_takes_its_transmissions_and_delays_to_the_nanosecond() {
-    // SYN up and SYN-ACK down, 40 B each way, then 1000 B up, behind an ACK of 40 B on the access link; further on it
-    // is ahead. One byte takes 8 us at 1 Mbit/s.
+    // SYN up and SYN-ACK down, 40 B each; then 1000 B up, behind an ACK of 40 B on the access link, which does not
+    // delay them further. One byte takes 8 us at 1 Mbit/s.
     let near = |measured: f64, nanos: f64| assert!((measured * 1e9 - nanos).abs() < 1.0, "{} {nanos}", measured * 1e9);
     // Dumbbell: access 10 Mbit/s and 2 ms, bottleneck 1 Mbit/s and 1 ms, receiver 5 Mbit/s and 3 ms.
     let two_sided = json!({"kind": "two_sided_dumbbell", "access_rate": "10 Mbit/s", "access_delay": "2 ms",
         "bottleneck_rate": "1 Mbit/s", "bottleneck_delay": "1 ms", "receiver_rate": "5 Mbit/s",
         "receiver_delay": "3 ms"});
-    // Per byte 0.8 + 8 + 1.6 = 10.4 us; 6 ms of propagation one way.
+    // 10.4 us per byte (0.8 + 8 + 1.6); 6 ms of propagation one way.
     near(transfer_s(two_sided.clone(), json!({})), 1080.0 * 10_400.0 + 40.0 * 800.0 + 3.0 * 6e6);
-    // Delays of the group on both sides: 15 + 1 + 20 ms.
+    // The group sets the delays on both sides: 15 + 1 + 20 ms.
     let group = json!({"access_delay": "15 ms", "receiver_delay": "20 ms"});
     near(transfer_s(two_sided, group), 1080.0 * 10_400.0 + 40.0 * 800.0 + 3.0 * 36e6);
-    // Three links of 10 Mbit/s and 1 ms between access links of 20 Mbit/s and 0.1 ms: 3 * 0.8 + 2 * 0.4 us a byte.
+    // Three links of 10 Mbit/s and 1 ms between access links of 20 Mbit/s and 0.1 ms: 3 * 0.8 + 2 * 0.4 us per byte.
     let parking_lot = json!({"kind": "parking_lot", "access_rate": "20 Mbit/s", "receiver_rate": "20 Mbit/s",
         "bottleneck_delay": "1 ms"});
     near(transfer_s(parking_lot.clone(), json!({})), 1080.0 * 3200.0 + 40.0 * 400.0 + 3.0 * 3.2e6);
-    // The middle link alone: 1.6 us a byte, 1.2 ms.
+    // Only the middle link: 1.6 us per byte, 1.2 ms.
     near(transfer_s(parking_lot, json!({"route": ["link2"]})), 1080.0 * 1600.0 + 40.0 * 400.0 + 3.0 * 1.2e6);
 }
 
 #[test]
 fn queues_of_a_graph_are_as_long_as_theory_says() {
     // M/D/1, mean number waiting rho^2 / (2 (1 - rho)): 1.6 at load 0.8, 0.45 at 0.6. The third link has the rate of
-    // the first: packets leave that one spaced by their transmission, so none ever waits.
+    // the first, which spaces its packets by their transmission time, so none ever waits.
     let scenario = json!({
         "run": {"warmup": "10 s", "measure": "2000 s"},
         "topology": {"kind": "graph", "access_rate": "1 Tbit/s", "links": [
@@ -156,10 +157,11 @@ fn queues_of_a_graph_are_as_long_as_theory_says() {
 
 #[test]
 fn a_row_of_links_thins_the_long_flow_by_what_each_one_loses() {
-    // Poisson, so that an arrival of whatever flow finds the queue as any other does: a full link of rate C offered r
-    // passes C/r of each flow. The rates differ: behind a link of the same rate the long flow's packets would come at a
-    // fixed time within the transmissions of the next one, and find a free place more or less often than others. Slow
-    // access links would space the packets of a user, who would then meet a full queue less often than the long flow.
+    // Poisson sources, so that arrivals of all flows find the queue in the same state: a full link of rate C with an
+    // offered load of r passes C/r of each flow. The rates differ: behind a link of the same rate, the long flow's
+    // packets would arrive at a fixed time within the transmissions of the next link, and find a free slot more or less
+    // often than others. Slow access links would space the packets of a user, which would then find a full queue less
+    // often than the long flow.
     let rates = [10.0, 9.3, 10.7];
     let cross = |number: usize| {
         json!({"name": format!("cross{number}"), "users": 10, "route": [format!("l{number}")],
@@ -185,10 +187,10 @@ fn a_row_of_links_thins_the_long_flow_by_what_each_one_loses() {
         let drops = link.drops.iter().map(|drop| drop.packets).sum::<u64>();
         assert_eq!(link.user_dropped_packets.iter().sum::<u64>(), drops);
     }
-    // 0.11 Mb/s in 2000 s are 28 000 packets: 0.6 % standard error, five of them.
+    // 0.11 Mb/s in 2000 s are 28 000 packets: a standard error of 0.6 %. Tolerance: five of these.
     let long = &record.groups[0];
     assert!((long.throughput_bps / expected - 1.0).abs() < 0.03, "{} {expected}", long.throughput_bps);
-    // Max-min: an eleventh of the slowest link for the long flow, a tenth of what is left for the others.
+    // Max-min: an eleventh of the slowest link for the long flow, a tenth of the remainder for the others.
     let fair = 9.3e6 / 11.0;
     assert!((long.max_min_share_bps - fair).abs() < 1.0);
     assert!((record.groups[3].max_min_share_bps - (10.7e6 - fair) / 10.0).abs() < 1.0);
@@ -196,7 +198,7 @@ fn a_row_of_links_thins_the_long_flow_by_what_each_one_loses() {
 
 #[test]
 fn labels_are_written_once_at_the_edge_and_every_link_judges_by_them() {
-    // Under ABC, a flow of a quarter of its share loses nothing on either link although both are overloaded.
+    // Under ABC, a flow that sends a quarter of its share loses nothing on either link, although both are overloaded.
     let record = run(&json!({
         "run": {"warmup": "20 s", "measure": "40 s"},
         "topology": {"kind": "parking_lot", "congested_links": 2},
@@ -214,8 +216,8 @@ fn labels_are_written_once_at_the_edge_and_every_link_judges_by_them() {
 
 #[test]
 fn a_fast_link_with_a_large_buffer_is_full() {
-    // afpft III-C without its schemes: 1 Gb/s, 5 ms, 500 packets, 100 flows of four round-trip times. Droptail keeps it
-    // busy.
+    // afpft III-C without its schemes: 1 Gb/s, 5 ms, 500 packets, 100 flows with four round-trip times. Drop-tail keeps
+    // it busy.
     let group = |number: usize, rtt_ms: f64| {
         let each = (rtt_ms - 10.0) / 4.0;
         json!({"name": format!("G{}", number + 1), "users": 25, "start_until": "1 s",
@@ -237,8 +239,8 @@ fn a_fast_link_with_a_large_buffer_is_full() {
 
 #[test]
 fn places_of_flows_are_as_many_as_were_ever_open_at_once() {
-    // 25 transfers a second over an idle link: by Little, 25 times a fraction of a second are open, however long it
-    // runs.
+    // 25 transfers per second over an idle link: by Little's law, 25 times a fraction of a second are open, for any
+    // duration.
     let scenario = |seconds: u32| {
         json!({
             "run": {"warmup": "0 s", "measure": format!("{seconds} s")},
@@ -255,7 +257,7 @@ fn places_of_flows_are_as_many_as_were_ever_open_at_once() {
         assert!((probe.started as f64 - started).abs() < 5.0 * started.sqrt());
         assert!(probe.times.count() + 20 > probe.started && probe.refused == 0);
         assert!(network.flows.len() <= 20, "{}", network.flows.len());
-        // Payload of transfers that ended, and of those under way, is what the user got.
+        // Payload of ended transfers and of open ones equals the user's goodput.
         let under_way: u64 =
             network.flows.iter().map(|flow| flow.receiver.delivered_bytes(&network.tcp_params[0])).sum();
         let delivered = network.users[0].delivered_bytes + under_way;

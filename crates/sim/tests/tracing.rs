@@ -1,4 +1,4 @@
-//! Observers: they change nothing, and what they tell agrees with what the run counted.
+//! Observers: they change nothing, and their output agrees with the counters of the run.
 
 use fairlane_schemes::base::units::Time;
 use fairlane_sim::engine;
@@ -49,7 +49,7 @@ fn capture(scenario: &Scenario, options: PcapOptions) -> (RunRecord, Vec<u8>) {
     (record, pcap.close().unwrap())
 }
 
-/// All rows of a traced run by table and column, numbers of any type as floats.
+/// All rows of a traced run by table and column, with numbers of all types converted to floats.
 fn tables(scenario: &Scenario, interval: Time) -> (RunRecord, BTreeMap<String, Vec<f64>>) {
     let mut tables: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     let sink = |chunk: Chunk| {
@@ -70,7 +70,6 @@ fn tables(scenario: &Scenario, interval: Time) -> (RunRecord, BTreeMap<String, V
     (record, tables)
 }
 
-/// The log of a run, and its record.
 fn log(scenario: &Scenario, dialect: Dialect) -> (RunRecord, String) {
     let options = QlogOptions { dialect, flows: None };
     let mut qlog = Qlog::new(Vec::new(), Some(Cursor::new(Vec::new())), scenario, 1, &options).unwrap();
@@ -92,7 +91,7 @@ fn a_log_has_every_segment_that_was_sent_again_and_says_why() {
         events().filter(|event| event["name"] == "transport:packet_sent" && !event["data"]["trigger"].is_null());
     assert_eq!(again.count() as u64, resent);
     assert!(resent > 0);
-    // The same in the words of the other dialect.
+    // The same names in the other dialect.
     for (name, other) in [
         ("transport:packet_sent", "quic:packet_sent"),
         ("transport:packet_received", "quic:packet_received"),
@@ -118,7 +117,7 @@ fn watching_changes_nothing() {
 
 #[test]
 fn names_that_are_longer_than_an_option_are_cut_in_a_capture() {
-    // An option has 65 535 bytes; these names have 70 000, two a character.
+    // An option can have 65 535 bytes; these names have 70 000, two per character.
     let mut document = document();
     let long = "\u{e4}".repeat(35_000);
     document["name"] = long.clone().into();
@@ -216,7 +215,7 @@ fn a_queue_table_has_the_mean_and_the_maximum_of_the_probe() {
     assert!(times.is_sorted());
 }
 
-/// Values that hold at the multiples of an interval, from a table of changes; `key` identifies rows.
+/// Values at the multiples of an interval, from a table of changes; `key` identifies rows.
 fn held(tables: &BTreeMap<String, Vec<f64>>, table: &str, key: &str, columns: &[&str]) -> Vec<Vec<f64>> {
     let times = &tables[&format!("{table}.time_s")];
     let keys = &tables[&format!("{table}.{key}")];
@@ -281,13 +280,13 @@ fn a_table_comes_in_chunks() {
         rows.push((chunk.table, chunk.rows()));
         true
     };
-    // 400 ms / 2 us and both ends: 200 001 samples of the queue.
+    // 400 ms / 2 us including both ends: 200 001 samples of the queue.
     observed(&scenario, &mut Trace::new(Time::from_micros(2), sink));
     let queue: Vec<_> = rows.iter().filter(|(table, _)| *table == "queue").map(|&(_, rows)| rows).collect();
     assert_eq!(queue, [ROWS_PER_CHUNK, 200_001 - ROWS_PER_CHUNK]);
 }
 
-/// Room for this number of bytes.
+/// A writer with room for this number of bytes.
 struct SmallDisk(usize);
 
 impl Write for SmallDisk {

@@ -1,4 +1,4 @@
-//! Paths from host to receiver, compared with numbers computed from rates, lengths and delays.
+//! Paths from host to receiver, compared with values computed from rates, lengths and delays.
 
 use crate::common::run;
 use fairlane_sim::measure::run_record::{PathRecord, RunRecord};
@@ -15,14 +15,13 @@ fn window() -> Json {
     json!({"warmup": "2 s", "measure": "10 s"})
 }
 
-/// Transmissions of 1500 bytes at 100 and 10 Mbit/s, and both delays: what a packet needs that never waits.
+/// Delay of a packet that never waits: transmissions of 1500 bytes at 100 and 10 Mbit/s, and both delays.
 const UNLOADED_S: f64 = 120e-6 + 1e-3 + 1.2e-3 + 5e-3;
 
 fn cbr(name: &str, rate: &str) -> Json {
     json!({"name": name, "start_until": "0 s", "sources": [{"kind": "cbr", "rate": rate}]})
 }
 
-/// Every packet took `seconds`.
 fn assert_constant(times: Option<TimesRecord>, seconds: f64) {
     let times = times.expect("there are samples");
     for (value, within) in
@@ -66,8 +65,8 @@ fn a_stream_at_twice_the_rate_of_the_link_waits_for_the_whole_buffer_and_loses_h
         "groups": [cbr("flood", "20 Mbit/s")],
     }));
     let path = &record.groups[0].path;
-    // Every second packet comes at the instant when a transmission starts: it takes the place that becomes free, and
-    // waits for the one in transmission and the nine others.
+    // Every second packet arrives when a transmission starts. It takes the slot that becomes free, and waits for the
+    // packet in transmission and nine others.
     assert_constant(path.one_way_delay, UNLOADED_S + 10.0 * 1.2e-3);
     let lost = path.lost_share.expect("packets");
     assert!((lost - 0.5).abs() < 1e-3, "{lost}");
@@ -76,7 +75,7 @@ fn a_stream_at_twice_the_rate_of_the_link_waits_for_the_whole_buffer_and_loses_h
 
 #[test]
 fn what_the_host_itself_drops_is_lost_too() {
-    // 30 Mbit/s over an access link of 10: two of three packets are dropped before they reach any queue.
+    // 30 Mbit/s over an access link of 10: two of three packets are dropped before they reach a queue.
     let mut topology = topology();
     topology["access_rate"] = json!("10 Mbit/s");
     topology["bottleneck_rate"] = json!("100 Mbit/s");
@@ -105,7 +104,8 @@ fn a_window_of_one_segment_samples_the_round_trip_alone() {
 
 #[test]
 fn users_and_flows_have_delays_of_their_own_if_asked_for() {
-    // Packets that take 12 us on the link, every 4 ms from each: they do not meet. What differs is the access delay.
+    // Each group sends packets every 4 ms that take 12 us on the link, so they do not meet. Only the access delays
+    // differ.
     let mut topology = topology();
     topology["bottleneck_rate"] = json!("1 Gbit/s");
     let group = |name: &str, delay: &str, users: u32, sources: Json| {
@@ -129,7 +129,7 @@ fn users_and_flows_have_delays_of_their_own_if_asked_for() {
     }
     let (tcp, udp) = (&far.tcp.as_ref().expect("TCP").flow_paths, &far.udp.as_ref().expect("UDP").flow_paths);
     let [tcp, udp] = [tcp, udp].map(|paths| if let [path] = &paths[..] { path } else { panic!("one flow") });
-    // A segment may find a datagram on the access link, or a datagram a segment, for 120 us at most.
+    // A segment may wait for a datagram on the access link, or a datagram for a segment, for at most 120 us.
     for path in [tcp, udp] {
         let mean_s = path.one_way_delay.expect("packets").mean_s;
         assert!((unloaded_s(7e-3)..unloaded_s(7e-3) + 120e-6).contains(&mean_s), "{mean_s}");
@@ -138,7 +138,7 @@ fn users_and_flows_have_delays_of_their_own_if_asked_for() {
     assert_eq!(tcp.delivered_packets + udp.delivered_packets, far.path.delivered_packets);
     assert_eq!((tcp.rtt, &far.user_paths[0]), (far.path.rtt, &far.path));
 
-    // Less detail changes nothing of what is there.
+    // Less detail does not change the other values.
     let users = run(&scenario("user"));
     assert_eq!(users.groups[1].user_paths, record.groups[1].user_paths);
     assert!(users.groups[1].tcp.as_ref().expect("TCP").flow_paths.is_empty());
@@ -152,7 +152,7 @@ fn users_and_flows_have_delays_of_their_own_if_asked_for() {
 #[test]
 fn who_floods_a_fair_queue_delays_itself_and_nobody_else() {
     let record = |scheme: &str| {
-        // At random times: equal gaps would let the light user find either always a place in the buffer, or never.
+        // Random times: with equal gaps the light user would find a free slot in the buffer either always or never.
         let flood =
             json!({"name": "flood", "start_until": "0 s", "sources": [{"kind": "poisson", "rate": "30 Mbit/s"}]});
         run(&json!({
@@ -162,13 +162,15 @@ fn who_floods_a_fair_queue_delays_itself_and_nobody_else() {
     };
     let delay = |record: &RunRecord, group: usize| record.groups[group].path.one_way_delay.expect("packets");
     let (droptail, fair) = (record("droptail"), record("fq_codel"));
-    // The light user waits for a buffer that is full except for the packet that left last: 99 packets of 1.2 ms at
-    // least.
+    // The light user waits for a buffer that is full except for the packet that left last: at least 99 packets of 1.2
+    // ms.
     assert!(delay(&droptail, 1).mean_s > UNLOADED_S + 99.0 * 1.2e-3, "{:?}", delay(&droptail, 1));
-    // Under FQ-CoDel its queue is empty when its packet comes, and so goes first: after the packet in transmission.
+    // With FQ-CoDel the light user's queue is empty when a packet arrives, so it is sent next, after the one in
+    // transmission.
     assert!(delay(&fair, 1).max_s <= UNLOADED_S + 1.2e-3 + 1e-12, "{:?}", delay(&fair, 1));
     assert_eq!(fair.groups[1].path.lost_share, Some(0.0));
-    // Nine tenths of the packets are the flood's, and so is the delay of the class: it says nothing of the light user.
+    // Nine tenths of the packets belong to the flood and dominate the delay of the class, which does not show the light
+    // user's.
     let of_class_s = fair.links[0].delay[0].mean_s;
     let of_flood_s = delay(&fair, 0).mean_s - UNLOADED_S;
     assert!(of_class_s > 0.8 * of_flood_s && of_class_s > 10.0 * 1.2e-3, "{of_class_s} {of_flood_s}");
@@ -192,8 +194,8 @@ fn marks_are_those_that_reach_the_receiver() {
     assert_eq!((dropped.marked_packets, dropped.marked_share), (0, Some(0.0)));
     assert!(dropped.dropped_packets > 0);
 
-    // The series has the same in bins: without a warm-up, means over bins that are weighted by packets are those of
-    // all.
+    // The series has the same values in bins: without a warm-up, the means of bins, weighted by packets, give the
+    // overall mean.
     let series = &record.series.as_ref().expect("wanted").groups;
     let shares = series[0].marked_share.iter().flatten();
     assert!(shares.clone().all(|share| (0.0..1.0).contains(share)) && shares.sum::<f64>() > 0.0);

@@ -1,10 +1,10 @@
-//! Videos over a link: bitrate, stalls, switches, start.
+//! Videos over a link: bitrate, stalls, switches, start-up.
 
 use crate::common::{refusal, run};
 use fairlane_sim::measure::run_record::{RunRecord, VideoRecord};
 use serde_json::{Value as Json, json};
 
-/// A player of a small buffer on a link of `rate`, alone: 1, 2 and 4 Mbit/s in chunks of 2 s.
+/// A single player with a small buffer on a link of `rate`: bitrates of 1, 2 and 4 Mbit/s, chunks of 2 s.
 fn scenario(rate: &str, profile: &str) -> Json {
     json!({
         "run": {"warmup": "60 s", "measure": "120 s", "seed": 4},
@@ -28,12 +28,12 @@ fn above_its_ladder_a_video_plays_the_highest_bitrate_without_a_stall() {
         let video = video(&record);
         assert_eq!((video.bitrate_bps, video.stalls, video.switches), (Some(4e6), 0.0, 0.0), "{profile}: {video:?}");
         assert_eq!(video.stalled_share, Some(0.0));
-        // A full buffer asks for a chunk each 2 s: 120 s give 60 of 1 MB, one more or less at either end; whole
-        // segments make each up to 0.2 % larger, headers do not count as goodput.
+        // A player with a full buffer requests a chunk every 2 s: 60 of 1 MB in 120 s, up to one more or less at either
+        // end. Whole segments make each up to 0.2 % larger; headers do not count as goodput.
         let goodput = record.groups[0].goodput_bps;
         assert!((goodput / 4e6 - 1.0).abs() < 1.0 / 60.0 + 0.002, "{profile}: {goodput}");
-        // The first chunk has 250 kB: 0.2 s at 10 Mbit/s with 1.5 round trips of 40 ms, and slow start from one segment
-        // to the 35 on the way, half as many more each time: at most nine round trips more, and a delayed ACK.
+        // The first chunk has 250 kB: 0.2 s at 10 Mbit/s plus 1.5 round trips of 40 ms. Slow start from one segment to
+        // the 35 in flight, growing by a half per round trip, takes at most nine round trips more, plus a delayed ACK.
         let startup = video.startup_s.expect("it played");
         assert!(startup > 0.26 && startup < 0.26 + 0.36 + 0.2, "{profile}: {startup}");
     }
@@ -41,8 +41,8 @@ fn above_its_ladder_a_video_plays_the_highest_bitrate_without_a_stall() {
 
 #[test]
 fn between_two_bitrates_it_takes_both_by_turns_and_fills_the_link() {
-    // 3 Mbit/s less headers (1500 over 1446 or 1514 over 1448 bytes a segment) and the pause for the request of 40 ms
-    // in each chunk of about 2 s: 3 * 0.957 to 0.964 * 0.98 = 2.8 Mbit/s, within a chunk's 4 Mbit in 120 s.
+    // 3 Mbit/s minus headers (1500 over 1446 or 1514 over 1448 bytes per segment) and the 40 ms pause for the request
+    // in each chunk of about 2 s: 3 * 0.957 to 0.964 * 0.98 = 2.8 Mbit/s, to within a chunk of 4 Mbit in 120 s.
     for profile in ["ns3.26", "linux"] {
         let record = run(&scenario("3 Mbit/s", profile));
         let video = video(&record);
@@ -55,8 +55,8 @@ fn between_two_bitrates_it_takes_both_by_turns_and_fills_the_link() {
 
 #[test]
 fn below_its_ladder_a_video_stalls_for_what_the_link_lacks() {
-    // 0.8 Mbit/s carries 0.957 * 0.8 = 0.766 Mbit/s or a little less: a chunk of 2 Mbit takes 2.61 s and the request:
-    // stalled 0.61 s or more of 2.61 s, 23.4 % to 27 %.
+    // 0.8 Mbit/s carries at most 0.957 * 0.8 = 0.766 Mbit/s. A chunk of 2 Mbit takes 2.61 s plus the request, so the
+    // player stalls for at least 0.61 s of 2.61 s, 23.4 % to 27 %.
     let record = run(&scenario("0.8 Mbit/s", "linux"));
     let video = video(&record);
     let share = video.stalled_share.expect("it played");
@@ -72,7 +72,7 @@ fn a_video_that_stops_ends_without_a_stall() {
     let record = run(&scenario);
     let video = video(&record);
     assert_eq!((video.stalls, video.stalled_s), (0.0, 0.0), "{video:?}");
-    // From 60 s to 100 s one chunk each 2 s.
+    // From 60 s to 100 s one chunk every 2 s.
     assert!((record.groups[0].goodput_bps / (4e6 / 3.0) - 1.0).abs() < 1.0 / 20.0 + 0.002);
 }
 
@@ -87,7 +87,8 @@ fn videos_beside_other_sources_count_for_themselves() {
     let video = video(&record);
     assert_eq!((video.players, video.player_bitrate_bps.len()), (2, 2));
     assert_eq!(video.stalls, 0.0);
-    // 2 users with a session a second for 120 s: 240 transfers, five standard deviations; no chunk among them.
+    // 2 users with one session per second for 120 s: 240 transfers, none of them a chunk. Tolerance: five
+    // standard deviations.
     let times = record.groups[0].transfer_times.as_ref().expect("there are transfers");
     assert!((times.started as f64 - 240.0).abs() < 5.0 * 240f64.sqrt(), "{}", times.started);
 }

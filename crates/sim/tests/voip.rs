@@ -1,4 +1,4 @@
-//! Telephone calls over a link: delay, jitter, loss and opinion.
+//! Telephone calls over a link: delay, jitter, loss and opinion score.
 
 use crate::common::{self, refusal};
 use fairlane_schemes::base::units::Time;
@@ -22,15 +22,15 @@ fn run(scenario: &Json) -> VoipRecord {
 
 #[test]
 fn a_call_alone_has_the_opinion_of_its_delay() {
-    // Way 30 ms and 202 B at 100 and 10 Mbit/s: 30.17776 ms; buffer 50 ms, packet 20 ms: 100.17776 ms from mouth to
-    // ear.
+    // Path of 30 ms, and 202 B at 100 and 10 Mbit/s: 30.17776 ms. With a buffer of 50 ms and packets of 20 ms:
+    // 100.17776 ms from mouth to ear.
     let voip = run(&scenario(json!({"kind": "voip"})));
     let delay = Time::from_micros(100_178);
     assert!((voip.mouth_to_ear_s.unwrap() - delay.as_secs_f64()).abs() < 1e-6, "{voip:?}");
     assert_eq!((voip.calls, voip.lost_share, voip.late_share), (1, Some(0.0), Some(0.0)));
     assert!(voip.jitter_s.unwrap() < 1e-9);
     assert!((voip.mos.unwrap() - opinion(rating(Codec::G711, delay, 0.0))).abs() < 1e-4);
-    // 20 s less the 80.18 ms in which packets still wait to be played, 20 ms apart.
+    // 20 s minus the 80.18 ms in which packets still wait to be played, divided by 20 ms.
     assert!((voip.one_way_delay.unwrap().mean_s - 0.030_177_76).abs() < 1e-9);
 }
 
@@ -41,7 +41,7 @@ fn what_the_link_loses_costs_opinion_and_concealment_gives_some_of_it_back() {
         scenario["topology"]["bottleneck_loss"] = json!({"model": "periodic", "period": 50});
         run(&scenario)
     };
-    // 996 packets to be played, each 50th lost: 19 or 20 of them.
+    // 996 packets to be played; every 50th is lost: 19 or 20 of them.
     let (plain, concealed) = (lossy("g711"), lossy("g711_plc"));
     assert!((plain.lost_share.unwrap() - 0.02).abs() < 1.0 / 996.0, "{plain:?}");
     assert_eq!(plain.lost_share, concealed.lost_share);
@@ -52,8 +52,8 @@ fn what_the_link_loses_costs_opinion_and_concealment_gives_some_of_it_back() {
 
 #[test]
 fn a_buffer_shorter_than_the_jitter_loses_what_a_longer_one_plays() {
-    // Uniform within 20 ms on either side: with a buffer of 60 ms none is late. Without any, those that take longer
-    // than the first: the share of the interval beyond it, whatever it is; more than none.
+    // Jitter is uniform within 20 ms on either side. With a buffer of 60 ms no packet is late. Without a buffer,
+    // packets that take longer than the first are late: more than none.
     let jittery = |buffer: &str| {
         let mut scenario = scenario(json!({"kind": "voip", "buffer": buffer}));
         scenario["topology"]["bottleneck_jitter"] = json!({"deviation": "20 ms"});
@@ -62,8 +62,8 @@ fn a_buffer_shorter_than_the_jitter_loses_what_a_longer_one_plays() {
     let (long, none) = (jittery("60 ms"), jittery("0 ms"));
     assert_eq!((long.late_share, long.lost_share), (Some(0.0), Some(0.0)));
     assert!(none.late_share.unwrap() > 0.0, "{none:?}");
-    // Of two uniform times, the mean difference is a third of their width, 40 ms, and 0.8 ms less since packets 20 ms
-    // apart do not overtake each other; J is its moving average.
+    // The mean difference of two uniform times is a third of their width, 40 ms; here 0.8 ms less, since packets 20 ms
+    // apart do not overtake each other. J is its moving average.
     let jitter = long.jitter_s.unwrap();
     assert!((jitter - 0.04 / 3.0).abs() < 0.002, "{jitter}");
 }
@@ -78,7 +78,7 @@ fn calls_stand_apart_from_other_sources_of_their_group() {
         {"kind": "voip", "codec": "g729a"}]);
     let mixed = run(&scenario);
     assert_eq!((alone.call_mos.len(), mixed.call_mos.len(), mixed.calls), (1, 6, 6));
-    // Of each user the second call has the codec with Ie = 11 and a look-ahead of 5 ms.
+    // The second call of each user has the codec with Ie = 11 and a look-ahead of 5 ms.
     for pair in mixed.call_mos.chunks(2) {
         let of = |codec, ms: u64| opinion(rating(codec, Time::from_millis(ms), 0.0));
         assert!((pair[0].unwrap() - of(Codec::G711, 100)).abs() < 0.02, "{pair:?}");

@@ -1,9 +1,9 @@
-//! Weights of users, and meters of flows that come and go.
+//! Weights of users, and meters of short-lived flows.
 
 use crate::common::{network, run};
 use serde_json::{Value as Json, json};
 
-/// Two users who demand more than the capacity, with weights 1 and 3.
+/// Two users with weights 1 and 3 that demand more than the capacity.
 fn weighted(queue: &Json) -> Json {
     let source = json!({"kind": "poisson", "rate": "12 Mbit/s"});
     json!({
@@ -18,8 +18,8 @@ fn weighted(queue: &Json) -> Json {
 
 #[test]
 fn schemes_of_every_kind_share_by_weight() {
-    // 10 Mbit/s as 1 : 3. Schedulers do so but for a quantum, by flow as well as by user; dropping by labels to a
-    // tenth.
+    // 10 Mbit/s in the ratio 1 : 3. Schedulers achieve this to within a quantum, by flow and by user; dropping by
+    // labels to within a tenth.
     let cases = [
         (json!({"scheme": "drr"}), 0.01),
         (json!({"scheme": "wfq", "share_per": "flow"}), 0.01),
@@ -55,7 +55,8 @@ fn a_weight_multiplies_the_reference_rate_of_abc() {
 
 #[test]
 fn meters_of_flows_that_have_ended_are_forgotten() {
-    // 25 transfers a second for 100 s, a handful open at once; the two lasting flows of the other users have one each.
+    // 25 transfers per second for 100 s, a handful open at once. Each of the two long-lived flows of the other users
+    // has one meter.
     let network = network(&json!({
         "run": {"warmup": "0 s", "measure": "100 s"},
         "topology": {"bottleneck_rate": "100 Mbit/s", "access_rate": "1 Gbit/s"},

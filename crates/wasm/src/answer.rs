@@ -2,64 +2,64 @@
 
 use serde::Serialize;
 
-/// Parts of bytes, each for the host to read.
+/// Return values as byte arrays that the host reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// The parts.
+    /// Byte arrays.
     pub parts: Vec<Vec<u8>>,
 }
 
-/// Why there is no answer: one line.
+/// Error of a call, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed(pub String);
 
 impl Answer {
-    /// Without parts.
+    /// An answer without parts.
     pub const EMPTY: Self = Self { parts: Vec::new() };
 
-    /// A line of text.
+    /// Creates an answer with one line of text.
     #[must_use]
     pub fn line(text: &str) -> Self {
         Self { parts: vec![text.replace('\n', " ").into_bytes()] }
     }
 
-    /// A part more: a value as JSON.
+    /// Adds a part with a value as JSON.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The value cannot be written as JSON.
     pub fn json(mut self, value: &impl Serialize) -> Result<Self, Failed> {
         self.parts.push(serde_json::to_vec(value).map_err(|error| Failed(error.to_string()))?);
         Ok(self)
     }
 }
 
-/// Number types of columns, by the names of JavaScript's arrays.
+/// Number types of columns, named like JavaScript's typed arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Dtype {
-    /// Whole numbers of 8 bit.
+    /// 8-bit integers.
     Uint8,
-    /// Whole numbers of 32 bit.
+    /// 32-bit integers.
     Uint32,
-    /// Real numbers of 32 bit.
+    /// 32-bit floating-point numbers.
     Float32,
-    /// Real numbers of 64 bit.
+    /// 64-bit floating-point numbers.
     Float64,
 }
 
-/// Numbers of one quantity.
+/// Values of one quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Column {
-    /// Name; its end is the unit.
+    /// Name, which ends with the unit.
     pub name: &'static str,
     /// Type of the numbers.
     pub dtype: Dtype,
-    /// The numbers, little-endian.
+    /// Values as little-endian bytes.
     #[serde(skip)]
     pub bytes: Vec<u8>,
 }
 
 impl Column {
-    /// A column without numbers.
+    /// Creates an empty column.
     #[must_use]
     pub const fn new(name: &'static str, dtype: Dtype) -> Self {
         Self { name, dtype, bytes: Vec::new() }

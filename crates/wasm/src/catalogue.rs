@@ -6,10 +6,10 @@ use fairlane_sim::network::sim_packet::SimPacket;
 use fairlane_sim::traffic::tcp::congestion_controls;
 use serde_json::json;
 
-/// Version, schemes and congestion controls, each with its parameters.
+/// Version, and the schemes and congestion controls with their parameters.
 ///
 /// # Errors
-/// It cannot be written.
+/// The catalogue cannot be written as JSON.
 pub fn catalogue() -> Result<Answer, Failed> {
     Answer::EMPTY.json(&json!({
         "version": env!("CARGO_PKG_VERSION"),

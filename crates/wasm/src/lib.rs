@@ -1,18 +1,18 @@
-//! The simulator behind seven functions of WebAssembly, for the playground (`web/`).
+//! The simulator as seven WebAssembly functions, for the playground (`web/`).
 //!
-//! A call reads the host's input from [`fairlane_input`] and leaves an [`answer::Answer`]: parts of bytes, whose
-//! addresses [`fairlane_part`] returns. The answer is valid until the next call.
+//! A call reads the host's input from [`fairlane_input`] and stores an [`answer::Answer`]: byte arrays, called parts,
+//! whose addresses [`fairlane_part`] returns. The answer is valid until the next call.
 //!
 //! | call | input | parts |
 //! |---|---|---|
 //! | [`fairlane_catalogue`] | none | JSON: version, schemes and congestion controls with their parameters |
-//! | [`fairlane_run`] | scenario, TOML or JSON | the record as JSON, as every host writes it; JSON about the columns; a column each |
+//! | [`fairlane_run`] | scenario, TOML or JSON | the record as JSON, as every host writes it; JSON that describes the columns; one part per column |
 //!
-//! If the status is not 0, the only part is a line that says why.
+//! If the status is not 0, the only part is a line with the reason.
 //!
-//! The interface is hand-written, without wasm-bindgen. Only one text and some arrays cross it, so the other side is
-//! twenty lines, and the build needs no tool besides the compiler. `unsafe` is used only for exporting functions: the
-//! buffers live here, and the host gets their addresses.
+//! The interface is hand-written, without wasm-bindgen. Only one text and some arrays cross it, so the JavaScript side
+//! is twenty lines, and the build needs only the compiler. `unsafe` is used only for exporting functions: the buffers
+//! belong to this module, and the host gets their addresses.
 
 #![allow(unsafe_code, reason = "functions are exported by name; there is no unsafe block")]
 
@@ -27,10 +27,10 @@ use std::panic::{self, AssertUnwindSafe};
 
 /// The call succeeded.
 pub const OK: u32 = 0;
-/// The input is wrong, and the answer says how.
+/// The input is invalid; the answer has the error.
 pub const WRONG_INPUT: u32 = 1;
-/// A defect of the simulator, which the answer names. WebAssembly stops instead, with the answer in place: the host
-/// takes a new instance.
+/// The simulator has a defect; the answer describes it. WebAssembly aborts instead, after storing the answer, and the
+/// host must create a new instance.
 pub const DEFECT: u32 = 2;
 
 thread_local! {
@@ -38,7 +38,7 @@ thread_local! {
     static ANSWER: RefCell<Answer> = const { RefCell::new(Answer::EMPTY) };
 }
 
-/// Room for `length` bytes of input, which the host writes before the next call.
+/// Allocates `length` bytes of input, which the host must write before the next call.
 #[unsafe(no_mangle)]
 pub extern "C" fn fairlane_input(length: usize) -> *mut u8 {
     INPUT.with_borrow_mut(|input| {
@@ -48,7 +48,7 @@ pub extern "C" fn fairlane_input(length: usize) -> *mut u8 {
     })
 }
 
-/// The catalogue: see the table above.
+/// Catalogue, see the table above.
 #[unsafe(no_mangle)]
 pub extern "C" fn fairlane_catalogue() -> u32 {
     answered(|_| catalogue::catalogue())
@@ -78,14 +78,14 @@ pub extern "C" fn fairlane_part_length(number: usize) -> usize {
     ANSWER.with_borrow(|answer| answer.parts.get(number).map_or(0, Vec::len))
 }
 
-/// Leaves the result of `call`, or its error.
+/// Stores the result of `call`, or its error, as the answer.
 fn answered(call: impl FnOnce(&[u8]) -> Result<Answer, Failed>) -> u32 {
     panic::set_hook(Box::new(|defect| leave(Answer::line(&format!("internal error: {defect}")))));
     let input = INPUT.take();
     let (status, answer) = match panic::catch_unwind(AssertUnwindSafe(|| call(&input))) {
         Ok(Ok(answer)) => (OK, answer),
         Ok(Err(Failed(line))) => (WRONG_INPUT, Answer::line(&line)),
-        Err(_) => return DEFECT, // the hook has left the answer
+        Err(_) => return DEFECT, // the panic hook has stored the answer
     };
     leave(answer);
     status

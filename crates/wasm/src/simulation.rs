@@ -8,14 +8,14 @@ use serde_json::Value as Json;
 use std::str;
 use std::sync::atomic::AtomicBool;
 
-/// Runs a replication of the scenario in `input`; the answer has its record, and the watcher's data.
+/// Runs a replication of the scenario in `input`. The answer contains its record and the watcher's data.
 ///
 /// # Errors
 /// The first error of the scenario: key, value, allowed values.
 pub fn run(input: &[u8], replication: u32) -> Result<Answer, Failed> {
     let scenario = Scenario::read(&table(input)?).map_err(|error| Failed(error.to_string()))?;
     let mut watcher = Watcher::new(&scenario);
-    // Only one observer: the compiler instantiates the engine for each.
+    // There is only one observer type, because the compiler instantiates the engine for each.
     let ended = engine::try_observe(&scenario, replication, &AtomicBool::new(false), &mut watcher);
     let record = ended.map_err(|stop| match stop {
         Stop::ExternalFailed(problem) => Failed(problem),
@@ -24,7 +24,7 @@ pub fn run(input: &[u8], replication: u32) -> Result<Answer, Failed> {
     watcher.tell(Answer::EMPTY.json(&record)?, &scenario)
 }
 
-/// The table in a text: JSON if it begins with a brace, TOML otherwise.
+/// Parses a table: as JSON if the text starts with a brace, otherwise as TOML.
 fn table(input: &[u8]) -> Result<Json, Failed> {
     let text = str::from_utf8(input).map_err(|_| Failed("the scenario is not UTF-8".into()))?;
     if text.trim_start().starts_with('{') {

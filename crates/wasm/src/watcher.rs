@@ -1,5 +1,5 @@
-//! Data for pictures of a run beyond its record: each packet's path through each queue, its waiting time, and the
-//! schemes' measurements.
+//! Data for pictures of a run that its record does not contain: each packet's path through each queue, its waiting
+//! time, and the schemes' readings.
 
 use crate::answer::{Answer, Column, Dtype, Failed};
 use fairlane_schemes::base::units::Time;
@@ -11,9 +11,9 @@ use fairlane_sim::watch::observer::Observer;
 use serde_json::json;
 use std::collections::HashMap;
 
-/// Events of packets, by number in the column `what`.
+/// Names of packet events, by their number in the column `what`.
 const WHAT: [&str; 5] = ["waits", "leaves", "aqm", "overlimit", "pushed_out"];
-/// Numbers of the first two, and of the drop for the first of [`DropReason::ALL`].
+/// Numbers of the first two events, and of the drop for the first reason in [`DropReason::ALL`].
 const WAITS: u8 = 0;
 const LEAVES: u8 = 1;
 const FIRST_DROP: u8 = 2;
@@ -22,11 +22,10 @@ const FIRST_DROP: u8 = 2;
 const MOST_EVENTS: usize = 600_000;
 /// Maximum number of stored waiting times, 12 bytes each.
 const MOST_WAITS: usize = 2_000_000;
-/// Maximum number of samples of schemes' measurements.
 const MOST_SAMPLES: u64 = 1000;
 
 /// Identity of a packet at a link: flow, number, payload, send time. The time distinguishes a segment from its
-/// retransmission, the payload the last packet of a handshake from the data after it.
+/// retransmission, and the payload distinguishes the last packet of a handshake from the data after it.
 type Identity = (u32, u32, u32, u16, Time);
 
 /// Watches every link of a run.
@@ -36,20 +35,18 @@ pub struct Watcher {
     events: Events,
     waits: Waits,
     samples: Samples,
-    /// Number of each packet that waits, and when it came.
+    /// Number and arrival time of each waiting packet.
     waiting: HashMap<Identity, (u32, Time)>,
     packets: u32,
-    /// Why the packet that arrives is dropped, if it is.
+    /// Reason for which the arriving packet is dropped, if it is.
     refused: Option<DropReason>,
-    /// Threshold that it met.
     threshold: f64,
 }
 
-/// Recorded events, one row each.
 #[derive(Debug, Default)]
 struct Events {
     rows: usize,
-    /// When the last event was kept; `None` as long as all are.
+    /// Time of the last recorded event; `None` while all are recorded.
     until: Option<Time>,
     time_s: Vec<u8>,
     what: Vec<u8>,
@@ -70,18 +67,17 @@ struct Waits {
     link: Vec<u8>,
 }
 
-/// Measurements of schemes at equal intervals: all readings of a link together.
+/// Readings of schemes at equal intervals, all readings of a link together.
 #[derive(Debug)]
 struct Samples {
     interval: Time,
     next: Time,
     rows: usize,
-    /// Names of the readings, link by link.
+    /// Names of the readings of each link.
     names: Vec<Vec<&'static str>>,
     values: Vec<u8>,
 }
 
-/// An event, before it is kept.
 struct Event<'a> {
     now: Time,
     what: u8,
@@ -93,7 +89,7 @@ struct Event<'a> {
 }
 
 impl Watcher {
-    /// A watcher of a run of `scenario`.
+    /// Creates a watcher of a run of `scenario`.
     #[must_use]
     pub fn new(scenario: &Scenario) -> Self {
         let interval = Time((scenario.run.end().0 / MOST_SAMPLES).max(1));
@@ -109,10 +105,10 @@ impl Watcher {
         }
     }
 
-    /// Adds the recorded data to an answer: a description, and a part for each column in its order.
+    /// Adds the recorded data to an answer: a description, then one part per column in its order.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The description cannot be written as JSON.
     pub fn tell(self, answer: Answer, scenario: &Scenario) -> Result<Answer, Failed> {
         let groups = (0u32..).zip(&scenario.groups);
         let group_of_user: Vec<u32> =
@@ -135,7 +131,6 @@ impl Watcher {
         Ok(answer)
     }
 
-    /// The number of the next packet.
     fn next_number(&mut self) -> u32 {
         self.packets += 1;
         self.packets - 1
@@ -249,7 +244,7 @@ impl Waits {
 }
 
 impl Samples {
-    /// Takes the due sample.
+    /// Records the sample that is due.
     fn take(&mut self, network: &Network) {
         for (names, link) in self.names.iter().zip(&network.links) {
             let discipline = link.discipline();

@@ -1,9 +1,10 @@
 //! Measures the cost of one scheme: `cargo run --release --bin cost -- SCHEME FLOWS [PACKETS]`.
 //!
-//! FLOWS flows, each of a user of its own, send 1500-byte packets in random order at 1.1 times the rate of a link of
-//! 100 kbit/s per flow with room for two packets of each. Prints one line of JSON: nanoseconds per packet at the edge
-//! (marker) and at the port (one arrival, and the departure or drop that it leads to), and the state that both hold.
-//! `benches/schemes.py` runs it for all schemes, under callgrind too, which sees the two functions by their names.
+//! FLOWS flows, each of a separate user, send 1500-byte packets in random order. The load is 1.1 times the rate of the
+//! link, which has 100 kbit/s and buffer space for two packets per flow. Prints one line of JSON: nanoseconds per
+//! packet at the edge (marker) and at the port (one arrival, and the resulting departure or drop), and the state of
+//! both. `benches/schemes.py` runs it for all schemes, also under callgrind, which finds the two functions by their
+//! names.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{BitRate, QueueLimit, Time};
@@ -28,7 +29,6 @@ struct Port {
     rng: Rng,
 }
 
-/// The packets of a chunk at the marker.
 #[inline(never)]
 fn edge(markers: &mut AnyMeterBank, packets: &mut [(Time, TestPacket)], rng: &mut Rng) {
     for (now, packet) in packets {
@@ -36,7 +36,6 @@ fn edge(markers: &mut AnyMeterBank, packets: &mut [(Time, TestPacket)], rng: &mu
     }
 }
 
-/// The packets of a chunk through the port.
 #[inline(never)]
 fn port(port: &mut Port, packets: &[(Time, TestPacket)]) {
     for &(now, packet) in packets {
@@ -77,7 +76,7 @@ fn main() {
     let gap = Time::from_secs_f64(rate.time_of(1500).as_secs_f64() / 1.1);
     let mut now = Time::from_secs(100);
 
-    // Everyone has sent several packets before the first that is counted.
+    // Every flow must have sent several packets before the first that is counted.
     let warm_up = (4 * flows as usize).max(20_000).div_ceil(CHUNK);
     let counted = packets.div_ceil(CHUNK);
     let (mut edge_time, mut port_time) = (Duration::ZERO, Duration::ZERO);

@@ -1,8 +1,7 @@
-//! Runs one replication of a scenario and prints only the number of delivered packets: for valgrind.
+//! Runs one replication of a scenario and prints only the number of delivered packets, for use under valgrind.
 //!
-//! `valgrind --tool=callgrind target/release/count 'SCENARIO AS JSON'`; `benches/instructions/check.py` does
-//! so. It reads no clock: the way in which rustix does ends in a segmentation fault under valgrind 3.19, which hides
-//! the vDSO.
+//! `valgrind --tool=callgrind target/release/count 'SCENARIO AS JSON'`, as in `benches/instructions/check.py`. It reads
+//! no clock: valgrind 3.19 hides the vDSO, and rustix then causes a segmentation fault.
 
 use fairlane_bench::{fail, scenario};
 use fairlane_sim::engine;

@@ -1,7 +1,7 @@
-//! Measures one run on one thread and on several, interleaved, in wall-clock time.
+//! Measures the wall-clock time of one run on one thread and on several, interleaved.
 //!
-//! `cargo run --release --bin one_run -- 'SCENARIO AS JSON' [threads] [turns]`; `make bench-parallel` gives it an
-//! access network. It prints a line of JSON at the end, and what each turn took while it runs.
+//! `cargo run --release --bin one_run -- 'SCENARIO AS JSON' [threads] [turns]`; `make bench-parallel` passes an access
+//! network. It prints the times of each turn while it runs, and a line of JSON at the end.
 
 use fairlane_bench::{fail, scenario};
 use fairlane_sim::engine::partition::Partition;
@@ -12,7 +12,7 @@ use serde_json::json;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// A run and its time on the clock in seconds.
+/// Record of a run, and its wall-clock time in seconds.
 fn timed(run: impl FnOnce() -> RunRecord) -> (RunRecord, f64) {
     let start = Instant::now();
     let record = run();
@@ -20,7 +20,7 @@ fn timed(run: impl FnOnce() -> RunRecord) -> (RunRecord, f64) {
     (record, seconds)
 }
 
-/// A record without its cost.
+/// Record as text, without its cost.
 fn bytes(record: &RunRecord) -> String {
     serde_json::to_string(&RunRecord { cpu_seconds: None, ..record.clone() }).expect("a record has JSON")
 }

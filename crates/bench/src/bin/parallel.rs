@@ -1,10 +1,10 @@
-//! Measures how well replications run in parallel, interleaved with 1 and with several threads.
+//! Measures how well replications run in parallel, with turns on one and on several threads interleaved.
 //!
-//! `cargo run --release --bin parallel [threads] [replications] [turns]`: the default scenario of abc2018 with
-//! ABC. Wall efficiency is the time on one thread over threads times the time on all of them, best turn of each. On a
-//! machine with other work on it, look at CPU efficiency: CPU time of the same work on one thread over that on all,
-//! median of the turns. It shows what the threads cost one another (caches, memory, locks), but not that one of them
-//! waits for the last.
+//! `cargo run --release --bin parallel [threads] [replications] [turns]` runs the default scenario of abc2018 with ABC.
+//! Wall efficiency is the time on one thread divided by the number of threads and the time on all of them, for the best
+//! turn of each. On a busy machine, use CPU efficiency: the CPU time of the same work on one thread divided by that on
+//! all threads, as the median of the turns. It shows how much the threads slow each other down (caches, memory, locks),
+//! but not that one of them waits for the last.
 
 use fairlane_sim::engine::batch::Batch;
 use fairlane_sim::scenario::Scenario;

@@ -1,9 +1,9 @@
-//! Prints cost per delivered packet and memory per flow against the number of flows.
+//! Prints the cost per delivered packet and the memory per flow for several numbers of flows.
 //!
-//! `cargo run --release --bin scale [scheme] [flows]`: as many users as flows, New Reno, base RTT 10.2 ms, a buffer
-//! of one bandwidth-delay product and one packet a flow, about five million packets over the bottleneck. With a number
-//! of flows, it runs that point only and prints it as one line of JSON: peak memory is that of a process, so
-//! `make bench-scale` gives each point a process of its own.
+//! `cargo run --release --bin scale [scheme] [flows]`: as many users as flows, New Reno, a base RTT of 10.2 ms, a
+//! buffer of one bandwidth-delay product plus one packet per flow, about five million packets over the bottleneck. With
+//! a number of flows, it runs only that point and prints one line of JSON. Peak memory is that of the whole process, so
+//! `make bench-scale` runs each point in a separate process.
 
 use fairlane_bench::peak_memory;
 use fairlane_sim::engine;
@@ -11,7 +11,7 @@ use fairlane_sim::scenario::Scenario;
 use serde_json::{Value as Json, json};
 use std::sync::atomic::AtomicBool;
 
-/// Flows and rate of the bottleneck in Mbit/s.
+/// Flows, and rate of the bottleneck in Mbit/s.
 const POINTS: [(u32, u64); 6] =
     [(32, 100), (100, 1_000), (1_000, 10_000), (10_000, 10_000), (30_000, 100_000), (100_000, 100_000)];
 

@@ -1,9 +1,9 @@
-//! Compares drop-tail of libraries with the built-in one: `cargo run --release --bin scheme_lib -- LIB.so
+//! Compares drop-tail from libraries with the built-in one: `cargo run --release --bin scheme_lib -- LIB.so
 //! SCHEME[:KEY=NUMBER] ...`.
 //!
-//! Every scheme runs the same replication in turn, the built-in one first, so that what else the machine does hits all
-//! of them alike. Prints delivered packets per CPU second, the median of the turns, and the median of the quotients
-//! with the built-in one of the same turn.
+//! All schemes run the same replication in turn, the built-in one first, so that other load on the machine affects all
+//! of them equally. Prints delivered packets per CPU second as the median of the turns, and the median ratio to the
+//! built-in scheme in the same turn.
 
 use fairlane_bench::fail;
 use fairlane_plugin::host;
@@ -51,7 +51,7 @@ fn main() {
     }
 }
 
-/// A scheme as `compare` takes it, with numbers as values.
+/// Parses a scheme as accepted by `compare`, with numbers as values.
 fn queue(text: &str) -> Json {
     let (scheme, settings) = text.split_once(':').unwrap_or((text, ""));
     let mut queue = json!({"scheme": scheme});

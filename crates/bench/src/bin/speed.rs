@@ -1,4 +1,4 @@
-//! Prints delivered bottleneck packets per CPU-second, events and memory for the default scenario of abc2018.
+//! Prints delivered bottleneck packets per CPU second, events and memory for the default scenario of abc2018.
 //!
 //! `cargo run --release --bin speed [scheme] [heavy flows] [delay]`
 

@@ -1,9 +1,9 @@
-//! The next event of each entity, with the earliest available at any time.
+//! The next event of each entity, and the earliest of all.
 //!
-//! Entities are numbered: the control entry first, then links, impairments, hosts, sources, web sources, video players,
-//! flows. That is also the order of events at equal times; for a host, packets come before acknowledgements. Links,
-//! shared lines and calendars are few and always busy, so they are in the small [`RankedEventSet`]; all others are in
-//! the [`EventSet`].
+//! Entities are numbered in this order: control entry, links, impairments, hosts, sources, web sources, video players,
+//! flows. Simultaneous events are handled in the same order; for a host, packets come before acknowledgements. Links,
+//! shared lines and calendars are few and always busy, so they have a small [`RankedEventSet`]. All other entities are
+//! in the [`EventSet`].
 
 use crate::engine::event::Event;
 use crate::engine::event_set::EventSet;
@@ -16,11 +16,11 @@ use fairlane_schemes::base::units::Time;
 const CONTROL: u32 = 0;
 const FIRST_LINK: u32 = 1;
 
-/// The events of all entities of a network.
+/// Events of all entities of a network.
 #[derive(Clone, Debug)]
 pub struct Agenda {
-    /// Events of links, then shared lines up, shared lines down, and the calendars of packets and of acknowledgements,
-    /// if hosts use them.
+    /// Events of links, then of shared lines up, shared lines down, and the calendars of packets and of
+    /// acknowledgements if hosts use them.
     busy: RankedEventSet,
     /// Events of all other entities, by number.
     others: EventSet,
@@ -30,26 +30,26 @@ pub struct Agenda {
     sources: u32,
     webs: u32,
     flows: u32,
-    // First slot of shared lines in `busy`, and slots of the calendars; links have the slots before.
+    // First slot of shared lines in `busy`, and slots of the calendars. Links have the slots before them.
     shared_up: u32,
     shared_down: u32,
     calendar: u32,
     ack_calendar: u32,
 }
 
-/// Rank of an entity's event among events at the same time; one more for an acknowledgement.
+/// Rank of an entity's event among simultaneous events. An acknowledgement has the next higher rank.
 fn rank(entity: u32) -> u32 {
     2 * entity
 }
 
-/// Returns true if an event of a busy entity precedes one of another entity at the same time.
+/// Returns true if an event of a busy entity precedes a simultaneous event of another entity.
 #[cold]
 #[inline(never)]
 fn is_before(rank: u32, other: u32) -> bool {
     rank <= other
 }
 
-/// The two directions of access links: packets go up, acknowledgements down.
+/// Direction on an access link: packets go up, acknowledgements down.
 #[derive(Clone, Copy, Debug)]
 pub enum Direction {
     /// Towards the edge node.
@@ -59,7 +59,7 @@ pub enum Direction {
 }
 
 impl Agenda {
-    /// Creates the initial events of a network, and the end of its warm-up.
+    /// Creates the initial events of a network, including the end of its warm-up.
     #[must_use]
     pub fn new(network: &Network, warmup: Time) -> Self {
         let impairments = FIRST_LINK + network.links.len() as u32;
@@ -88,7 +88,7 @@ impl Agenda {
         Self { busy, others, impairments, hosts, sources, webs, flows, shared_up, shared_down, calendar, ack_calendar }
     }
 
-    /// The earliest event and its time; [`Time::NEVER`] if there is none.
+    /// Earliest event and its time; [`Time::NEVER`] if there is none.
     #[must_use]
     #[inline]
     pub fn next(&self) -> (Time, Event) {
@@ -96,13 +96,13 @@ impl Agenda {
         (time, event)
     }
 
-    /// As [`Agenda::next`], with the rank of the event among events at the same time.
+    /// Like [`Agenda::next`], with the rank of the event among simultaneous events.
     #[must_use]
     #[inline]
     pub fn next_ranked(&self) -> (Time, u32, Event) {
         let (time, order, slot) = self.busy.next();
         let (other, entity) = self.others.next();
-        // Times first: they are seldom equal.
+        // Compares times first, since they are seldom equal.
         if time < other || (time == other && is_before(order, rank(entity))) {
             (time, order, self.of_slot(slot))
         } else {
@@ -117,20 +117,20 @@ impl Agenda {
         self.busy.next().0.min(self.others.next().0)
     }
 
-    /// Time of the next event outside of the busy entities.
+    /// Time of the next event of entities outside `busy`.
     #[must_use]
     #[inline]
     pub fn next_of_others(&self) -> Time {
         self.others.next().0
     }
 
-    /// The flow with the next event, if only busy entities have earlier events.
+    /// Flow with the next event, if only busy entities have earlier events.
     #[must_use]
     pub fn next_flow(&self) -> Option<u32> {
         self.others.next().1.checked_sub(self.flows)
     }
 
-    /// The next flow by number after this one with an event at the same time `now`.
+    /// Flow with the next higher number that also has an event at `now`.
     #[must_use]
     pub fn flow_due_behind(&self, flow: u32, now: Time) -> Option<u32> {
         Some(self.others.due_behind(self.flows + flow, now)? - self.flows)
@@ -217,8 +217,8 @@ impl Agenda {
         self.others.set(self.hosts + user, hosts.next_event(user));
     }
 
-    /// Updates the events after something was sent over the access link of `user`.
-    // Always inline: the event is then known where it is returned.
+    /// Updates the events after a transmission over the access link of `user`.
+    // Always inlined, so that `earlier` is known at compile time.
     #[inline(always)]
     pub fn sent(&mut self, direction: Direction, user: u32, earlier: Earlier) {
         let rank = self.rank_of_host(user) + direction as u32;
@@ -248,7 +248,8 @@ impl Agenda {
         self.others.set(self.sources + source, time);
     }
 
-    /// Sets the next start of a transfer of a web source, or the next action of a video player, numbered after them.
+    /// Sets the next transfer start of a web source, or the next action of a video player (numbered after the web
+    /// sources).
     pub fn set_web(&mut self, web: u32, time: Time) {
         self.others.set(self.webs + web, time);
     }
@@ -263,7 +264,7 @@ impl Agenda {
         self.others.set(entity, time);
     }
 
-    /// The same for a flow that already had a later event.
+    /// Sets the event of a flow whose previous event is later.
     #[inline(never)]
     pub fn set_flow_earlier(&mut self, flow: u32, time: Time) {
         self.others.set_earlier(self.flows + flow, time);

@@ -1,7 +1,7 @@
 //! Parallel runs. Runs are independent, so the records are the same for any number of threads.
 //!
-//! While there are at least as many runs as threads, each run has one thread. When fewer runs are left, a run gets
-//! several threads if it gains by them ([`crate::engine::partition`]).
+//! While there are at least as many runs as threads, each run has one thread. With fewer runs left, a run gets several
+//! threads if that makes it faster ([`crate::engine::partition`]).
 
 use crate::engine::event_loop::Stop;
 use crate::engine::parallel::run_on;
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// A job: a scenario and the number of the replication.
+/// A job: a scenario and a replication number.
 pub type Job = (Arc<Scenario>, u32);
 
 /// Outcome of a job.
@@ -45,10 +45,10 @@ pub struct Reached {
     pub events: u64,
 }
 
-/// Progress written by a thread; its fields need not be consistent with each other.
+/// Progress written by a thread. Its fields need not be consistent with each other.
 #[derive(Debug)]
 struct Pulse {
-    /// [`Pulse::NO_JOB`] between runs.
+    /// Index of the job; [`Pulse::NO_JOB`] between runs.
     job: AtomicUsize,
     now_ps: AtomicU64,
     events: AtomicU64,
@@ -103,7 +103,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Starts `jobs` on `threads` threads, at least one; on fewer if the system refuses more.
+    /// Starts `jobs` on `threads` threads, at least one. If the system refuses threads, it uses fewer.
     ///
     /// # Errors
     /// The system refuses to start any thread.
@@ -111,10 +111,10 @@ impl Batch {
         Self::start_within(jobs, threads, |work| work())
     }
 
-    /// As [`Batch::start`], but calls `around` around the work of each thread.
+    /// Like [`Batch::start`], but runs the work of each thread inside `around`.
     ///
     /// # Errors
-    /// As [`Batch::start`].
+    /// The same errors as [`Batch::start`].
     pub fn start_within(jobs: Vec<Job>, threads: usize, around: Around) -> io::Result<Self> {
         let (sender, outcomes) = channel();
         let cancelled = Arc::new(AtomicBool::new(false));
@@ -147,14 +147,14 @@ impl Batch {
             match work(pulse) {
                 Ok(thread) => running.push(thread),
                 Err(error) if running.is_empty() => return Err(error),
-                Err(_) => break, // those that run do the work of all
+                Err(_) => break, // the running threads do the work of all
             }
         }
         let threads = Threads::of(running);
         Ok(Self { outcomes: Mutex::new(outcomes), cancelled, remaining, jobs, pulses, threads })
     }
 
-    /// The next completed run, by index of its job; `None` if none completes within `timeout`, or none is left.
+    /// Next completed run, with the index of its job. `None` if no run completes within `timeout` or no run is left.
     pub fn next(&self, timeout: Duration) -> Option<(usize, Outcome)> {
         let outcomes = self.outcomes.lock().expect("no holder of the lock panics");
         match outcomes.recv_timeout(timeout) {
@@ -172,13 +172,13 @@ impl Batch {
         self.remaining.load(Ordering::Relaxed)
     }
 
-    /// Progress of the current runs.
+    /// Progress of the active runs.
     #[must_use]
     pub fn reached(&self) -> Vec<Reached> {
         self.pulses.iter().filter_map(|pulse| pulse.get(&self.jobs)).collect()
     }
 
-    /// Cancels all runs within milliseconds; completed ones can still be taken.
+    /// Cancels all runs within milliseconds. Runs completed before can still be taken.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
@@ -196,7 +196,6 @@ impl Drop for Batch {
     }
 }
 
-/// Queue from which threads take their jobs.
 #[derive(Debug)]
 struct Queue {
     jobs: Arc<Vec<Job>>,
@@ -207,7 +206,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// The next job, its number, and the number of its threads.
+    /// Next job: its number, the job, and its number of threads.
     fn take(&self) -> Option<(usize, &Job, usize)> {
         let index = self.next.fetch_add(1, Ordering::Relaxed);
         let job = self.jobs.get(index)?;
@@ -216,12 +215,12 @@ impl Queue {
     }
 }
 
-/// Number of threads of a run while `under_way` runs are active and `left` are pending.
+/// Threads for a run while `under_way` runs are active and `left` are pending.
 fn share(threads: usize, under_way: usize, left: usize) -> usize {
     (threads / (under_way + left)).max(1)
 }
 
-/// A bug in one run must not abort the others: it becomes that run's outcome.
+/// Runs a job such that a panic becomes its outcome and does not abort the other runs.
 fn run_guarded(
     (scenario, replication): &Job,
     threads: usize,
@@ -248,8 +247,8 @@ mod tests {
 
     #[test]
     fn runs_come_before_the_parts_of_a_run() {
-        // With eight threads, a single run has all of them, three runs have two each, and eight or more have one each.
-        // The last of many has one while seven others are active, and all when it is alone.
+        // With eight threads, a single run gets all of them, three runs get two each, and eight or more get one each.
+        // The last of many runs gets one while seven others are active, and all once it is alone.
         assert_eq!([share(8, 1, 0), share(8, 1, 2), share(8, 2, 1), share(8, 3, 0)], [8, 2, 2, 2]);
         assert_eq!([share(8, 1, 7), share(8, 8, 100), share(8, 8, 0), share(8, 1, 0)], [1, 1, 1, 8]);
     }

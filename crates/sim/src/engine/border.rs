@@ -1,8 +1,8 @@
-//! Border of a part of a network: exchange of packets with other parts.
+//! Border of a part of a network, where it exchanges packets with other parts.
 //!
-//! A run on one thread has [`NoBorder`], which compiles to nothing. In a partitioned run, a link whose far end is in
-//! another part has no event. Each packet that it sends becomes a [`Parcel`] with its arrival time and its rank among
-//! events at that time, and the other part handles it like a local arrival.
+//! A run on one thread uses [`NoBorder`], which compiles to nothing. In a partitioned run, a link to another part has
+//! no event. Each packet that it sends becomes a [`Parcel`] with its arrival time and its rank among simultaneous
+//! events, and the other part handles it like a local arrival.
 
 use crate::engine::partition::Partition;
 use crate::network::sim_packet::SimPacket;
@@ -15,13 +15,13 @@ use std::collections::BTreeMap;
 pub struct Parcel {
     /// Arrival time.
     pub time: Time,
-    /// Rank of the arrival among events at the same time.
+    /// Rank of the arrival among simultaneous events.
     pub rank: u32,
-    /// The packet; its next hop is where it arrives.
+    /// The packet; its next hop is the place of arrival.
     pub packet: SimPacket,
 }
 
-/// Border of the network that an event loop handles.
+/// Border of the part of the network that an event loop handles.
 pub trait Border {
     /// True if there is a border.
     const EXISTS: bool;
@@ -34,11 +34,11 @@ pub trait Border {
     fn is_cut(&self, link: u32) -> bool;
     /// Returns true if the first link of a user of this part is in another part.
     fn enters_elsewhere(&self, user: u32) -> bool;
-    /// Sends a parcel to the part that contains `hop`, the next one of its packet.
+    /// Sends a parcel to the part that contains `hop`, the packet's next hop.
     fn post(&mut self, hop: &Hop, parcel: Parcel);
 }
 
-/// No border: the whole network is here.
+/// No border: this part is the whole network.
 #[derive(Clone, Copy, Debug)]
 pub struct NoBorder;
 
@@ -69,25 +69,25 @@ impl Border for NoBorder {
     fn post(&mut self, _: &Hop, _: Parcel) {}
 }
 
-/// Border of one part.
+/// Border of a part in a partitioned run.
 #[derive(Debug)]
 pub struct PartBorder<'a> {
     part: u16,
     partition: &'a Partition,
-    /// Parcels sent during this window, by part.
+    /// Parcels sent during this window, by receiving part.
     pub outgoing: Vec<Vec<Parcel>>,
-    /// Earliest arrival among them.
+    /// Earliest arrival among the parcels in `outgoing`.
     earliest: Time,
 }
 
 impl<'a> PartBorder<'a> {
-    /// Creates the border of part number `part`.
+    /// Creates the border of part `part`.
     #[must_use]
     pub fn new(part: u16, partition: &'a Partition) -> Self {
         Self { part, partition, outgoing: vec![Vec::new(); partition.parts()], earliest: Time::NEVER }
     }
 
-    /// Ends the window. Returns the earliest arrival of the parcels sent during it, [`Time::NEVER`] without any.
+    /// Ends the window. Returns the earliest arrival of its parcels, or [`Time::NEVER`] if there are none.
     pub fn take_earliest(&mut self) -> Time {
         std::mem::replace(&mut self.earliest, Time::NEVER)
     }
@@ -116,7 +116,7 @@ impl Border for PartBorder<'_> {
 
     #[inline]
     fn post(&mut self, hop: &Hop, parcel: Parcel) {
-        // No impairment follows a link that is cut.
+        // No impairment follows a cut link.
         let ends = hop.link == Hop::DELIVER || hop.entry == Entry::Call;
         let part =
             if ends { self.partition.part_of_user(parcel.packet.user) } else { self.partition.part_of_link(hop.link) };
@@ -129,7 +129,7 @@ impl Border for PartBorder<'_> {
 #[derive(Debug)]
 pub struct Inbox {
     window: Time,
-    /// Parcels of the current window, in order; those before `next` have been handled.
+    /// Parcels of the current window, in order; those before index `next` have been handled.
     present: Vec<Parcel>,
     next: usize,
     later: BTreeMap<u64, Vec<Parcel>>,
@@ -164,7 +164,7 @@ impl Inbox {
             let mut past = std::mem::replace(&mut self.present, parcels);
             past.clear();
             self.spare.push(past);
-            // A stable sort: parcels of one link or host have equal ranks and are already in order.
+            // The sort is stable: parcels of one link or host have equal ranks and are already in order.
             self.present.sort_by_key(|parcel| (parcel.time, parcel.rank));
         } else {
             self.present.clear();

@@ -3,7 +3,7 @@
 /// Kind of the earliest event, with an index within the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The warm-up ends, or a source stops.
+    /// The warm-up ends, or some sources stop.
     Control,
     /// A packet reaches the far end of a link.
     Link(u32),
@@ -17,11 +17,11 @@ pub enum Event {
     SharedDown(u32),
     /// An acknowledgement of the calendar reaches its host.
     AckCalendar,
-    /// A packet of a host's own line reaches the edge node, or an acknowledgement reaches the host.
+    /// A packet in a host's own line reaches the edge node, or an acknowledgement there reaches the host.
     Host(u32),
     /// An unresponsive source sends.
     Source(u32),
-    /// A transfer of a web source starts, or a video player, numbered after them, acts.
+    /// A transfer of a web source starts, or a video player (numbered after the web sources) acts.
     Web(u32),
     /// A TCP flow starts, or one of its timers may have expired.
     Flow(u32),

@@ -1,6 +1,6 @@
 //! The event loop.
 //!
-//! Takes the earliest event of the [`Agenda`] and handles it. docs/engine.md has the cost model.
+//! It takes the earliest event of the [`Agenda`] and handles it. docs/engine.md has the cost model.
 
 use crate::engine::agenda::{Agenda, Direction};
 use crate::engine::border::{Border, NoBorder, Parcel};
@@ -23,7 +23,7 @@ use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::QueueDiscipline;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Events between two checks of the cancellation flag: well below a millisecond.
+/// Events between two checks of the cancellation flag; they take well below a millisecond.
 pub(super) const EVENTS_PER_CHECK: u64 = 4096;
 
 /// Reason for a missing record.
@@ -31,17 +31,17 @@ pub(super) const EVENTS_PER_CHECK: u64 = 4096;
 pub enum Stop {
     /// Cancelled, or stopped by the observer.
     Cancelled,
-    /// An external scheme or congestion control failed; one line.
+    /// An external scheme or congestion control failed; the message has one line.
     ExternalFailed(String),
 }
 
-/// Runs one replication of a scenario and records it; `None` if `cancelled` was set.
+/// Runs one replication of a scenario and returns its record, or `None` if `cancelled` was set.
 #[must_use]
 pub fn run(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<RunRecord> {
     observe(scenario, replication, cancelled, &mut NoObserver)
 }
 
-/// As [`run`], with an observer; `None` also if the observer stops the run.
+/// Like [`run`], with an observer. Also returns `None` if the observer stops the run.
 #[must_use]
 pub fn observe<O: Observer>(
     scenario: &Scenario,
@@ -52,7 +52,7 @@ pub fn observe<O: Observer>(
     try_observe(scenario, replication, cancelled, observer).ok()
 }
 
-/// As [`observe`], but returns the reason for a missing record.
+/// Like [`observe`], but returns the reason for a missing record.
 ///
 /// # Errors
 /// The run was cancelled, its observer stopped it, or an external scheme or congestion control failed.
@@ -81,7 +81,7 @@ pub fn unstarted(scenario: &Scenario) -> RunRecord {
     recorded(scenario, 0, &Network::new(scenario, 0), 0)
 }
 
-/// Runs one replication. Returns the final network and the number of events handled; `None` if `cancelled` was set.
+/// Runs one replication. Returns the final network and the number of handled events, or `None` if `cancelled` was set.
 #[must_use]
 pub fn simulate(scenario: &Scenario, replication: u32, cancelled: &AtomicBool) -> Option<(Network, u64)> {
     let mut nobody = NoObserver;
@@ -97,7 +97,7 @@ pub(super) fn cpu_seconds() -> Option<f64> {
     Some(time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9)
 }
 
-/// Browsers do not provide it.
+/// Browsers do not provide CPU times.
 #[cfg(target_family = "wasm")]
 pub(super) fn cpu_seconds() -> Option<f64> {
     None
@@ -112,7 +112,7 @@ pub(super) struct EventLoop<'a, O, B> {
     warmup: Time,
     pub(super) end: Time,
     pub(super) handled: u64,
-    /// The link whose deliveries may be late, if any.
+    /// Link whose deliveries may be late, if any; see `late_deliveries`.
     late_link: Option<u32>,
     /// True if there are enough flows for prefetching to pay off.
     prefetches: bool,
@@ -127,7 +127,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         if let Some((link, slack)) = slack {
             network.links[link as usize].set_slack(slack);
         }
-        // Always on in tests, so that the code for large networks is tested too.
+        // Always true in debug builds, so that tests cover the code for large networks.
         let prefetches = cfg!(debug_assertions) || network.flows.len() >= prefetch::MANY_FLOWS;
         let (warmup, end) = (scenario.run.warmup, scenario.run.end());
         Self {
@@ -144,7 +144,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Handles every event before the end.
+    /// Handles all events before the end.
     fn run(&mut self, cancelled: &AtomicBool) -> Result<(), Stop> {
         self.observer.started(&self.network);
         let mut reached = Time::ZERO;
@@ -173,7 +173,6 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// The run is over.
     pub(super) fn finish(&mut self) {
         for (number, link) in (0..).zip(&mut self.network.links) {
             link.finish(self.end, &mut LinkObserver { observer: self.observer, link: number });
@@ -224,7 +223,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// The warm-up ends, or sources stop.
+    /// Handles the end of the warm-up, or the stop of sources.
     #[cold]
     fn on_control(&mut self, now: Time) {
         if !self.deliver_until(Time(now.0.saturating_sub(1))) {
@@ -258,7 +257,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.network.restart();
     }
 
-    /// An arrival in a host's own line: a packet reaches the edge node, or an acknowledgement reaches the host.
+    /// Handles an arrival in a host's own line: a packet reaches the edge node, or an acknowledgement reaches the host.
     fn on_host(&mut self, user: u32, now: Time) {
         if let Some(packet) = self.network.hosts.packet_at_edge(user, now) {
             self.agenda.set_host(user, &self.network.hosts);
@@ -270,7 +269,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// The first packet of a shared queue reaches the edge node.
+    /// Handles the arrival of the first packet of a shared queue at the edge node.
     #[inline(always)]
     fn on_up(&mut self, queue: Queue, now: Time) {
         if self.prefetches {
@@ -281,7 +280,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.forward(packet, now);
     }
 
-    /// The first acknowledgement of a shared queue reaches its host.
+    /// Handles the arrival of the first acknowledgement of a shared queue at its host.
     #[inline(always)]
     fn on_down(&mut self, queue: Queue, now: Time) {
         if self.prefetches {
@@ -292,7 +291,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.on_ack(&ack, now);
     }
 
-    // Not inlined: small networks never need it, so it stays out of the loop.
+    // Not inlined, since small networks never need it in the loop.
     #[inline(never)]
     fn on_calendar(&mut self, now: Time) {
         self.on_up(Queue::Calendar, now);
@@ -303,12 +302,12 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.on_down(Queue::Calendar, now);
     }
 
-    /// An acknowledgement reaches its sender.
+    /// Handles the arrival of an acknowledgement at its sender.
     #[inline]
     fn on_ack(&mut self, &FlowAck { flow, user, ref ack }: &FlowAck, now: Time) {
         let state = &mut self.network.flows[flow as usize];
         let passes = state.span == Span::Passing;
-        // An acknowledgement of an earlier connection in this slot is ignored.
+        // Ignores an acknowledgement of an earlier connection in this slot.
         if passes && ack.echo < state.start {
             return;
         }
@@ -326,7 +325,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// If the flow's transfer is fully acknowledged, another one may reuse its slot.
+    /// If the flow's transfer is fully acknowledged, lets another transfer reuse its slot.
     #[inline(never)]
     fn end_transfer(&mut self, index: u32, now: Time) {
         if self.network.flows[index as usize].sender.is_done()
@@ -342,10 +341,10 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// A packet reaches the far end of a link.
+    /// Handles the arrival of a packet at the far end of a link.
     fn on_arrival(&mut self, link: u32, now: Time) {
         if self.late_link == Some(link) {
-            // Each delivery counts as an event.
+            // Each delivery counts as an event, not the event of the link.
             self.handled -= 1;
             self.deliver_late(link, now);
             return;
@@ -369,13 +368,14 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.forward(packet, now);
     }
 
-    /// Delivers packets of the late link that have arrived by `now`, but stops before an earlier event of a flow.
+    /// Delivers packets of the late link that have arrived by `now`. Returns false if it stopped before an earlier flow
+    /// event.
     #[inline]
     fn deliver_until(&mut self, now: Time) -> bool {
         self.late_link.is_none_or(|link| self.deliver_late(link, now))
     }
 
-    /// The same, for a link whose deliveries may be late.
+    /// Does the work of [`EventLoop::deliver_until`] for the late link.
     #[inline(never)]
     fn deliver_late(&mut self, link: u32, mut until: Time) -> bool {
         let now = until;
@@ -393,7 +393,6 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         until == now
     }
 
-    /// Sends a packet on its next hop.
     #[inline]
     pub(super) fn forward(&mut self, mut packet: SimPacket, now: Time) {
         let Hop { link, entry } = self.network.hops[usize::from(packet.hop)];
@@ -409,8 +408,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.enter_link(link, || packet, now);
     }
 
-    /// The packet that `make` returns enters a link. The only place where packets do: the code of the discipline is
-    /// inlined here.
+    /// Puts the packet that `make` returns into a link. This is the only place that does so, because the scheme's code
+    /// is inlined here.
     #[inline(always)]
     fn enter_link(&mut self, link: u32, make: impl Fn() -> SimPacket, now: Time) {
         let next = &mut self.network.links[link as usize];
@@ -423,7 +422,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Passes on what a cut link has sent.
+    /// Passes on the packets that a cut link has sent.
     pub(super) fn hand_over(&mut self, link: u32) {
         let rank = self.agenda.rank_of_link(link);
         while let Some((time, mut packet)) = self.network.links[link as usize].take_sent() {
@@ -432,7 +431,6 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// A host sends a packet over its access link.
     #[inline]
     fn send_up(&mut self, user: u32, packet: SimPacket, now: Time) {
         if B::EXISTS && self.border.enters_elsewhere(user) {
@@ -443,7 +441,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.agenda.sent(Direction::Up, user, earlier);
     }
 
-    /// A packet enters an impairment, or the receiver of a call.
+    /// Handles a packet that enters an impairment, or the receiver of a call.
     #[cold]
     #[inline(never)]
     fn beside_links(&mut self, packet: &SimPacket, number: u32, entry: Entry, now: Time) {
@@ -468,7 +466,6 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// A packet delayed by an impairment continues.
     #[cold]
     #[inline(never)]
     fn on_impairment(&mut self, number: u32, now: Time) {
@@ -478,14 +475,13 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.forward_from_beside(packet, now);
     }
 
-    /// Not inlined, so that [`EventLoop::forward`] is inlined in the loop where most packets need it.
+    /// Not inlined, so that [`EventLoop::forward`] is inlined only in the loop, where most packets need it.
     #[inline(never)]
     fn forward_from_beside(&mut self, mut packet: SimPacket, now: Time) {
         packet.hop += 1;
         self.forward(packet, now);
     }
 
-    /// A packet has reached its receiver.
     #[inline]
     fn deliver(&mut self, packet: &SimPacket, now: Time) {
         self.network.delivered += 1;
@@ -499,7 +495,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         let Some(index) = self.network.place_of(packet.flow) else { return };
         let flow = &mut self.network.flows[index as usize];
         if flow.span == Span::Passing && packet.timestamp < flow.start {
-            return; // It belongs to an earlier connection at this place.
+            return; // it belongs to an earlier connection in this slot
         }
         let params = &self.network.tcp_params[flow.params as usize];
         let segment = Segment {
@@ -522,14 +518,13 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         match ack {
             Some(ack) => self.send_ack(index, packet.user, ack, u32::from(packet.wire_bytes), now),
             None => {
-                // Only the receiver's timer may have become earlier.
+                // Only the receiver's timer may have moved to an earlier time.
                 let deadline = self.network.flows[index as usize].receiver.timer();
                 self.arm(index, deadline);
             }
         }
     }
 
-    /// A packet of a finite transfer has arrived: check whether it completes the transfer.
     #[inline(never)]
     fn check_finish(&mut self, index: u32, packet: &SimPacket, now: Time) {
         let flow = &mut self.network.flows[index as usize];
@@ -537,7 +532,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         if flow.finish < Time::NEVER || flow.receiver.delivered_bytes(params) < flow.transfer_bytes {
             return;
         }
-        // The receiver is behind its access link.
+        // The receiver is at the far end of its access link.
         flow.finish = now + self.network.hosts.to_receiver(packet.user, u32::from(packet.wire_bytes));
         if let AtEnd::NextChunk { player } = flow.at_end {
             return self.on_chunk(player, now);
@@ -549,8 +544,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// The receiver of a packet of `packet_bytes` acknowledges.
-    // Always inline: otherwise the acknowledgement is passed through memory.
+    /// Sends the acknowledgement for a packet of `packet_bytes`.
+    // Always inlined: otherwise the acknowledgement is passed through memory.
     #[inline(always)]
     fn send_ack(&mut self, flow: u32, user: u32, ack: Ack, packet_bytes: u32, now: Time) {
         let state = &self.network.flows[flow as usize];
@@ -561,12 +556,12 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.agenda.sent(Direction::Down, user, earlier);
     }
 
-    /// A flow starts, or one of its timers may have expired. Timers are re-armed lazily: when a deadline moves back,
-    /// the entry stays and fires early. Actions of either end count as an event.
+    /// Handles the start of a flow, or a timer that may have expired. Timers are re-armed lazily: if a deadline moves
+    /// back, the entry stays and fires early. An action of either end counts as an event.
     #[inline(never)]
     fn on_timer(&mut self, index: u32, now: Time) {
         self.handled -= 1;
-        // Delivered packets may have ended the receiver's wait, and may have set an earlier timer of another flow.
+        // The delivered packets may have stopped the receiver's timer, or set an earlier timer of another flow.
         if self.network.flows[index as usize].receiver.timer() <= now
             && !(self.deliver_until(now) && self.agenda.next_flow() == Some(index))
         {
@@ -613,8 +608,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// As [`EventLoop::arm`], after an action of the sender, whose deadline was `before`. The flow's event is not later
-    /// than that, so most ACKs, which move the deadline back, need not look it up.
+    /// Like [`EventLoop::arm`], after an action of the sender whose deadline was `before`. The flow's event is at
+    /// `before` or earlier, so most ACKs, which only postpone the deadline, need no lookup.
     #[inline]
     fn arm_sender(&mut self, index: u32, before: Time) {
         let deadline = self.network.flows[index as usize].sender.timer();
@@ -623,7 +618,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Moves the flow's event to `deadline` if it is later; it may stay too early.
+    /// Moves the flow's event forward to `deadline` if it is later. An event that is too early stays.
     #[inline(always)]
     fn arm(&mut self, index: u32, deadline: Time) {
         let flow = &mut self.network.flows[index as usize];
@@ -633,11 +628,12 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Sends the segments that a TCP sender may send. The caller has set all other events of this moment, and arms the
-    /// flow.
+    /// Sends the segments that a TCP sender may send. The caller must have set all other events of this moment, and
+    /// must arm the flow afterwards.
     ///
-    /// A packet that reaches the edge node before anything else happens is forwarded at once: that event needs no entry
-    /// in the agenda. Only timers of this flow may precede it, but what they send comes later on the access link.
+    /// A packet that reaches the edge node before any other event is forwarded at once and needs no entry in the
+    /// agenda. Only timers of this flow may fire before that, and the packets that they send leave later on the access
+    /// link.
     #[inline(never)]
     fn transmit(&mut self, index: u32, user: u32, now: Time) {
         loop {
@@ -678,7 +674,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
                     continue;
                 }
                 let (agenda, end) = (&self.agenda, self.end);
-                // An observer sees one event after the other, and so do other parts.
+                // Observers and other parts need the events in order.
                 let horizon = || if O::LOOKS || B::EXISTS { now } else { agenda.next_time().min(end) };
                 match self.network.hosts.send(packet, now, horizon) {
                     Earlier::AtEdge(arrival) => break (packet(), arrival),
@@ -689,8 +685,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// A packet reaches the edge node at `now`, before anything else happens.
-    // Always inline: the packet is then constructed in its final position.
+    /// Handles a packet that reaches the edge node at `now`, before any other event.
+    // Always inlined, so that the packet is constructed in its final position.
     #[inline(always)]
     fn forward_at_once(&mut self, &packet: &SimPacket, now: Time) {
         self.handled += 1;
@@ -705,21 +701,19 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         }
     }
 
-    /// Not inlined, so that [`EventLoop::forward`] is inlined where most packets need it.
+    /// Not inlined, so that [`EventLoop::forward`] is inlined only where most packets need it.
     #[cold]
     #[inline(never)]
     fn forward_from_edge(&mut self, packet: SimPacket, now: Time) {
         self.forward(packet, now);
     }
 
-    /// An unresponsive source sends.
     fn on_source(&mut self, source: u32, now: Time) {
         let packet = self.network.sources[source as usize].emit();
         self.agenda.set_source(source, self.network.sources[source as usize].next());
         self.send_up(packet.user, packet, now);
     }
 
-    /// A transfer of a web source starts.
     #[inline(never)]
     fn on_web(&mut self, web: u32, now: Time) {
         if let Some(player) = web.checked_sub(self.network.webs.len() as u32) {
@@ -738,8 +732,8 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.agenda.set_flow(index, flow.armed);
     }
 
-    /// The last byte of a chunk is at the end of its route. The receiver acknowledges it immediately, and the player
-    /// requests the next one when its buffer has room.
+    /// Handles the last byte of a chunk at the end of its route. The receiver acknowledges it immediately, and the
+    /// player requests the next chunk when its buffer has room.
     fn on_chunk(&mut self, player: u32, now: Time) {
         let state = &mut self.network.players[player as usize];
         let flow = &mut self.network.flows[state.flow as usize];
@@ -749,14 +743,14 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
         self.set_player(player, next);
     }
 
-    /// A video player requests a chunk, or its request has reached the server.
+    /// Lets a video player request a chunk, or serves a request that has reached the server.
     fn on_player(&mut self, player: u32, now: Time) {
         let state = &mut self.network.players[player as usize];
         let index = state.flow;
         let flow = &mut self.network.flows[index as usize];
         let params = &self.network.tcp_params[flow.params as usize];
         if state.awaits == Awaits::Room {
-            // The request takes the path of an acknowledgement, and is one.
+            // The request is sent as an acknowledgement, over the same path.
             let (user, ack) = (flow.user, flow.receiver.answer());
             let (ack_bytes, full) = (params.ack_wire_bytes(&ack), params.segment_payload + params.header_bytes);
             let ack_of = FlowAck { flow: index, user, ack };
@@ -783,7 +777,7 @@ impl<'a, O: Observer, B: Border> EventLoop<'a, O, B> {
     }
 }
 
-/// A host sends a packet over its access link to its first link, which is in another part.
+/// Sends a host's packet over its access link to a first link in another part.
 fn send_over<B: Border>(
     packet: SimPacket,
     now: Time,

@@ -1,11 +1,11 @@
-//! The event set: one entry per entity, with the earliest available at any time.
+//! Event set: one entry per entity, with the earliest available at any time.
 //!
 //! Every link, host, source and flow has at most one next event, so the set is a fixed array of entries below a
-//! tournament tree. Four neighbours share a cache line, and the winner among them stands for all four in the line
-//! above. Moving an entry walks one path of log4(n) lines and stops where the winner stays; the earliest event is the
-//! winner of the top line. There is no search, no allocation and no stale entry. Equal times go to the smaller entity
-//! number, so that the order of events is total and the same on every machine. Lines are numbered level by level as in
-//! a heap, so that paths differ by at most one line.
+//! tournament tree. Four neighbours share a cache line; the earliest of them is their winner and represents them in the
+//! line above. Moving an entry walks one path of log4(n) lines and stops where the winner does not change. The earliest
+//! event is the winner of the top line. There is no search, no allocation and no stale entry. Of equal times the
+//! smaller entity number wins, so the order of events is total and the same on every machine. Lines are numbered level
+//! by level as in a heap, so that paths differ by at most one line.
 
 use crate::engine::tournament::{Contender, FAN, TournamentNode};
 use fairlane_schemes::base::units::Time;
@@ -21,7 +21,7 @@ impl Entry {
 }
 
 impl Entry {
-    /// Returns true if it comes before another event, possibly of the same entity.
+    /// Returns true if this event precedes another one, possibly of the same entity.
     #[inline]
     fn precedes(self, other: Self) -> bool {
         self.time < other.time || (self.time == other.time && self.entity < other.entity)
@@ -35,14 +35,14 @@ impl Contender for Entry {
     }
 }
 
-/// Next event of each of a fixed number of entities.
+/// Next events of a fixed number of entities.
 #[derive(Clone, Debug)]
 pub struct EventSet {
-    /// The tree in heap order: the top line first, and the four children of line k from 4 k + 1 on.
+    /// Tree in heap order: the top line first; the four children of line k start at 4 k + 1.
     lines: Vec<TournamentNode<Entry>>,
     /// Line of the first entities: the first line of the lowest level.
     lowest: usize,
-    /// Number of lines that hold entities; earlier lines hold winners.
+    /// Number of the first line with entities; all earlier lines contain winners.
     bottom: usize,
     first: Entry,
     entities: usize,
@@ -60,7 +60,7 @@ impl EventSet {
         Self { lines, lowest, bottom, first: Entry::NONE, entities }
     }
 
-    /// Grows to `entities` entities and keeps existing events. It takes as long as setting all events, so callers
+    /// Grows to `entities` entities and keeps existing events. This takes as long as setting all events, so callers
     /// double the size.
     pub fn grow(&mut self, entities: usize) {
         let present = self.entities;
@@ -71,21 +71,21 @@ impl EventSet {
         *self = larger;
     }
 
-    /// Number of entities with room.
+    /// Capacity in entities.
     #[must_use]
     pub fn entities(&self) -> usize {
         self.entities
     }
 
-    /// The earliest event; [`Time::NEVER`] if there is none.
+    /// Time and entity of the earliest event; [`Time::NEVER`] if there is none.
     #[must_use]
     #[inline]
     pub fn next(&self) -> (Time, u32) {
         (self.first.time, self.first.entity)
     }
 
-    /// The next entity by number after this one whose event is at `time`, which must be the time of the earliest event.
-    // The best of the entries beside its path: of equal times the smallest number wins.
+    /// Next entity by number with an event at `time`, which must be the time of the earliest event.
+    // It is the best of the entries next to the path of `entity`: of equal times the smallest number wins.
     #[must_use]
     pub fn due_behind(&self, entity: u32, time: Time) -> Option<u32> {
         let (mut line, mut place) = (self.line_of(entity), entity as usize % FAN);
@@ -107,8 +107,8 @@ impl EventSet {
         self.lines[self.line_of(entity)].0[entity as usize % FAN].time
     }
 
-    /// Line of an entity. Entities without room in the lowest level are at the end of the level above, after its
-    /// winners, so that the order from left to right is that of numbers.
+    /// Line of an entity. Entities that do not fit in the lowest level are at the end of the level above, after its
+    /// winners, so that the order from left to right is that of the numbers.
     #[inline]
     fn line_of(&self, entity: u32) -> usize {
         let line = self.lowest + entity as usize / FAN;
@@ -122,7 +122,7 @@ impl EventSet {
         let mut winner = Entry { time, entity };
         loop {
             let node = &mut self.lines[line];
-            // An unchanged winner here means no change further up.
+            // An unchanged winner means that no higher line changes.
             if node.0[place] == winner {
                 return;
             }
@@ -135,8 +135,8 @@ impl EventSet {
         self.first = winner;
     }
 
-    /// Moves the entity's event to `time` if it is later. It is only compared with the winners on its path: entries
-    /// beside it stay behind them.
+    /// Moves the entity's event to `time` if it is later. Compares it only with the winners on its path, because all
+    /// other entries remain later than these.
     #[inline]
     pub fn set_earlier(&mut self, entity: u32, time: Time) {
         let (mut line, mut place) = (self.line_of(entity), entity as usize % FAN);
@@ -212,7 +212,7 @@ mod tests {
             let mut times = vec![u64::MAX; n];
             for (entity, time) in moves {
                 let entity = entity % n as u32;
-                // One in ten is removed.
+                // One event in ten is removed.
                 let time = if time % 10 == 0 { u64::MAX } else { time };
                 if time < times[entity as usize] {
                     events.set_earlier(entity, Time(time));
@@ -225,7 +225,7 @@ mod tests {
                 if earliest < u64::MAX {
                     let first = times.iter().position(|&t| t == earliest).unwrap();
                     prop_assert_eq!(events.next().1, first as u32);
-                    // All events at that time, in order.
+                    // All events at the earliest time, in order.
                     let at_once = (first as u32..n as u32).filter(|&entity| times[entity as usize] == earliest);
                     let next = |&entity: &u32| events.due_behind(entity, Time(earliest));
                     prop_assert!(std::iter::successors(Some(first as u32), next).eq(at_once));

@@ -1,22 +1,22 @@
-//! Deliveries that the engine handles in batches, slightly late.
+//! Batches of deliveries that the engine handles slightly late.
 //!
-//! If all routes end behind one link and all flows last for the whole run, a delivery has only two effects: an
-//! acknowledgement, which reaches its sender no earlier than the reverse delay allows, and the receiver's timer. So the
-//! link has one event for all packets that arrive within [`slack`], which is at most the reverse delay. Each packet is
-//! delivered with its own arrival time. Arrived packets are delivered before a receiver's timer is handled, and before
-//! the warm-up or the run ends. If a delivery sets a timer that expires before the next one, the timer is handled
-//! first.
+//! If all routes end behind one link and all flows last for the whole run, a delivery has only two effects: the
+//! receiver's timer, and an acknowledgement, which needs at least the reverse delay to reach its sender. So the link
+//! has one event for all packets that arrive within [`slack`], which is at most the reverse delay. Each packet is
+//! delivered with its actual arrival time. Before a receiver's timer is handled, and before the warm-up or the run
+//! ends, all packets that have arrived are delivered. If a delivery sets a timer that expires before the next delivery,
+//! the timer is handled first.
 
 use crate::network::tcp_flow::Span;
 use crate::network::{Entry, Hop, Network};
 use fairlane_schemes::base::units::Time;
 
-/// Full packets that arrive between two events of the link. More would gain nothing, and the wire would take more
-/// memory.
+/// Maximum number of full packets that arrive between two events of the link. More would save no time, but take more
+/// memory for the wire.
 const MOST_PACKETS: u64 = 32;
 const FULL_PACKET_BYTES: u64 = 1500;
 
-/// The link behind which all routes end, and the slack of its deliveries; `None` if they may not be late.
+/// Link behind which all routes end, and the slack of its deliveries; `None` if they must not be late.
 pub(super) fn slack(network: &Network) -> Option<(u32, Time)> {
     let link = last_link(network)?;
     let lasts = network.webs.is_empty() && network.players.is_empty();
@@ -29,7 +29,7 @@ pub(super) fn slack(network: &Network) -> Option<(u32, Time)> {
     (slack > Time::ZERO).then_some((link, slack))
 }
 
-/// The last link of every route, if it is the same for all and nothing follows it.
+/// Last link of every route, if it is the same for all routes and nothing follows it.
 fn last_link(network: &Network) -> Option<u32> {
     let ends = network.hops.windows(2).filter(|hops| hops[1].link == Hop::DELIVER);
     let is_link = |entry| matches!(entry, Entry::Core | Entry::Edge | Entry::Forged);

@@ -1,11 +1,12 @@
-//! One run on several threads: each has a part of the network, and they synchronise after each window of time.
+//! One run on several threads. Each has a part of the network; they synchronise at the end of each time window.
 //!
 //! A window is as long as the lookahead of the [`Partition`]: packets sent to another part during a window arrive after
-//! its end. Within a window, each part handles its events in order, as if it were alone. It also serves the cut links
-//! until the end of the window and passes on what they sent; then all threads synchronise. Wherever events touch the
-//! same state, their order by time and rank is that of a run on one thread, so the results are byte-identical.
+//! its end. Within a window, each part handles its events in order, independently of the others. It also serves the cut
+//! links until the end of the window and passes on the packets that they sent; then all threads synchronise. Events
+//! that touch the same state have the same order, by time and rank, as in a run on one thread, so results are
+//! byte-identical.
 //!
-//! Each part has the numbering and memory of the whole network, but touches only its own entities.
+//! Each part has the numbering and memory of the whole network, but touches only the entities that belong to it.
 
 use crate::engine::border::{Inbox, Parcel, PartBorder};
 use crate::engine::event::Event;
@@ -21,8 +22,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::{panic, thread};
 
-/// Runs one replication on at most `threads` threads, or on one if more would gain little. The record is the same. An
-/// observer gets only the progress of the run.
+/// Runs one replication on at most `threads` threads, or on one if more would gain little. The record does not depend
+/// on it. An observer gets only the progress of the run.
 ///
 /// # Errors
 /// The run was cancelled, its observer stopped it, or an external scheme or congestion control failed.
@@ -39,13 +40,13 @@ pub fn run_on<O: Observer>(
     }
 }
 
-/// Runs one replication by a partition, with a thread for each part, including the calling thread.
+/// Runs one replication with a thread for each part of `partition`, including the calling thread.
 ///
 /// # Errors
-/// As [`run_on`].
+/// The same errors as [`run_on`].
 ///
 /// # Panics
-/// If a part panics.
+/// A part panics.
 pub fn run_by<O: Observer>(
     scenario: &Scenario,
     replication: u32,
@@ -81,14 +82,13 @@ pub fn run_by<O: Observer>(
         Some([first].into_iter().chain(others).collect::<Option<Vec<Ended>>>())
     });
     match ended {
-        // The system refuses more threads.
+        // The system refuses to start threads.
         None => try_observe(scenario, replication, cancelled, observer),
         Some(None) => Err(Stop::Cancelled),
         Some(Some(parts)) => Ok(joined(scenario, replication, partition, parts)),
     }
 }
 
-/// Result of a part.
 struct Ended {
     network: Network,
     handled: u64,
@@ -113,7 +113,7 @@ fn joined(scenario: &Scenario, replication: u32, partition: &Partition, parts: V
 /// State shared by all parts.
 struct Meeting {
     rendezvous: Rendezvous,
-    /// Mailboxes from each part to each part, in two sets: parcels sent in one window are read during the next.
+    /// Mailboxes from each part to each part, in two sets: parcels sent in one window are read in the next.
     mail: [Vec<Mutex<Vec<Parcel>>>; 2],
     parts: usize,
     events: AtomicU64,
@@ -126,13 +126,12 @@ impl Meeting {
         Self { rendezvous: Rendezvous::new(parts), mail: [boxes(), boxes()], parts, events: AtomicU64::new(0) }
     }
 
-    /// Parcels from one part to another.
     fn mail(&self, side: usize, from: u16, to: u16) -> &Mutex<Vec<Parcel>> {
         &self.mail[side][usize::from(from) * self.parts + usize::from(to)]
     }
 }
 
-/// The other threads must not wait for a part that panics.
+/// Cancels the barrier when a part panics, so that other threads do not wait for it.
 struct CallOffInPanic<'a>(&'a Rendezvous);
 
 impl Drop for CallOffInPanic<'_> {
@@ -143,23 +142,23 @@ impl Drop for CallOffInPanic<'_> {
     }
 }
 
-/// A running part of the network.
+/// A part of the network during the run.
 struct Part<'a> {
     number: u16,
     engine: EventLoop<'a, NoObserver, PartBorder<'a>>,
     inbox: Inbox,
-    /// Cut links of this part.
+    /// Links of this part that lead to another part.
     cut: Vec<u32>,
     window: Time,
     meeting: &'a Meeting,
-    /// Events already reported at a synchronisation.
+    /// Events already added to the total.
     reported: u64,
 }
 
 impl Part<'_> {
-    /// Executes window after window until the end; `None` if the run is cancelled or `goes_on` returns false.
+    /// Executes windows until the end of the run. Returns `None` if the run is cancelled or `goes_on` returns false.
     fn run(&mut self, cancelled: &AtomicBool, goes_on: &mut dyn FnMut(Time, u64) -> bool) -> Option<()> {
-        let mut waiting = Time::NEVER; // the next transmission on a link that is cut, which has no event
+        let mut waiting = Time::NEVER; // next transmission on a cut link, which has no event
         for side in [0, 1].into_iter().cycle() {
             let next = self.engine.agenda.next().0.min(self.inbox.earliest_later());
             let earliest = next.min(self.engine.border.take_earliest()).min(waiting);
@@ -182,7 +181,7 @@ impl Part<'_> {
         Some(())
     }
 
-    /// Starts all transmissions by `until` on cut links; returns the time of the next start.
+    /// Starts all transmissions by `until` on cut links. Returns the time of the next start.
     fn serve_cut_links(&mut self, until: Time) -> Time {
         let mut next = Time::NEVER;
         for &link in &self.cut {
@@ -194,7 +193,6 @@ impl Part<'_> {
         next
     }
 
-    /// Handles events before `until`.
     fn handle_until(
         &mut self,
         until: Time,
@@ -207,13 +205,13 @@ impl Part<'_> {
             if now.min(arrival) >= until {
                 return Some(());
             }
-            // Counted first, since a timer that finds nothing to do reverts its count.
+            // Counts the event first, because a timer that finds nothing to do reverts its count.
             if (arrival, order) < (now, rank) {
                 let packet = self.inbox.take();
                 self.engine.handled += 1;
                 self.engine.forward(packet, arrival);
             } else {
-                // All parts have control events, which count once.
+                // All parts have the control events, which must count once.
                 self.engine.handled += u64::from(event != Event::Control || self.number == 0);
                 self.engine.handle(event, now);
             }
@@ -223,7 +221,7 @@ impl Part<'_> {
         }
     }
 
-    /// Work of every few thousand events.
+    /// Reports progress and checks for cancellation, every few thousand events.
     #[cold]
     fn look_around(
         &mut self,
@@ -257,7 +255,6 @@ impl Part<'_> {
     }
 }
 
-/// Runs one part in its thread.
 fn run_part(
     (scenario, replication): (&Scenario, u32),
     (number, partition): (u16, &Partition),

@@ -1,13 +1,14 @@
 //! Partitions the network of one run into parts, one for each thread.
 //!
-//! Two things are never split. A link has a queue and a transmitter with one state, which every packet touches. A group
-//! of users has senders, receivers and probes. Between them a packet takes the delay of the wire, and there the network
-//! may be cut: from hosts to their first link, from a link to the next one, and from the last link to the receivers.
-//! The shortest delay of all cuts is the *lookahead*: within that time, actions of a part cannot affect another part.
+//! Two things are never split. A link has a queue and a transmitter with common state that every packet touches. A
+//! group of users has senders, receivers and probes. Between links and groups, packets take the propagation delay, so
+//! the network may be cut there: from hosts to their first link, from a link to the next one, and from the last link to
+//! the receivers. The shortest delay of all cuts is the *lookahead*: within that time, actions of a part cannot affect
+//! another part.
 //!
-//! A longer lookahead leaves fewer pieces. Each delay in the network is tried as the shortest that may be cut. Its
-//! pieces are assigned to the parts in the order of the scenario, so that neighbours stay together, and the run time is
-//! estimated. The best partition is used if it saves enough.
+//! A longer lookahead leaves fewer pieces. The search tries each delay in the network as the minimum delay of a cut. It
+//! assigns the resulting pieces to parts in the order of the scenario, so that neighbours stay together, and estimates
+//! the run time. The best partition is used if it saves enough time.
 
 use crate::network::delays;
 use crate::scenario::{GroupConfig, Placement, Scenario, SourceConfig, TcpSourceParams};
@@ -25,11 +26,11 @@ pub enum WhyWhole {
     External,
     /// A queue holds packets back while its link is idle.
     HoldsBack,
-    /// Its transfers or markers share a random stream.
+    /// Transfers or markers share a random stream.
     SharedStreams,
-    /// Its meters are per flow, in one table.
+    /// Meters are per flow, in one table.
     MetersOfFlows,
-    /// It would save too little time.
+    /// A partition would save too little time.
     NoGain,
 }
 
@@ -46,16 +47,16 @@ impl fmt::Display for WhyWhole {
     }
 }
 
-/// Approximate costs in nanoseconds, of which only the ratios matter: a packet at its sender and receiver, with its
-/// share of acknowledgements; a packet at a link; a packet as a parcel to another part.
+/// Approximate costs in nanoseconds, of which only the ratios matter: a packet at its sender and receiver, including
+/// its share of acknowledgements; a packet at a link; a packet as a parcel to another part.
 const HOST_NS: f64 = 120.0;
 const LINK_NS: f64 = 50.0;
 const PARCEL_NS: f64 = 30.0;
-/// Additional cost of a window for a thread: synchronisation.
+/// Cost of the synchronisation after a window, per thread.
 const WINDOW_NS: f64 = 1500.0;
-/// Minimum ratio of the time on one thread to that on all.
+/// Minimum speed-up over one thread.
 const LEAST_GAIN: f64 = 1.15;
-/// Maximum number of delays that are tried.
+/// Maximum number of delays tried as the minimum delay of a cut.
 const MOST_TRIED: usize = 32;
 
 /// Assignment of entities to parts.
@@ -65,28 +66,28 @@ pub struct Partition {
     lookahead: Time,
     of_link: Vec<u16>,
     of_user: Vec<u16>,
-    /// Links with some packets that continue in another part.
+    /// True for links with packets that continue in another part.
     cut: Vec<bool>,
-    /// Users whose first link is in another part.
+    /// True for users whose first link is in another part.
     enters_elsewhere: Vec<bool>,
 }
 
 impl Partition {
-    /// The partition of a scenario into at most `threads` parts that saves most time.
+    /// Fastest partition of a scenario into at most `threads` parts.
     ///
     /// # Errors
-    /// It cannot be partitioned, or would save too little.
+    /// The scenario cannot be partitioned, or it would save too little.
     pub fn new(scenario: &Scenario, threads: usize) -> Result<Self, WhyWhole> {
         let candidates = Self::candidates(scenario, threads)?;
         let best = candidates.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)).ok_or(WhyWhole::NoGain)?;
         if best.1 * LEAST_GAIN < 1.0 { Ok(best.0) } else { Err(WhyWhole::NoGain) }
     }
 
-    /// All candidate partitions of a scenario into at most `threads` parts. Each comes with its estimated run time
+    /// Returns all candidate partitions of a scenario into at most `threads` parts, each with its estimated run time
     /// relative to one thread.
     ///
     /// # Errors
-    /// It cannot be partitioned.
+    /// The scenario cannot be partitioned.
     pub fn candidates(scenario: &Scenario, threads: usize) -> Result<Vec<(Self, f64)>, WhyWhole> {
         check(scenario)?;
         let graph = Graph::new(scenario);
@@ -147,7 +148,6 @@ impl Partition {
     }
 }
 
-/// Checks whether a scenario may be partitioned at all.
 fn check(scenario: &Scenario) -> Result<(), WhyWhole> {
     if scenario.topology.links.len() < 2 {
         return Err(WhyWhole::OneLink);
@@ -174,7 +174,7 @@ fn check(scenario: &Scenario) -> Result<(), WhyWhole> {
     Ok(())
 }
 
-/// An edge: between nodes `from` and `to`, links first and then homes, packets take at least `delay`.
+/// An edge of the graph. Packets between nodes `from` and `to` take at least `delay`. Links are numbered before homes.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     from: usize,
@@ -182,10 +182,10 @@ struct Edge {
     delay: Time,
 }
 
-/// Graph of links and users with delays.
+/// Graph of links and homes with the delays between them.
 struct Graph<'a> {
     links: usize,
-    /// Homes: users with the same route, who stay together.
+    /// Homes: users of a group with the same route, who stay together.
     homes: Vec<Placement<'a>>,
     /// Nanoseconds of work per simulated second, by node.
     work: Vec<f64>,
@@ -244,7 +244,7 @@ impl<'a> Graph<'a> {
         self.order.extend((0..is_known.len()).filter(|&node| !is_known[node]));
     }
 
-    /// Sums in the time series of a group depend on the order of events.
+    /// Puts all users of a group into the same part, because sums in its time series depend on the order of events.
     fn keep_groups_together(&mut self) {
         let mut first_of_group = BTreeMap::new();
         for (index, home) in self.homes.iter().enumerate() {
@@ -254,7 +254,8 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Assigns pieces connected by delays below `least` to parts of similar work; `None` if that is one part.
+    /// Assigns pieces, connected by delays below `least`, to parts of similar work. Returns `None` if there is only one
+    /// part.
     fn dealt_out(&self, least: Time, threads: usize) -> Option<Partition> {
         let pieces = self.pieces(least);
         let mut piece_work = vec![0.0; pieces.len()];
@@ -271,7 +272,7 @@ impl<'a> Graph<'a> {
             let middle = (before + piece_work[piece] / 2.0) / total;
             before += piece_work[piece];
             let share = ((middle * threads as f64) as usize).min(threads - 1);
-            // Parts without any piece are removed.
+            // Leaves out parts without any piece.
             if shares.last() != Some(&share) {
                 shares.push(share);
             }
@@ -281,7 +282,7 @@ impl<'a> Graph<'a> {
         (shares.len() > 1).then(|| self.cut_by(shares.len(), part))
     }
 
-    /// The partition with these parts of nodes.
+    /// Partition that `part` defines by node.
     fn cut_by(&self, parts: usize, part: impl Fn(usize) -> u16) -> Partition {
         let crossed = || self.edges.iter().filter(|edge| part(edge.from) != part(edge.to));
         let mut cut = vec![false; self.links];
@@ -304,7 +305,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Piece of each node: the lowest node that it is connected to by delays below `least`.
+    /// Piece of each node: the lowest node to which delays below `least` connect it.
     fn pieces(&self, least: Time) -> Vec<usize> {
         let mut above: Vec<usize> = (0..self.work.len()).collect();
         for edge in self.edges.iter().filter(|edge| edge.delay < least) {
@@ -337,7 +338,7 @@ impl<'a> Graph<'a> {
         let whole = self.work.iter().sum::<f64>().max(f64::MIN_POSITIVE);
         let window_s = partition.lookahead.as_secs_f64();
         let most = work.iter().copied().fold(0.0, f64::max);
-        // With n packets per window on average, the busiest part has about sqrt(n) more.
+        // With n packets per window on average, the busiest part has about sqrt(n) more than the average.
         let spread = (most * window_s / HOST_NS).sqrt() * HOST_NS / window_s;
         (most + spread + WINDOW_NS / window_s) / whole
     }
@@ -357,7 +358,7 @@ fn first_delay(group: &GroupConfig) -> Time {
     group.access_delays.iter().map(of_link).min().unwrap_or(Time::ZERO)
 }
 
-/// Estimated packets of 1500 bytes that the users of each home send per second: their demand, reduced where a link of
+/// Estimated packets of 1500 bytes that the users of each home send per second: their demand, reduced if a link of
 /// their route is overloaded.
 fn packet_rates(scenario: &Scenario, homes: &[Placement<'_>]) -> Vec<f64> {
     let topology = &scenario.topology;

@@ -1,9 +1,9 @@
-//! Prefetches memory that upcoming events will touch.
+//! Prefetching of memory that upcoming events will touch.
 //!
 //! With many flows the state exceeds the caches, and an event would wait for each cache line. The next entries in a
 //! shared line, in a calendar or on a link are known, so their lines are prefetched some events ahead. That costs one
-//! instruction each and avoids or shortens the wait. Lines that these point to are prefetched later, once they have
-//! arrived. None of it is inlined in the loop, since small networks do not need it.
+//! instruction each, and avoids or shortens the wait. Lines that these entries point to are prefetched later, once the
+//! entries have arrived. None of this is inlined in the loop, since small networks do not need it.
 
 use crate::cache_line::fetch;
 use crate::network::hosts::{FlowAck, Queue};
@@ -12,15 +12,15 @@ use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::network::{Hop, Network};
 use prefetch_index::prefetch_index;
 
-/// Prefetch distance for the lines of hosts and flows, in entries.
+/// Prefetch distance in queue entries for the cache lines of hosts and flows.
 const PLACES_AHEAD: usize = 8;
-/// Distance for lines whose address is in those.
+/// Distance for lines whose address is in the lines prefetched at [`PLACES_AHEAD`].
 const FEWER_PLACES_AHEAD: usize = 4;
-/// Distance for lines whose address is in these.
+/// Distance for lines whose address is in the lines prefetched at [`FEWER_PLACES_AHEAD`].
 const FEWEST_PLACES_AHEAD: usize = 2;
-/// Distances for packets on a link between nodes. There are many such links, so that some of their packets come between
-/// two of one link. The distances are for the packet itself, its next hop, the entity at that hop, what it points to,
-/// and what that points to.
+/// Distances for packets on a link between nodes. They are short, because packets of many other links arrive between
+/// two packets of one link. The distances are for the packet, its next hop, the entity at that hop, the entity's probe,
+/// and the probe's counts.
 const PACKET_ON_LINK: usize = 5;
 const HOP_ON_LINK: usize = 4;
 const STATE_ON_LINK: usize = 3;
@@ -30,7 +30,7 @@ const COUNTS_ON_LINK: usize = 1;
 pub const MANY_FLOWS: usize = 4_000;
 
 impl Network {
-    /// Called before packets of a shared queue reach the edge node.
+    /// Prefetches for packets of a shared queue that will reach the edge node.
     #[cold]
     #[inline(never)]
     pub fn fetch_for_edge(&self, queue: Queue) {
@@ -42,11 +42,11 @@ impl Network {
         }
     }
 
-    /// Called before acknowledgements of a shared queue reach their senders.
+    /// Prefetches for acknowledgements of a shared queue that will reach their senders.
     #[cold]
     #[inline(never)]
     pub fn fetch_for_acks(&self, queue: Queue) {
-        // Twice the distance in the calendar, since fewer other events come between.
+        // Uses twice the distance in the calendar, since fewer other events intervene.
         let scale = if queue == Queue::Calendar { 2 } else { 1 };
         let upcoming = |ranks: usize| self.hosts.down.upcoming(queue, scale * ranks).map(|(_, ack)| ack);
         if let Some(ack) = upcoming(2 * PLACES_AHEAD) {
@@ -71,7 +71,7 @@ impl Network {
         self.hosts.fetch(ack.user);
     }
 
-    /// Called before packets reach the far end of a link.
+    /// Prefetches for packets that will reach the far end of a link.
     #[cold]
     #[inline(never)]
     pub fn fetch_for_arrivals(&self, link: u32) {
@@ -85,7 +85,7 @@ impl Network {
         if let Some(packet) = wire.upcoming(STATE_ON_LINK) {
             self.fetch_for_arrival(packet);
         } else if let Some(packet) = self.links[link as usize].last_started() {
-            // Fewer packets are in flight, each for a long time: enough for the data of a receiver.
+            // Few packets are in flight, each for a long time, so this prefetches only the data of receivers.
             self.fetch_for_receiver(packet);
         }
         if let Some(packet) = wire.upcoming(PROBE_ON_LINK) {
@@ -102,13 +102,13 @@ impl Network {
         }
     }
 
-    /// The next link that a packet enters, unless it is at the end of its route.
+    /// Next link that a packet enters, or `None` if it is at the end of its route.
     fn next_link(&self, packet: &SimPacket) -> Option<&Link> {
         let Hop { link, .. } = self.hops[usize::from(packet.hop) + 1];
         self.links.get(link as usize)
     }
 
-    /// The next link that a packet enters, or flow and host of its receiver.
+    /// Prefetches the next link that a packet enters, or the flow and host of its receiver.
     fn fetch_for_arrival(&self, packet: &SimPacket) {
         match self.next_link(packet) {
             Some(link) => link.fetch(),
@@ -116,7 +116,7 @@ impl Network {
         }
     }
 
-    /// Flow and host of a packet's receiver, if it is at the end of its route.
+    /// Prefetches flow and host of a packet's receiver, if the packet is at the end of its route.
     fn fetch_for_receiver(&self, packet: &SimPacket) {
         if packet.kind != PacketKind::Udp && self.next_link(packet).is_none() {
             match self.known_place(packet.flow) {
@@ -127,7 +127,8 @@ impl Network {
         }
     }
 
-    /// Prefetches what the flow of an arriving packet points to, or the flow itself, if its slot had to be looked up.
+    /// Prefetches data to which the flow of an arriving packet points. If the flow's slot had to be looked up,
+    /// prefetches the flow itself.
     fn fetch_for_delivery(&self, packet: &SimPacket) {
         if packet.kind == PacketKind::Udp {
             return;
@@ -146,7 +147,7 @@ impl Network {
         }
     }
 
-    /// Called before a timer of a flow expires.
+    /// Prefetches a flow before one of its timers expires.
     #[cold]
     #[inline(never)]
     pub fn fetch_for_timer(&self, flow: u32) {
@@ -157,7 +158,7 @@ impl Network {
         fetch(&flow.user);
     }
 
-    /// The same, once the lines of [`Network::fetch_for_timer`] have arrived.
+    /// Prefetches the flow's deadline, once the lines of [`Network::fetch_for_timer`] have arrived.
     #[inline]
     pub fn fetch_for_deadline(&self, flow: u32) {
         if let Some(flow) = self.flows.get(flow as usize) {

@@ -1,14 +1,14 @@
-//! The event set of links and shared lines, the few entities to which most events belong.
+//! Event set of links and shared lines, the few entities that have most events.
 //!
-//! A tournament as in [`super::event_set`], but ranks of entries change: the event of a shared line has the rank of the
-//! host whose arrival is first. An entry carries its rank, and a path is always walked to the top; with so few entries
-//! that is cheaper than testing where to stop. A new event in an empty slot is only compared with the overall first
-//! one.
+//! It is a tournament as in [`super::event_set`], but the rank of a slot's event changes: a shared line's event has the
+//! rank of the host whose arrival is first. So an entry contains its rank. A path is always walked to the top, which
+//! for so few entries is cheaper than to test where to stop. A new event in an empty slot is only compared with the
+//! first event of all.
 
 use crate::engine::tournament::{Contender, FAN, TournamentNode};
 use fairlane_schemes::base::units::Time;
 
-/// Time, and order among equal times: rank, then slot.
+/// Time, and for equal times, rank, then slot.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: Time,
@@ -33,12 +33,12 @@ impl Contender for Entry {
     }
 }
 
-/// Next event of each of a fixed number of slots.
+/// Next events of a fixed number of slots.
 #[derive(Clone, Debug)]
 pub struct RankedEventSet {
     /// All levels, from the bottom.
     lines: Vec<TournamentNode<Entry>>,
-    /// Start of each level above the bottom.
+    /// First line of each level above the bottom.
     levels: Vec<u32>,
     first: Entry,
 }
@@ -66,7 +66,7 @@ impl RankedEventSet {
     }
 
     /// Sets the event of `slot`.
-    // Always inline: nearly every event comes here, and most networks have only one level.
+    // Always inlined: nearly every event needs it, and most networks have only one level.
     #[inline(always)]
     pub fn set(&mut self, slot: u32, time: Time, rank: u32) {
         let index = slot as usize;
@@ -74,7 +74,8 @@ impl RankedEventSet {
         self.first = if self.levels.is_empty() { winner } else { self.climb(index / FAN, winner) };
     }
 
-    /// Updates the levels above the bottom with `winner`, the first of line `index` there. Returns the overall first.
+    /// Updates the levels above the bottom, where `winner` is the first entry of line `index`. Returns the first entry
+    /// of all.
     #[inline(never)]
     fn climb(&mut self, mut index: usize, mut winner: Entry) -> Entry {
         for &level in &self.levels {
@@ -84,7 +85,7 @@ impl RankedEventSet {
         winner
     }
 
-    /// Sets the event of the empty `slot`: it wins wherever it precedes the previous winner.
+    /// Sets the event of the empty `slot`. It replaces each winner that it precedes.
     #[inline(always)]
     pub fn put(&mut self, slot: u32, time: Time, rank: u32) {
         let entry = Entry::new(time, rank, slot);
@@ -114,7 +115,7 @@ mod tests {
             let mut entries = vec![(Time::NEVER, u32::MAX); slots as usize];
             for (slot, time, rank) in moves {
                 let slot = slot % slots;
-                // One in twenty is removed.
+                // One event in twenty is removed.
                 let (time, rank) = if time == 0 { (Time::NEVER, u32::MAX) } else { (Time(time), rank) };
                 if entries[slot as usize].0 == Time::NEVER {
                     events.put(slot, time, rank);

@@ -1,7 +1,7 @@
 //! Synchronisation of the threads of a run at the end of each window.
 //!
-//! A thread that arrives early spins for a moment, since windows are short, and then sleeps. With fewer cores than
-//! threads it sleeps immediately: spinning would take the core from the threads it waits for.
+//! A thread that arrives early spins briefly, since windows are short, and then sleeps. With fewer cores than threads
+//! it sleeps immediately: spinning would take the core from a thread that the others wait for.
 
 use fairlane_schemes::base::units::Time;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -11,15 +11,14 @@ use std::thread::available_parallelism;
 /// Number of spins before sleeping: about ten microseconds.
 const LOOKS: u32 = 1000;
 
-/// A barrier that returns the minimum of the times its threads bring.
+/// A barrier that returns the minimum of the threads' times.
 #[derive(Debug)]
 pub struct Rendezvous {
     parties: usize,
     looks: u32,
     here: AtomicUsize,
-    /// Number of completed synchronisations.
     meetings: AtomicUsize,
-    /// Minimum time of the threads that have arrived, and that of the last synchronisation.
+    /// Minimum time of the threads that have arrived, and minimum time of the last synchronisation.
     earliest: AtomicU64,
     agreed: AtomicU64,
     is_off: AtomicBool,
@@ -47,7 +46,7 @@ impl Rendezvous {
         }
     }
 
-    /// Waits for all others; returns the minimum of all times, or `None` if the barrier is cancelled.
+    /// Waits for all other threads. Returns the minimum of all times, or `None` if the barrier is cancelled.
     pub fn meet(&self, time: Time) -> Option<Time> {
         self.earliest.fetch_min(time.0, Ordering::SeqCst);
         let meeting = self.meetings.load(Ordering::SeqCst);
@@ -70,7 +69,7 @@ impl Rendezvous {
         (!self.is_off()).then(|| Time(self.agreed.load(Ordering::SeqCst)))
     }
 
-    /// Cancels the barrier: no thread waits any more.
+    /// Cancels the barrier, so that no thread waits any more.
     pub fn call_off(&self) {
         self.is_off.store(true, Ordering::SeqCst);
         self.wake_sleepers();
@@ -82,8 +81,8 @@ impl Rendezvous {
         self.is_off.load(Ordering::SeqCst)
     }
 
-    /// A thread counts itself as sleeping before its last check, so that either the waker sees it or it sees that
-    /// waiting is over.
+    /// Sleeps until `is_over`. The thread counts itself as sleeping before its last check, so either the waker sees it
+    /// or it sees that waiting is over.
     fn sleep_until(&self, is_over: impl Fn() -> bool) {
         let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.sleepers.fetch_add(1, Ordering::SeqCst);
@@ -115,7 +114,7 @@ mod tests {
                 let rendezvous = &rendezvous;
                 scope.spawn(move || {
                     for round in 0..500 {
-                        // Each round, the minimum comes from another thread.
+                        // Each round, the minimum comes from a different thread.
                         let own = Time(1000 * round + (number + round) % threads as u64);
                         assert_eq!(rendezvous.meet(own), Some(Time(1000 * round)));
                     }

@@ -1,17 +1,17 @@
-//! Threads that are joined once, and only in the process in which they run.
+//! Threads that are joined only once, and only in the process in which they run.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// Maximum wait for cancelled threads. A run checks every few thousand events, so milliseconds are enough, unless an
-/// external scheme never returns: its thread cannot be ended.
+/// Maximum wait for cancelled threads. A run checks for cancellation every few thousand events, so milliseconds are
+/// enough, unless an external scheme never returns; its thread cannot be ended.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Calls the given function once, within what a host needs around the work of a thread.
+/// Function that must call `work` once, and may set up and clean up what a host requires for a thread.
 pub type Around = fn(work: &mut (dyn FnMut() + Send));
 
-/// Threads with the id of their process. A fork copies the record of a thread but not the thread; joining it there
+/// Threads with the id of their process. A fork copies the thread handle but not the thread, so joining it in the child
 /// would block forever.
 #[derive(Debug)]
 pub struct Threads {
@@ -20,14 +20,13 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Creates the record of these threads of this process.
+    /// Creates the record of running threads of this process.
     #[must_use]
     pub fn of(running: Vec<JoinHandle<()>>) -> Self {
         Self { process: std::process::id(), running: Mutex::new(running) }
     }
 
-    /// Waits at most [`GRACE`] for cancelled threads to end; the others are detached. In another process this does
-    /// nothing.
+    /// Waits at most [`GRACE`] for cancelled threads to end, and detaches the others. Does nothing in another process.
     pub fn join(&self) {
         if std::process::id() != self.process {
             return;
@@ -39,7 +38,7 @@ impl Threads {
                 sleep(Duration::from_micros(100));
             }
             if thread.is_finished() {
-                // A panic of a run was already reported as its outcome.
+                // The panic of a run was already reported as its outcome.
                 let _ = thread.join();
             }
         }

@@ -1,32 +1,30 @@
 //! Prefetching for upcoming timers.
 //!
-//! Hosts count in ticks (jiffies), so the timers of many flows expire in bursts, ordered by flow number. The next ones
-//! are therefore known, and their memory is prefetched some events ahead.
+//! Hosts measure time in ticks (jiffies), so timers of many flows expire in bursts, ordered by flow number. The next
+//! timers are therefore known, and their memory is prefetched some events ahead.
 
 use crate::engine::agenda::Agenda;
 use crate::network::Network;
 use fairlane_schemes::base::units::Time;
 
-/// Prefetch distances within a burst: for the flow, and for what the flow points to.
+/// Prefetch distances within a burst: for the flow, and for data to which the flow points.
 const FLOWS_AHEAD: usize = 8;
 const DEADLINES_AHEAD: usize = 4;
 
-/// State of the lookahead.
+/// State of prefetching for timers.
 #[derive(Clone, Debug, Default)]
 pub struct TimersAhead {
-    /// Time of the burst.
     at: Time,
-    /// Number of timers of this time that were handled, and looked up.
+    /// Numbers of timers at this time that were handled, and that were looked up.
     handled: usize,
     found: usize,
-    /// Flows looked up last.
     flows: [u32; FLOWS_AHEAD],
-    /// The flow whose timer is next, at a later time, and partly prefetched.
+    /// Flow with the next timer, if that is at another time; partly prefetched.
     single: Option<u32>,
 }
 
 impl TimersAhead {
-    /// Called when the timer of a flow is handled: prefetches later timers of its burst.
+    /// Prefetches later timers of a burst. Called before the timer of a flow is handled.
     #[cold]
     #[inline(never)]
     pub fn before(&mut self, flow: u32, now: Time, agenda: &Agenda, network: &Network) {
@@ -47,7 +45,7 @@ impl TimersAhead {
         self.handled += 1;
     }
 
-    /// Called after it was handled: prefetches the next timer, if it is at another time.
+    /// Prefetches the next timer if it is at another time. Called after a timer was handled.
     #[cold]
     #[inline(never)]
     pub fn after(&mut self, agenda: &Agenda, network: &Network) {
@@ -57,7 +55,8 @@ impl TimersAhead {
         }
     }
 
-    /// Called when another event is handled: the lines of [`TimersAhead::after`] have arrived.
+    /// Prefetches more data of the next timer, once the lines of [`TimersAhead::after`] have arrived. Called at other
+    /// events.
     #[inline]
     pub fn between(&mut self, network: &Network) {
         if let Some(flow) = self.single.take() {

@@ -1,6 +1,6 @@
-//! A watched run: a packet capture of the bottleneck, tables of senders and queues, a log of senders, or all of them.
+//! A run with outputs: a packet capture of the bottleneck, tables of senders and queues, a log of senders.
 //!
-//! The run has its own thread. Tables are sent through a bounded channel, so that a slow reader slows the run down
+//! The run has a separate thread. Tables are sent through a bounded channel, so a slow reader slows the run down
 //! instead of filling the memory.
 
 use crate::engine::threads::{Around, Threads};
@@ -29,26 +29,25 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// Maximum number of chunks waiting for the reader.
 const WAITING_CHUNKS: usize = 2;
 
-/// Outputs to watch.
+/// Requested outputs.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     /// File and content of the capture.
     pub pcap: Option<(PathBuf, PcapOptions)>,
     /// Interval of the tables; zero for every change.
     pub trace: Option<Time>,
-    /// File and content of the log. During the run, its traces are in a temporary file next to it, whose name ends in
-    /// `.spool` and is unlinked immediately.
+    /// File and content of the log. During the run its traces are in a temporary file next to it, whose name ends in
+    /// `.spool` and which is unlinked immediately.
     pub qlog: Option<(PathBuf, QlogOptions)>,
 }
 
 impl Watch {
-    /// Returns the reason why a scenario cannot be watched, if there is one.
+    /// Checks whether a scenario can be run with these outputs.
     ///
     /// # Errors
-    /// Packets without room for headers, unlimited tables, or no such flow.
+    /// A TCP packet has no room for its headers, the tables would have too many rows, or a flow does not exist.
     pub fn check(&self, scenario: &Scenario) -> Result<(), ConfigError> {
         if self.pcap.is_some() {
             pcap::check(scenario)?;
@@ -63,7 +62,7 @@ impl Watch {
 /// Reason for a missing record.
 #[derive(Debug)]
 pub enum Failure {
-    /// This file could not be written.
+    /// Writing this file failed.
     Io(PathBuf, io::Error),
     /// The system refuses to start a thread.
     Thread(io::Error),
@@ -91,18 +90,18 @@ pub struct WatchedRun {
 }
 
 impl WatchedRun {
-    /// Starts the run; [`Watch::check`] must have succeeded.
+    /// Starts the run. [`Watch::check`] must have succeeded.
     ///
     /// # Errors
-    /// A file cannot be written, or there is no thread.
+    /// A file cannot be written, or the system refuses to start a thread.
     pub fn start(scenario: Scenario, replication: u32, watch: &Watch) -> Result<Self, Failure> {
         Self::start_within(scenario, replication, watch, |work| work())
     }
 
-    /// As [`WatchedRun::start`], but calls `around` around the work of the thread.
+    /// Like [`WatchedRun::start`], but runs the work of the thread inside `around`.
     ///
     /// # Errors
-    /// As [`WatchedRun::start`].
+    /// The same errors as [`WatchedRun::start`].
     pub fn start_within(scenario: Scenario, replication: u32, watch: &Watch, around: Around) -> Result<Self, Failure> {
         let mut files = Some(Files::open(watch, &scenario, replication)?);
         let (sender, messages) = sync_channel(WAITING_CHUNKS);
@@ -113,7 +112,7 @@ impl WatchedRun {
             let files = files.take().unwrap_or_default();
             let work = AssertUnwindSafe(|| watched(&scenario, replication, files, interval, &sender, &flag));
             let ended = match catch_unwind(work) {
-                Ok(None) => return, // cancelled, nobody listens
+                Ok(None) => return, // cancelled, so nobody receives
                 Ok(Some(ended)) => ended,
                 Err(panic) => Err(Failure::Defect(format!(
                     "replication {replication} of {}: internal error: {}",
@@ -121,7 +120,7 @@ impl WatchedRun {
                     panic_text(&*panic)
                 ))),
             };
-            // The receiver is gone: nothing is lost.
+            // Sending fails only if the receiver is gone.
             let _ = sender.send(Message::Ended(ended.map(Box::new)));
         };
         let thread = thread::Builder::new().spawn(move || around(&mut work)).map_err(Failure::Thread)?;
@@ -129,10 +128,10 @@ impl WatchedRun {
         Ok(Self { messages: Some(Mutex::new(messages)), cancelled, threads })
     }
 
-    /// The next output; `None` if there is none within `timeout`.
+    /// Next output, or `None` if there is none within `timeout`.
     ///
     /// # Panics
-    /// After the end.
+    /// The run has already returned its end.
     pub fn next(&self, timeout: Duration) -> Option<Message> {
         let messages =
             self.messages.as_ref().expect("taken only by drop").lock().expect("no holder of the lock panics");
@@ -187,7 +186,7 @@ impl Files {
     }
 }
 
-/// The data written to `path`, or the error.
+/// Adds `path` to the written data or to the error.
 fn named<T>(path: &Path, written: io::Result<T>) -> Result<(PathBuf, T), Failure> {
     match written {
         Ok(written) => Ok((path.to_owned(), written)),
@@ -195,7 +194,7 @@ fn named<T>(path: &Path, written: io::Result<T>) -> Result<(PathBuf, T), Failure
     }
 }
 
-/// A temporary file in the folder of `path`, which vanishes with the process.
+/// Creates a temporary file in the folder of `path` that disappears with the process.
 fn unnamed_beside(path: &Path) -> io::Result<File> {
     let mut name = path.as_os_str().to_owned();
     name.push(".spool");
@@ -204,7 +203,7 @@ fn unnamed_beside(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Executes the run; `None` if it was cancelled.
+/// Executes the run. Returns `None` if it was cancelled.
 fn watched(
     scenario: &Scenario,
     replication: u32,
@@ -229,7 +228,7 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown defect")
 }
 
-/// A capture, a log, tables, or several of them.
+/// A capture, a log, tables, or several of these.
 #[derive(Debug)]
 struct All<T> {
     files: Files,

@@ -1,4 +1,4 @@
-//! Record of an access network beyond groups and links: its applications, and the users below each node.
+//! Record of an access network: its applications, and the users below each node.
 
 use crate::measure::times_record::TimesRecord;
 use crate::measure::users_record::Percentiles;
@@ -21,7 +21,7 @@ metrics! {
 }
 
 metrics! {
-    /// An application, all users together.
+    /// An application; numbers cover all its users.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct ApplicationRecord {
         /// Name: `application` of its sources, or their kind.
@@ -47,12 +47,13 @@ metrics! {
         level: String;
         /// Users of all groups below the node.
         users: u64, unit "", heading "users";
-        /// Their throughput relative to their max-min shares; null if nobody has a demand.
+        /// Throughput of these users relative to their max-min shares; null if no user has a demand.
         share: Option<Percentiles>, part "share_";
     }
 }
 
-/// The nodes of a network: `places` come one after another, with a throughput and a max-min share for each user.
+/// Records of a network's nodes. `users` has throughput and max-min share of each user, in the order of
+/// `places`.
 #[must_use]
 pub fn node_records(tree: &AccessNetwork, places: &[Dealt], users: &[(f64, f64)]) -> Vec<NodeRecord> {
     let mut shares: Vec<Vec<f64>> = vec![Vec::new(); tree.nodes.len()];

@@ -1,21 +1,22 @@
-//! The receiving ends of calls: delay, jitter, losses, and packets in time for a playout buffer of fixed delay.
+//! Receivers of calls: delay, jitter, losses, and packets that arrive in time for a playout buffer of fixed delay.
 //!
 //! Source: RFC 3550 6.4.1 (jitter); ITU-T G.1020 clause 7.2 (de-jitter buffer of fixed size).
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | `J += (abs(D) - J) / 16` | [`Call::receive`] |
-//! | (2) | a packet is played `P` after it was sent, `P` = delay of the first one + buffer | the same |
+//! | (2) | a packet is played `P` after it was sent, `P` = delay of the first measured packet + buffer | the same |
 //! | (3) | mouth to ear: speech in a packet + look-ahead + `P` | [`Call::figures`] |
 //!
 //! Cost: a few operations per packet of a call, 150 bytes a call.
 //!
 //! Deviations:
-//! 1. A report of RFC 3550 has the jitter at its time; here it is the mean over all packets received in the
+//! 1. RFC 3550 reports the jitter at the time of the report. Here it is the mean over all packets received in the
 //!    measurement.
 //! 2. A phone may choose a new playout delay in each pause of the speech. Here speech has no pauses: the first packet
 //!    that arrives during the measurement sets the delay.
-//! 3. A packet counts once its playout time is over, so that packets in flight at the end are neither played nor lost.
+//! 3. A packet counts only if its playout time is within the measurement. Packets in flight at the end are neither
+//!    played nor lost.
 
 use super::e_model::{opinion, rating};
 use crate::network::sim_packet::SimPacket;
@@ -23,21 +24,21 @@ use crate::scenario::VoipParams;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::port::DelayHistogram;
 
-/// A call, from the side of its receiver.
+/// A call at its receiver.
 #[derive(Clone, Debug)]
 pub struct Call {
     params: VoipParams,
-    /// The measurement.
+    /// Start and end of the measurement.
     window: (Time, Time),
-    /// When the first packet is sent.
     first: Time,
-    /// From sending to playing; `None` before the first measured packet.
+    /// Time from sending to playing; `None` before the first measured packet.
     playout: Option<Time>,
     /// Delay of the last packet; `None` before the first.
     last_delay_s: Option<f64>,
     jitter_s: f64,
     jitter_sum_s: f64,
-    /// Measured packets that came, those among them to be played before the end, and those of these that came too late.
+    /// Measured packets that arrived; of these, `due` counts those to be played before the end. `late` counts those of
+    /// `due` that were late.
     came: u64,
     due: u64,
     late: u64,
@@ -46,15 +47,15 @@ pub struct Call {
 /// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CallFigures {
-    /// Packets that were to be played during the measurement.
+    /// Packets to be played during the measurement.
     pub due: u64,
     /// Packets that never arrived.
     pub lost: u64,
     /// Packets that arrived too late.
     pub late: u64,
-    /// Mean jitter; `None` if nothing came, as the next.
+    /// Mean jitter; `None`, like the next field, if no packet arrived.
     pub jitter_s: Option<f64>,
-    /// From mouth to ear.
+    /// Delay from mouth to ear.
     pub mouth_to_ear: Option<Time>,
     /// Transmission rating.
     pub rating: f64,
@@ -63,7 +64,7 @@ pub struct CallFigures {
 }
 
 impl Call {
-    /// A call whose first packet is sent at `first`.
+    /// Creates a call whose first packet is sent at `first`.
     #[must_use]
     pub fn new(params: VoipParams, first: Time, window: (Time, Time)) -> Self {
         Self {
@@ -80,7 +81,7 @@ impl Call {
         }
     }
 
-    /// A packet sent at `sent` arrives at `now`; whether it was sent during the measurement.
+    /// Records a packet sent at `sent` that arrives at `now`. Returns true if it was sent during the measurement.
     pub fn receive(&mut self, sent: Time, now: Time) -> bool {
         let delay = now - sent;
         let delay_s = delay.as_secs_f64();
@@ -99,7 +100,7 @@ impl Call {
         true
     }
 
-    /// Outcome of the call; `None` if nothing was to be played during the measurement.
+    /// Outcome of the call, or `None` if no packet was to be played during the measurement.
     #[must_use]
     pub fn figures(&self) -> Option<CallFigures> {
         let (from, end) = self.window;
@@ -108,7 +109,7 @@ impl Call {
         if due == 0 {
             return None;
         }
-        // A packet sent before `from` is no longer counted when it arrives: none of these can have arrived before.
+        // `self.due` contains no packet sent before `from`: `receive` does not count these.
         let lost = due - self.due;
         let mouth_to_ear = self.playout.map(|playout| self.params.coding_delay() + playout);
         let missing = (lost + self.late) as f64 / due as f64;
@@ -124,27 +125,26 @@ impl Call {
         })
     }
 
-    /// Packets sent before a time, the stop left out.
+    /// Number of packets sent before `time`; ignores the source's stop time.
     fn sent_before(&self, time: Time) -> u64 {
         time.saturating_sub(self.first).0.div_ceil(self.params.packet_interval.0)
     }
 }
 
-/// The calls of a run.
+/// All calls of a run.
 #[derive(Clone, Debug, Default)]
 pub struct CallProbes {
-    /// Each call with its group.
     calls: Vec<(u16, Call)>,
     /// Delays of the measured packets of each group.
     delays: Vec<DelayHistogram>,
-    /// Number of the call of each source that does not react, counted in the order of sources; `u32::MAX` for others.
+    /// Index into `calls` for each unresponsive source, in the order of sources; `u32::MAX` for sources that are not
+    /// calls.
     call_of_source: Vec<u32>,
-    /// Flow number of the first of these sources.
     first_flow: u32,
 }
 
 impl CallProbes {
-    /// The next source is a call of a group, or none at all.
+    /// Adds the next source: a call of `group`, or `None` if the source is not a call.
     pub fn add(&mut self, group: u16, call: Option<Call>) {
         self.call_of_source.push(if call.is_some() { self.calls.len() as u32 } else { u32::MAX });
         if let Some(call) = call {
@@ -154,12 +154,12 @@ impl CallProbes {
         }
     }
 
-    /// The first of the sources has this flow number.
+    /// Sets the flow number of the first source.
     pub fn number_from(&mut self, first_flow: u32) {
         self.first_flow = first_flow;
     }
 
-    /// A packet of a call reaches its receiver.
+    /// Records a packet that reaches the receiver of a call.
     pub fn receive(&mut self, packet: &SimPacket, now: Time) {
         let number = self.call_of_source[(packet.flow - self.first_flow) as usize];
         let (group, call) = &mut self.calls[number as usize];
@@ -168,7 +168,7 @@ impl CallProbes {
         }
     }
 
-    /// Takes over the calls of these sources, by number, from another part of the same network.
+    /// Takes over the calls of the sources that `has_source` selects by number from another part of the same network.
     pub fn take_over(&mut self, other: &mut Self, has_source: impl Fn(usize) -> bool) {
         for (_, &call) in self.call_of_source.iter().enumerate().filter(|(source, _)| has_source(*source)) {
             if let (Some(own), Some(others)) = (self.calls.get_mut(call as usize), other.calls.get_mut(call as usize)) {
@@ -178,12 +178,12 @@ impl CallProbes {
         self.delays.iter_mut().zip(&other.delays).for_each(|(own, other)| own.add(other));
     }
 
-    /// The calls of a group, user by user.
+    /// Calls of a group, user by user.
     pub fn of_group(&self, group: u16) -> impl Iterator<Item = &Call> {
         self.calls.iter().filter(move |(of, _)| *of == group).map(|(_, call)| call)
     }
 
-    /// Delays of the packets of a group's calls, if it has any calls.
+    /// Packet delays of a group's calls; `None` if the group has no calls.
     #[must_use]
     pub fn delays(&self, group: u16) -> Option<&DelayHistogram> {
         self.delays.get(usize::from(group))
@@ -194,12 +194,12 @@ impl CallProbes {
 mod tests {
     use super::*;
 
-    /// A call from 0.5 s on, measured from 1 s to 3 s, with a buffer of 50 ms: a packet each 20 ms.
+    /// A call that starts at 0.5 s and sends a packet every 20 ms; buffer 50 ms, measured from 1 s to 3 s.
     fn call() -> Call {
         Call::new(VoipParams::default(), Time::from_millis(500), (Time::from_secs(1), Time::from_secs(3)))
     }
 
-    /// Sends packets from 0.5 s to 3 s, each of which arrives after the given delay in ms, if any.
+    /// Sends packets from 0.5 s to 3 s. Each arrives after the delay in ms that `delay_ms` returns, or is lost.
     fn receive(call: &mut Call, delay_ms: impl Fn(u64) -> Option<u64>) {
         for number in 0..125 {
             let sent = Time::from_millis(500 + 20 * number);
@@ -215,7 +215,8 @@ mod tests {
         let mut call = call();
         receive(&mut call, |_| Some(30));
         let figures = call.figures().expect("it was measured");
-        // Played 80 ms after sending: those sent from 1 s until before 2.92 s, 96. Mouth to ear 20 + 80 ms.
+        // Packets are played 80 ms after sending: 96 packets, sent from 1 s until before 2.92 s. Mouth to ear 20 + 80
+        // ms.
         assert_eq!((figures.due, figures.lost, figures.late), (96, 0, 0));
         assert_eq!(figures.mouth_to_ear, Some(Time::from_millis(100)));
         assert!(figures.jitter_s.is_some_and(|jitter| jitter < 1e-12));
@@ -224,8 +225,8 @@ mod tests {
 
     #[test]
     fn what_comes_after_its_time_is_late_and_what_does_not_come_is_lost() {
-        // Packets 25 to 120 are to be played during the measurement, 80 ms after they were sent: packet 25, which
-        // arrives after 30 ms, sets this. 30, 40 ... 120 are lost; 35, 45 ... 115 arrive 1 ms too late.
+        // Packets 25 to 120 are to be played during the measurement, 80 ms after sending: packet 25, which arrives
+        // after 30 ms, sets this delay. Packets 30, 40 ... 120 are lost; 35, 45 ... 115 arrive 1 ms too late.
         let mut call = call();
         receive(&mut call, |number| match number % 10 {
             0 => None,
@@ -240,10 +241,11 @@ mod tests {
 
     #[test]
     fn jitter_that_alternates_tends_to_its_difference() {
-        // 30 and 40 ms by turns: |D| = 10 ms each time, J = 10 ms (1 - (15/16)^n) after n differences; 25 before.
+        // Delays alternate between 30 and 40 ms: |D| = 10 ms, so J = 10 ms (1 - (15/16)^n) after n differences, of
+        // which 25 precede the measurement.
         let mut call = call();
         receive(&mut call, |number| Some(30 + 10 * (number % 2)));
-        // The last to arrive before 3 s is number 123 (sent 2.96 s, 40 ms: at 3 s, does not), so 122.
+        // Number 123, sent at 2.96 s with 40 ms, would arrive at 3 s. The last packet that arrives before 3 s is 122.
         let jitters: Vec<f64> = (25..=122).map(|n| 0.01 * (1.0 - (15.0f64 / 16.0).powi(n))).collect();
         let mean = jitters.iter().sum::<f64>() / jitters.len() as f64;
         let found = call.figures().and_then(|figures| figures.jitter_s).expect("packets came");

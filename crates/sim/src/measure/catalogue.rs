@@ -1,20 +1,20 @@
-//! The catalogue of metrics: each is declared once, with the field of the record that holds it.
+//! Catalogue of metrics. Each metric is declared once, together with the record field that holds it.
 //!
 //! [`metrics!`](crate::metrics!) declares a record. A field is a metric (`unit`, `heading` and so on), one or several
-//! records within it (`part`), or no number. Tables, frames, pages, evaluations and documentation follow from
-//! [`catalogue`].
+//! nested records (`part`), or not a number. Tables, data frames, pages, evaluations and documentation are generated
+//! from [`catalogue`].
 
 use crate::measure::derived::derived;
 use crate::measure::metric::Metric;
 use crate::measure::run_record::RunRecord;
 use serde_json::Value as Json;
 
-/// A field as [`metrics!`](crate::metrics!) declares it.
+/// A field of a record declared with [`metrics!`](crate::metrics!).
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// Name in the record.
     pub name: &'static str,
-    /// Doc comment, not trimmed.
+    /// Doc comment, with its leading space.
     pub doc: &'static str,
     /// Kind of its value.
     pub kind: Kind,
@@ -23,15 +23,15 @@ pub struct Field {
 /// Kind of a field's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// A text, or nothing that is written.
+    /// A text, or a field that is not written.
     Other,
-    /// A number or numbers; the fields are those of [`Metric`].
+    /// One or several numbers; the fields are those of [`Metric`].
     Number {
         /// Unit.
         unit: &'static str,
         /// Unit in tables; empty for the same.
         shown_as: &'static str,
-        /// Direction.
+        /// Better direction.
         better: &'static str,
         /// Heading.
         heading: &'static str,
@@ -45,12 +45,12 @@ pub enum Kind {
         of: &'static str,
         /// Name, if different from that of the field.
         named: &'static str,
-        /// Words of [`PLACES`](super::metric::PLACES).
+        /// Names of [`PLACES`](super::metric::PLACES), separated by spaces.
         shown: &'static str,
     },
-    /// A record or several.
+    /// One or several nested records.
     Part {
-        /// Name of its type.
+        /// Name of the record's type.
         record: &'static str,
         /// Fields.
         fields: &'static [Field],
@@ -58,18 +58,19 @@ pub enum Kind {
         prefix: &'static str,
         /// Prefix of their headings.
         heading: &'static str,
-        /// The prefix in words; empty for the same.
+        /// Prefix of their headings in words; empty if it equals `heading`.
         words: &'static str,
         /// Scope, if different from that of the enclosing record.
         of: &'static str,
         /// Field that distinguishes its values.
         by: &'static str,
-        /// Words of [`PLACES`](super::metric::PLACES) that hold for every number of it, or an empty string.
+        /// Names of [`PLACES`](super::metric::PLACES) that replace `shown` of every number in the record, or an empty
+        /// string.
         every: &'static str,
     },
 }
 
-/// A record whose fields are declared.
+/// A record declared with [`metrics!`](crate::metrics!).
 pub trait Record {
     /// Name of the type.
     const NAME: &'static str;
@@ -192,7 +193,7 @@ macro_rules! metrics {
     };
 }
 
-/// Every metric: those of the record of a run in the order of the fields, and those derived.
+/// Returns all metrics: those of a run's record in the order of the fields, then the derived ones.
 #[must_use]
 pub fn catalogue() -> Vec<Metric> {
     let mut found = Vec::new();
@@ -201,13 +202,13 @@ pub fn catalogue() -> Vec<Metric> {
     found
 }
 
-/// JSON Schema of the record of a run.
+/// Returns the JSON Schema of a run's record.
 #[must_use]
 pub fn record_schema() -> Json {
     schemars::schema_for!(RunRecord).to_value()
 }
 
-/// Location of a record within the record of a run.
+/// Location of a nested record within the record of a run.
 #[derive(Default)]
 struct Place {
     scope: &'static str,
@@ -277,7 +278,7 @@ mod tests {
     use crate::measure::metric::PLACES;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// The declared numbers of each record, by its name.
+    /// Names of the declared numbers of each record, by record name.
     fn numbers_by_record() -> BTreeMap<&'static str, Vec<&'static str>> {
         fn add(name: &'static str, fields: &'static [Field], into: &mut BTreeMap<&'static str, Vec<&'static str>>) {
             let is_number = |field: &&Field| matches!(field.kind, Kind::Number { .. });

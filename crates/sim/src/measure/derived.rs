@@ -1,8 +1,8 @@
-//! Metrics that no record of the simulator holds: those of the lab, and those derived from records.
+//! Metrics that are not in the simulator's records: those of the lab, and those computed from records.
 
 use crate::measure::metric::Metric;
 
-/// A function that returns metrics, declared as those of records are, with their scope and their path in it.
+/// Defines a function that returns metrics, declared like those of records, each with its scope and its path in it.
 macro_rules! derived {
     ($(
         $(#[doc = $doc:literal])+
@@ -10,7 +10,7 @@ macro_rules! derived {
             $(, better $better:literal)?, heading $heading:literal $(or $title:literal)?
             $(, source $source:literal)?, shown $shown:literal;
     )*) => {
-        /// The derived metrics. An evaluation has no overall score: each criterion stands for itself.
+        /// Derived metrics. An evaluation has no overall score; each criterion stands alone.
         #[must_use]
         pub fn derived() -> Vec<Metric> {
             vec![$(Metric {
@@ -34,22 +34,22 @@ macro_rules! derived {
 }
 
 derived! {
-    /// The kernel's smoothed round-trip time of each TCP flow, read once a second; in lab runs only.
+    /// The kernel's smoothed round-trip time of each TCP flow, sampled once a second; only in lab runs.
     smoothed_rtt_mean_s of "group" at path.smoothed_rtt.mean_s,
         unit "s" as "ms", better "low", heading "smoothed RTT mean", source "RFC 6298, 2", shown "columns lab";
-    /// The kernel's smoothed round-trip time of each TCP flow, read once a second; in lab runs only.
+    /// The kernel's smoothed round-trip time of each TCP flow, sampled once a second; only in lab runs.
     smoothed_rtt_p50_s of "group" at path.smoothed_rtt.p50_s,
         unit "s" as "ms", better "low", heading "smoothed RTT p50", source "RFC 6298, 2", shown "columns";
-    /// The kernel's smoothed round-trip time of each TCP flow, read once a second; in lab runs only.
+    /// The kernel's smoothed round-trip time of each TCP flow, sampled once a second; only in lab runs.
     smoothed_rtt_p95_s of "group" at path.smoothed_rtt.p95_s,
         unit "s" as "ms", better "low", heading "smoothed RTT p95", source "RFC 6298, 2", shown "columns";
-    /// The kernel's smoothed round-trip time of each TCP flow, read once a second; in lab runs only.
+    /// The kernel's smoothed round-trip time of each TCP flow, sampled once a second; only in lab runs.
     smoothed_rtt_p99_s of "group" at path.smoothed_rtt.p99_s,
         unit "s" as "ms", better "low", heading "smoothed RTT p99", source "RFC 6298, 2", shown "columns";
-    /// The kernel's smoothed round-trip time of each TCP flow, read once a second; in lab runs only.
+    /// The kernel's smoothed round-trip time of each TCP flow, sampled once a second; only in lab runs.
     smoothed_rtt_max_s of "group" at path.smoothed_rtt.max_s,
         unit "s" as "ms", better "low", heading "smoothed RTT longest", source "RFC 6298, 2", shown "columns";
-    /// Segments retransmitted by TCP senders; in lab runs only.
+    /// Segments retransmitted by TCP senders; only in lab runs.
     retransmitted_segments of "group" at path.retransmitted_segments,
         unit "segments", better "low", heading "retransmitted", shown "columns lab";
     /// Packets dropped for any reason, as a fraction of packets that arrived.
@@ -58,18 +58,18 @@ derived! {
         shown "summary links overview report drawn lab";
     /// Goodput per user of the first group relative to the second.
     goodput_ratio of "run" at goodput_ratio, unit "1", heading "ratio", shown "lab";
-    /// Goodput of the worst judged user relative to the payload of its weighted max-min share of the link; at most 1.
-    /// Users count, whatever their flows. Schemes that share among flows lose where users have several, and have a
-    /// second entry with `share_per=user`.
+    /// Goodput of the worst-off evaluated user, relative to the payload of its weighted max-min share of the link; at
+    /// most 1. Shares are per user, however many flows a user has. Schemes that share among flows therefore lose where
+    /// users have several flows; they have a second entry with `share_per=user`.
     worst_share of "evaluation" at share_worst,
         unit "1", better "high", heading "worst share" or "share of the worst user",
         source "RFC 5166; max-min: Bertsekas, Gallager, Data Networks, 6.5.2", shown "criterion";
-    /// Jain's index of these shares over all judged users.
+    /// Jain's index of these shares over all evaluated users.
     jain of "evaluation" at jain,
         unit "1", better "high", heading "Jain" or "Jain's index of the users",
         source "Jain, Chiu, Hawe, 1984; RFC 5166", shown "criterion";
-    /// Jain's index of the throughput of all long-lived TCP flows, whichever user they belong to: the aim of schemes
-    /// that share among flows, given up by those that share among users.
+    /// Jain's index of the throughput of all long-lived TCP flows of all users. Schemes that share among flows maximise
+    /// it; schemes that share among users do not.
     jain_flows of "evaluation" at jain_flows,
         unit "1", better "high", heading "Jain, flows" or "Jain's index of the flows", source "the same",
         shown "criterion";
@@ -78,31 +78,31 @@ derived! {
     harm of "evaluation" at harm,
         unit "1", better "low", heading "harm" or "harm to CUBIC",
         source "Ware et al., Beyond Jain's Fairness Index, HotNets 2019", shown "criterion";
-    /// 99th percentile of the one-way delay of the judged group that waits longest, without propagation.
+    /// 99th percentile of the one-way delay without propagation, of the evaluated group in which it is longest.
     delay_p99 of "evaluation" at delay_p99_s,
         unit "s", better "low", heading "delay p99" or "99th percentile of the delay", source "RFC 7928, 2.7",
         shown "criterion";
-    /// Time of a transfer on an empty link relative to its actual time, at the 95th percentile of the times; 1 is an
-    /// empty link, 0 if more than one in twenty does not finish.
+    /// 95th percentile of transfer times, as the time on an empty link divided by that percentile. 1 means an empty
+    /// link, 0 that more than one transfer in twenty does not finish.
     completion of "evaluation" at completion,
         unit "1", better "high", heading "transfers" or "speed of the slowest transfers", source "RFC 7928; RFC 5166",
         shown "criterion";
-    /// Utilisation of the least used link, relative to that under max-min shares.
+    /// Utilisation of the least used link, relative to its utilisation under max-min shares.
     use of "evaluation" at use,
         unit "1", better "high", heading "use" or "use of the link", source "RFC 5166", shown "criterion";
-    /// Time from a change until the shares of all groups, as means of a second, stay within 10 % of their targets; the
-    /// whole time up to the next change if they never do.
+    /// Time from a change until the shares of all groups, averaged over a second, stay within 10 % of their targets. If
+    /// they never do, the time until the next change.
     convergence of "evaluation" at convergence_s,
         unit "s", better "low", heading "settles" or "time until shares settle", source "RFC 5166", shown "criterion";
-    /// Share of the worst honest user next to a user that games the scheme.
+    /// Share of the worst-off honest user next to a user that games the scheme.
     cheats of "evaluation" at share_worst,
         unit "1", better "high", heading "cheats" or "share of the worst honest user beside a cheat",
         source "our choice", shown "criterion";
-    /// First percentile of the users' shares, from 10 to 10 000 users.
+    /// 1st percentile of the users' shares, in scenarios with 10 to 10 000 users.
     many_users of "evaluation" at share_p1,
         unit "1", better "high", heading "many users" or "share of the worst hundredth of many users",
         source "our choice", shown "criterion";
-    /// State of the port in bytes, without packets, while 10 000 users send: variables, parameters, records.
+    /// State of the port in bytes while 10 000 users send: variables, parameters and records, without packets.
     state_core of "evaluation" at state_core_bytes,
         unit "B", better "low", heading "core state" or "state in the core, 10 000 users", source "our choice",
         shown "criterion";
@@ -114,11 +114,11 @@ derived! {
     cost_core of "evaluation" at cost_core,
         unit "1", better "low", heading "core cost" or "instructions in the core", source "docs/costs.md",
         shown "criterion";
-    /// The same for the marker; 0 without one.
+    /// Instructions per packet at the marker, counted like `cost_core`; 0 without a marker.
     cost_edge of "evaluation" at cost_edge,
         unit "1", better "low", heading "edge cost" or "instructions at the edge", source "docs/costs.md",
         shown "criterion";
-    /// Throughput of the worst user relative to its max-min share, at most 1.
+    /// Throughput of the worst-off user relative to its max-min share, at most 1.
     worst_share of "search" at worst_share,
         unit "1", better "high", heading "worst share", source "RFC 5166", shown "objective";
 }

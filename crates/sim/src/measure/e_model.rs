@@ -1,6 +1,6 @@
-//! The E-model: how a listener would rate a call, from its delay and its losses.
+//! The E-model: estimates how a listener would rate a call, from its delay and losses.
 //!
-//! Source: ITU-T G.107 (06/2015), clause 7, annex B. Values of the codecs: ITU-T G.113, appendix I.
+//! Source: ITU-T G.107 (06/2015), clause 7, annex B. Codec values: ITU-T G.113, appendix I.
 //!
 //! | number | rule | code |
 //! |---|---|---|
@@ -17,25 +17,24 @@
 //! | (7-29) | `Ie,eff = Ie + (95 - Ie) Ppl / (Ppl/BurstR + Bpl)`, BurstR = 1 | [`loss_impairment`] |
 //! | (B-4) | `MOS = 1 + 0.035 R + R (R - 60) (100 - R) 7e-6` | [`opinion`] |
 //!
-//! Times are in ms, losses in percent. All other parameters have the defaults of table 2, with which Ro - Is is 93.36
-//! and R without delay and loss 93.2. The equations were compared with public implementations, not with the
+//! Times are in ms, losses in percent. All other parameters have the defaults of table 2, which give Ro - Is = 93.36,
+//! and R = 93.2 without delay and loss. The equations were checked against public implementations, not against the
 //! recommendation itself.
 //!
-//! Cost: once for each call, at the end of a run.
+//! Cost: one evaluation per call, at the end of a run.
 //!
 //! Deviations:
-//! 1. T, Ta and Tr/2, the delays of echo path, connection and loop, are all the one from mouth to ear: both directions
-//!    are alike, and the echo comes from the far end.
-//! 2. Losses count as random, BurstR = 1, however they come.
-//! 3. MOS is 1 at the least: between R = 0 and 6.5 the formula is a little below.
+//! 1. T, Ta and Tr/2 (delays of the echo path, the connection and the loop) all equal the mouth-to-ear delay: both
+//!    directions are the same, and the echo comes from the far end.
+//! 2. Losses count as random, BurstR = 1, even if they come in bursts.
+//! 3. MOS is at least 1: the formula gives slightly less for R between 0 and 6.5.
 
 use crate::scenario::Codec;
 use fairlane_schemes::base::units::Time;
 
-/// Signal to noise ratio Ro (7-2) with the noise No = -61.179 (7-3) that follows from the defaults: `15 - 1.5 (8 +
-/// No)`.
+/// Signal-to-noise ratio Ro (7-2): `15 - 1.5 (8 + No)`, where the defaults give the noise No = -61.179 (7-3).
 const RO: f64 = 94.768_821;
-/// Impairment at the same time as speech, Is (7-8), with the defaults.
+/// Simultaneous impairment Is (7-8), with the defaults.
 const IS: f64 = 1.413_568;
 /// (7-20) with RLR = 2.
 const ROE: f64 = 94.768_821;
@@ -43,13 +42,13 @@ const ROE: f64 = 94.768_821;
 const TELR: f64 = 65.0;
 const WEPL: f64 = 110.0;
 
-/// Transmission rating for a delay from mouth to ear and the share of packets that are not played.
+/// Transmission rating for a delay from mouth to ear and a share `lost` of packets that are not played.
 #[must_use]
 pub fn rating(codec: Codec, delay: Time, lost: f64) -> f64 {
     RO - IS - delay_impairment(delay.as_secs_f64() * 1e3) - loss_impairment(codec, 100.0 * lost)
 }
 
-/// Id of a delay in ms.
+/// Id for a delay in ms.
 fn delay_impairment(ta: f64) -> f64 {
     let terv = TELR - 40.0 * libm::log10((1.0 + ta / 10.0) / (1.0 + ta / 150.0)) + 6.0 * libm::exp(-0.3 * ta * ta);
     let re = 80.0 + 2.5 * (terv - 14.0);
@@ -64,7 +63,7 @@ fn delay_impairment(ta: f64) -> f64 {
     idte + idle + idd
 }
 
-/// Ie,eff of a share of packets in percent.
+/// Ie,eff for a packet loss in percent.
 fn loss_impairment(codec: Codec, ppl: f64) -> f64 {
     let (ie, bpl) = codec.impairment();
     ie + (95.0 - ie) * ppl / (ppl + bpl)
@@ -112,8 +111,8 @@ mod tests {
             let clean = rating(Codec::G711, Time::ZERO, 0.0);
             assert!((clean - rating(codec, Time::ZERO, 0.05) - cost).abs() < 1e-3);
         }
-        // Ta = 400 ms: X = 2, root(2) = 65^(1/6) = 2.00519, root(2/3) = (1 + 64/729)^(1/6) = 1.01413:
-        // Idd = 25 (2.00519 - 3.04238 + 2) = 24.07; Idte and Idle are above 0 and grow: at least that much less.
+        // Ta = 400 ms: X = 2, root(2) = 65^(1/6) = 2.00519, root(2/3) = (1 + 64/729)^(1/6) = 1.01413: Idd = 25 (2.00519
+        // - 3.04238 + 2) = 24.07. Idte and Idle are positive and grow, so R falls by at least this much.
         let long = rating(Codec::G711, Time::from_millis(400), 0.0);
         assert!(long < 93.36 - 24.07 && long > 50.0, "{long}");
     }

@@ -1,9 +1,9 @@
-//! Weighted max-min fair shares of one resource: the yardstick of every scheme here.
+//! Weighted max-min fair shares of one resource, the reference for every scheme here.
 //!
 //! # Source
 //!
-//! Bertsekas and Gallager, Data Networks, 2nd edition 1992, section 6.5.2; with demands known ("water filling"). afpft
-//! II uses it as the fair rate f with `sum_i min(r_i, f) = C`, abc2018 IV-A3 as the fair share of a user.
+//! Bertsekas and Gallager, Data Networks, 2nd edition 1992, section 6.5.2; for known demands ("water filling"). afpft
+//! II calls the level the fair rate f, with `sum_i min(r_i, f) = C`; abc2018 IV-A3 uses it as the fair share of a user.
 //!
 //! # Equations
 //!
@@ -12,7 +12,7 @@
 //!
 //! # Cost
 //!
-//! Sorts the demands once: O(n log n) time, O(n) memory. Not for the path of a packet.
+//! Sorts the demands once: O(n log n) time, O(n) memory. Too slow to call for every packet.
 
 /// Shares of `capacity` for users with `demands` and positive `weights`, all in one unit. A demand may be infinite. If
 /// the demands fit, every user gets its demand.
@@ -25,7 +25,8 @@ pub fn max_min_share(capacity: f64, demands: &[f64], weights: &[f64]) -> Vec<f64
     demands.iter().zip(weights).map(|(&demand, &weight)| demand.min(level * weight)).collect()
 }
 
-/// The level of eq. (1): the share per unit of weight of users whose demand is not met; infinite if all are met.
+/// Level of eq. (1): the share per unit of weight of users that get less than their demand; infinite if
+/// every user gets its demand.
 ///
 /// # Panics
 /// `demands` and `weights` differ in length.
@@ -33,7 +34,7 @@ pub fn max_min_share(capacity: f64, demands: &[f64], weights: &[f64]) -> Vec<f64
 pub fn max_min_level(capacity: f64, demands: &[f64], weights: &[f64]) -> f64 {
     assert_eq!(demands.len(), weights.len(), "every demand needs a weight");
     let mut order: Vec<usize> = (0..demands.len()).collect();
-    // The least demanding, per unit of weight, are satisfied first.
+    // Users with the smallest demand per unit of weight are satisfied first.
     order.sort_by(|&a, &b| (demands[a] / weights[a]).total_cmp(&(demands[b] / weights[b])));
     let (mut left, mut weight_left) = (capacity, weights.iter().sum::<f64>());
     for &user in &order {

@@ -1,25 +1,25 @@
-//! Max-min fair shares of users over any number of links: the yardstick for throughput.
+//! Max-min fair shares of users over any number of links, the reference for throughput.
 //!
 //! Progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2): the link with the lowest level fixes the shares
-//! of its users, which are subtracted on all links; repeated for the rest. On one link that is
+//! of its users, which are subtracted on all links. This repeats for the other users. On one link the result is that of
 //! [`crate::measure::max_min_level`].
 
 use crate::measure::max_min_level::max_min_level;
 
-/// Users that are alike.
+/// A group of users with equal weight, demand and route.
 #[derive(Clone, Debug)]
 pub struct Demand<'a> {
     /// Number of users.
     pub users: f64,
-    /// Weight of each.
+    /// Weight of each user.
     pub weight: f64,
-    /// Demand in bit/s; may be infinite.
+    /// Demand of each user in bit/s; may be infinite.
     pub rate_bps: f64,
-    /// Links that they cross.
+    /// Links that the users cross.
     pub route: &'a [u32],
 }
 
-/// The max-min share of one user of each group in bit/s. `capacities` are those of the links in bit/s.
+/// Max-min share of one user of each group in bit/s. `capacities` has the rate of each link in bit/s.
 #[must_use]
 pub fn max_min_shares(capacities: &[f64], groups: &[Demand<'_>]) -> Vec<f64> {
     let mut shares: Vec<Option<f64>> = vec![None; groups.len()];
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn what_one_link_denies_others_take_elsewhere() {
-        // Bertsekas and Gallager, the idea of Fig. 6.12: three users on link 0 of capacity 1 get 1/3 each; link 1 of
-        // capacity 1 has one of them and another one, who gets 2/3.
+        // Bertsekas and Gallager, the idea of Fig. 6.12: three users on link 0 of capacity 1 get 1/3 each. One of them
+        // also crosses link 1 of capacity 1, whose other user gets 2/3.
         let groups = [group(2.0, f64::INFINITY, &[0]), group(1.0, f64::INFINITY, &[0, 1]), group(1.0, 9.0, &[1])];
         let shares = max_min_shares(&[1.0, 1.0], &groups);
         let expected = [1.0 / 3.0, 1.0 / 3.0, 2.0 / 3.0];

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-/// A number of a run, for people, tables and schemas.
+/// A number in the results of a run, with its descriptions for people, tables and schemas.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Metric {
-    /// Name, which columns, sweeps and expectations use; a group or link follows it after a dot.
+    /// Name in columns, sweeps and expectations, where a dot and the name of a group or link may follow it.
     pub name: String,
     /// Scope: `run`, `group`, `user`, `flow`, `link`, `application`, and so on.
     pub scope: &'static str,
@@ -15,31 +15,31 @@ pub struct Metric {
     pub unit: &'static str,
     /// Unit in tables for people.
     pub shown_as: &'static str,
-    /// `high` or `low` if one of them is better, else empty.
+    /// `high` or `low` if that direction is better, else empty.
     pub better: &'static str,
     /// Heading of a column, without the unit.
     pub heading: String,
-    /// Unit in words, with the reference of a share.
+    /// Unit in words; for a share, also what it is relative to.
     pub title: String,
     /// Symbol of the field or the paper, or an empty string.
     pub symbol: &'static str,
-    /// Paper or standard that it is from, or an empty string.
+    /// Paper or standard that defines it, or an empty string.
     pub source: &'static str,
     /// Field that distinguishes several values: the traffic class of a delay, the reason of a drop.
     pub by: &'static str,
-    /// Tables and commands that have it, see [`PLACES`].
+    /// Tables and commands that show it, see [`PLACES`].
     pub shown: Vec<&'static str>,
-    /// Sentence about the record that holds it, if that record is a part of its scope's record.
+    /// Sentence about the record that holds it, if that record is nested in the record of its scope.
     pub about: String,
     /// One sentence.
     pub doc: String,
 }
 
-/// Tables and commands that can have a metric.
+/// Tables and commands that can show a metric.
 pub const PLACES: [&str; 16] = [
-    "columns",      // columns of `runs`, which sweeps and expectations name
+    "columns",      // columns of `runs`, used by sweeps and expectations
     "summary",      // means with intervals in the result document
-    "groups",       // a table of the terminal, notebooks and pages, as those that follow
+    "groups",       // a table of the terminal, notebooks and pages, like those that follow
     "shares",       //
     "paths",        //
     "transfers",    //
@@ -50,7 +50,7 @@ pub const PLACES: [&str; 16] = [
     "overview",     // many queues in one table
     "lab",          // planes side by side
     "report",       // the first tables of a page
-    "drawn",        // the figure of schemes there
+    "drawn",        // the figure of schemes on a page
     "criterion",    // `fairlane evaluate`
     "objective",    // `fairlane search designer`
 ];

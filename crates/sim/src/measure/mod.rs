@@ -1,4 +1,4 @@
-//! Measurement: probes during a run, its record, and the catalogue of metrics.
+//! Measurement: probes during a run, the record of the run, and the catalogue of metrics.
 
 pub mod access_record;
 pub mod call_probe;

@@ -3,7 +3,8 @@
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::Backlog;
 
-/// Queue lengths above this share one entry of the distribution, so that memory stays bounded.
+/// Longest queue with a separate entry in the distribution. All longer queues share this entry, which bounds the
+/// memory.
 pub const LONGEST_COUNTED: usize = 65_535;
 
 /// Distribution of the queue length over time.
@@ -13,21 +14,21 @@ pub struct Occupancy {
     current: Backlog,
     /// Time spent with 0, 1, 2 ... packets waiting, in picoseconds.
     time_at: Vec<u64>,
-    /// The same times packets, of those beyond [`LONGEST_COUNTED`].
+    /// Sum of the same times multiplied by the packets above [`LONGEST_COUNTED`].
     excess_packet_time: u128,
     byte_time: u128,
     start: Time,
 }
 
 impl Occupancy {
-    /// Observation starts at `start` with `backlog` waiting.
+    /// Starts the observation at `start` with `backlog` waiting.
     #[must_use]
     pub fn new(start: Time, backlog: Backlog) -> Self {
         Self { since: start, current: backlog, time_at: vec![0; 32], excess_packet_time: 0, byte_time: 0, start }
     }
 
-    /// The queue holds `backlog` from `now` on, which is not before the last change.
-    // Always: a call would save and restore more registers than it needs, twice per packet.
+    /// Records that the queue holds `backlog` from `now` on; `now` must not precede the last change.
+    // Always inlined: a call would save and restore more registers than needed, twice per packet.
     #[inline(always)]
     pub fn change(&mut self, now: Time, backlog: Backlog) {
         let lasted = (now - self.since).0;
@@ -40,7 +41,7 @@ impl Occupancy {
         self.current = backlog;
     }
 
-    /// The queue was longer than ever before, or longer than [`LONGEST_COUNTED`].
+    /// Adds a time during which the queue was longer than ever before, or longer than [`LONGEST_COUNTED`].
     #[cold]
     fn add_beyond(&mut self, lasted: u64) {
         let packets = (self.current.packets as usize).min(LONGEST_COUNTED);

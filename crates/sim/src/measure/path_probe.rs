@@ -1,5 +1,5 @@
-//! Delays, drops and marks of packets from host to receiver: by group, and by user and flow on request. Probes stream:
-//! their memory does not grow with simulated time.
+//! Delays, drops and marks of packets from host to receiver: by group, and optionally by user and flow. Memory does not
+//! grow with simulated time.
 
 use super::path_series::PathSeries;
 use crate::network::sim_packet::SimPacket;
@@ -11,20 +11,20 @@ use fairlane_schemes::port::DelayHistogram;
 /// A packet that was dropped or lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
-    /// Its user.
+    /// User of the packet.
     pub user: u32,
-    /// Its flow.
+    /// Flow of the packet.
     pub flow: u32,
-    /// When.
+    /// Time of the drop or loss.
     pub at: Time,
 }
 
-/// The packets of a group, a user or a flow during the measurement.
+/// Measurements of the packets of a group, a user or a flow.
 #[derive(Clone, Debug, Default)]
 pub struct PathProbe {
-    /// Delay from the sending host to the receiver, of packets that reached it.
+    /// Delay of delivered packets from the sending host to the receiver.
     pub one_way_delay: DelayHistogram,
-    /// Round-trip times as senders sample them.
+    /// Round-trip times sampled by senders.
     pub rtt: DelayHistogram,
     /// Packets that reached the receiver with a congestion mark.
     pub marked: u64,
@@ -57,23 +57,23 @@ pub struct PathProbes {
     groups: Vec<PathProbe>,
     /// Delay from the end of each group's route to its receivers; empty if routes end there.
     receivers: Vec<WayBack>,
-    /// Empty unless users are observed.
+    /// Probes of users; empty unless users are observed.
     users: Vec<PathProbe>,
-    /// Probes of flows that last for the whole run, by number; empty unless flows are observed.
+    /// Probes of long-lived flows, by flow number; empty unless flows are observed.
     flows: Vec<PathProbe>,
     /// Delay of the packets of each application; empty unless applications are observed.
     applications: Vec<PathProbe>,
-    /// The application of each end of a route, by the number of its hop.
+    /// Application of each hop that ends a route, by hop number.
     application_of_hop: Vec<u16>,
-    /// Over the whole run, not only the measurement.
+    /// Time series over the whole run, not only the measurement.
     series: Option<Box<PathSeries>>,
-    /// Returns true if there is anything besides groups whose routes end at their receivers.
+    /// True if anything besides groups is observed, or if a route ends before its receiver.
     is_detailed: bool,
 }
 
 impl PathProbes {
-    /// Observes as many groups as there are `receivers`. `group_of_user` has an entry for each user; of users and
-    /// flows, as many are observed as said.
+    /// Observes one group per entry of `receivers`, and the given numbers of users and flows. `group_of_user` has an
+    /// entry for each user.
     #[must_use]
     pub fn new(
         group_of_user: Vec<u16>,
@@ -97,20 +97,20 @@ impl PathProbes {
         }
     }
 
-    /// Observes `count` applications too, of which each hop that ends a route has the number of one.
+    /// Also observes `count` applications. `application_of_hop` has the application of each hop that ends a route.
     pub fn observe_applications(&mut self, count: usize, application_of_hop: Vec<u16>) {
         self.applications = vec![PathProbe::default(); count];
         self.application_of_hop = application_of_hop;
         self.is_detailed |= count > 0;
     }
 
-    /// Path of an application's packets, without drops and round-trip times.
+    /// Packet delays of each application, without drops and round-trip times.
     #[must_use]
     pub fn applications(&self) -> &[PathProbe] {
         &self.applications
     }
 
-    /// A packet reached the end of its route.
+    /// Records a packet that reached the end of its route.
     #[inline]
     pub fn delivered(&mut self, packet: &SimPacket, now: Time) {
         let group = usize::from(self.group_of_user[packet.user as usize]);
@@ -135,7 +135,7 @@ impl PathProbes {
         }
     }
 
-    /// A sender has sampled a round-trip time; `flow` is [`u32::MAX`] for one that does not last.
+    /// Records a round-trip time sampled by a sender; `flow` is [`u32::MAX`] for a flow that is not long-lived.
     #[inline(always)]
     pub fn sampled(&mut self, user: u32, flow: u32, rtt: Time, now: Time) {
         let group = usize::from(self.group_of_user[user as usize]);
@@ -156,7 +156,7 @@ impl PathProbes {
         }
     }
 
-    /// A packet was dropped.
+    /// Records a dropped packet.
     pub fn dropped(&mut self, Loss { user, flow, at }: Loss) {
         let group = usize::from(self.group_of_user[user as usize]);
         if !self.is_detailed {
@@ -171,7 +171,7 @@ impl PathProbes {
         }
     }
 
-    /// The measurement starts.
+    /// Starts the measurement.
     pub fn restart(&mut self) {
         let single = self.users.iter_mut().chain(&mut self.flows);
         for probe in self.groups.iter_mut().chain(&mut self.applications).chain(single) {
@@ -189,31 +189,31 @@ impl PathProbes {
         }
     }
 
-    /// Path of a group's packets.
+    /// Measurements of a group's packets.
     #[must_use]
     pub fn group(&self, group: usize) -> &PathProbe {
         &self.groups[group]
     }
 
-    /// Path of each user's packets; empty unless users are observed.
+    /// Measurements of each user's packets; empty unless users are observed.
     #[must_use]
     pub fn users(&self) -> &[PathProbe] {
         &self.users
     }
 
-    /// Path of each long-lived flow's packets, TCP first; empty unless flows are observed.
+    /// Measurements of each long-lived flow's packets, TCP first; empty unless flows are observed.
     #[must_use]
     pub fn flows(&self) -> &[PathProbe] {
         &self.flows
     }
 
-    /// Time series, if wanted.
+    /// Time series, if requested.
     #[must_use]
     pub fn series(&self) -> Option<&PathSeries> {
         self.series.as_deref()
     }
 
-    /// All probes that a packet concerns.
+    /// All probes that observe a packet.
     fn of(&mut self, group: usize, user: u32, flow: u32) -> impl Iterator<Item = &mut PathProbe> {
         let group = self.groups.get_mut(group).into_iter();
         group.chain(self.users.get_mut(user as usize)).chain(self.flows.get_mut(flow as usize))

@@ -2,11 +2,10 @@
 
 use fairlane_schemes::base::units::Time;
 
-/// Sums per bin of length `interval`, from time 0 on. All memory is taken at the start.
+/// Sums per bin of length `interval`, from time 0 on. All memory is allocated at the start.
 #[derive(Clone, Debug)]
 pub struct PathSeries {
     interval: Time,
-    /// The bins of each group.
     groups: Vec<Vec<Bin>>,
 }
 
@@ -22,7 +21,7 @@ pub struct Bin {
 }
 
 impl Bin {
-    /// Mean delay from host to receiver of those that were delivered; `None` without any.
+    /// Mean delay of delivered packets from host to receiver; `None` without any.
     #[must_use]
     pub fn one_way_delay_s(&self) -> Option<f64> {
         ratio(self.delay_s, self.delivered)
@@ -34,33 +33,33 @@ impl Bin {
         ratio(self.rtt_s, self.rtts)
     }
 
-    /// Packets dropped over those dropped or delivered; `None` without any.
+    /// Dropped packets as a fraction of dropped and delivered packets; `None` without any.
     #[must_use]
     pub fn lost_share(&self) -> Option<f64> {
         ratio(self.dropped as f64, self.dropped + self.delivered)
     }
 
-    /// Packets delivered with a mark over those delivered; `None` without any.
+    /// Fraction of delivered packets with a congestion mark; `None` without any.
     #[must_use]
     pub fn marked_share(&self) -> Option<f64> {
         ratio(self.marked as f64, self.delivered)
     }
 }
 
-/// A part or a sum over how many there are; `None` if there are none.
+/// Returns `sum / count`, or `None` if `count` is 0.
 #[must_use]
 pub(super) fn ratio(sum: f64, count: u64) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
 impl PathSeries {
-    /// `bins` bins for each of `groups` groups.
+    /// Creates `bins` bins for each of `groups` groups.
     #[must_use]
     pub fn new(interval: Time, bins: usize, groups: usize) -> Self {
         Self { interval, groups: vec![vec![Bin::default(); bins]; groups] }
     }
 
-    /// A packet of the group came to the end of its route at `now`.
+    /// Records a packet of the group that reached the end of its route at `now`.
     pub fn delivered(&mut self, group: usize, delay: Time, marked: bool, now: Time) {
         let bin = self.bin(group, now);
         bin.delay_s += delay.as_secs_f64();
@@ -68,20 +67,20 @@ impl PathSeries {
         bin.marked += u64::from(marked);
     }
 
-    /// A sender of the group sampled a round-trip time at `now`.
+    /// Records a round-trip time that a sender of the group sampled at `now`.
     pub fn sampled(&mut self, group: usize, rtt: Time, now: Time) {
         let bin = self.bin(group, now);
         bin.rtt_s += rtt.as_secs_f64();
         bin.rtts += 1;
     }
 
-    /// A packet of the group was dropped at `now`.
+    /// Records a packet of the group that was dropped at `now`.
     pub fn dropped(&mut self, group: usize, now: Time) {
         self.bin(group, now).dropped += 1;
     }
 
-    /// Adds counts of another part. One of both has no arrivals of the group, so that floating-point sums are
-    /// unchanged.
+    /// Adds the counts of another part of the network. Only one of the two parts has arrivals of a group, so
+    /// floating-point sums are unchanged.
     pub fn add(&mut self, other: &Self) {
         for (own, other) in self.groups.iter_mut().flatten().zip(other.groups.iter().flatten()) {
             own.delay_s += other.delay_s;
@@ -93,7 +92,7 @@ impl PathSeries {
         }
     }
 
-    /// The bins of a group.
+    /// Bins of a group.
     #[must_use]
     pub fn group(&self, group: usize) -> &[Bin] {
         &self.groups[group]
@@ -118,7 +117,7 @@ mod tests {
         series.delivered(1, at(30), false, at(999));
         series.dropped(1, at(500));
         series.sampled(1, at(40), at(1000));
-        series.dropped(1, at(5000)); // what comes at the very end counts in the last bin
+        series.dropped(1, at(5000)); // a drop at the very end counts in the last bin
         let [first, last] = series.group(1) else { panic!("two bins") };
         assert_eq!((first.one_way_delay_s(), first.rtt_s()), (Some(0.02), None));
         assert_eq!((first.lost_share(), first.marked_share()), (Some(1.0 / 3.0), Some(0.5)));

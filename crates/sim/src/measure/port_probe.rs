@@ -1,4 +1,4 @@
-//! Measurements at a port. Probes stream: their memory does not grow with simulated time.
+//! Measurements at a port. Memory does not grow with simulated time.
 
 use super::occupancy::{LONGEST_COUNTED, Occupancy};
 use super::path_probe::Loss;
@@ -46,29 +46,29 @@ pub struct PortProbe {
     pub delay: [DelayHistogram; TrafficClass::ALL.len()],
     /// Drops per reason.
     pub drops: [DropCount; DropReason::ALL.len()],
-    /// Packets lost on the wire; of those, none found a queue.
+    /// Packets lost on the wire; they count as having found no queue.
     pub lost: DropCount,
     /// Packets that got a congestion mark.
     pub marks: u64,
-    /// The first of the users that cross the port.
+    /// First of the users that cross the port.
     pub first_user: u32,
-    /// Bytes that left and were not lost, per user from the first on.
+    /// Bytes transmitted and not lost, for each user from `first_user` on.
     pub user_bytes: Vec<u64>,
-    /// Packets dropped or lost, per user from the first on.
+    /// Packets dropped or lost, for each user from `first_user` on.
     pub user_drops: Vec<u64>,
     /// Packets that arrived.
     pub arrived: u64,
     busy: Time,
-    /// Packets dropped that no probe of users has counted yet.
+    /// Dropped packets that no probe of users has counted yet.
     pub losses: Vec<Loss>,
     /// Group of each user, for the time series; shared by all ports.
     group_of_user: Arc<[u16]>,
-    /// Time series, if wanted; over the whole run, not only the measurement.
+    /// Time series over the whole run, not only the measurement, if requested.
     pub series: Option<Box<Series>>,
 }
 
 impl PortProbe {
-    /// Observes from time 0. `group_of_user` has an entry for each user; `users` are those that cross the port.
+    /// Observes from time 0. `group_of_user` has an entry for each user; the range `users` crosses the port.
     #[must_use]
     pub fn new(group_of_user: Arc<[u16]>, users: Range<u32>, series: Option<Series>) -> Self {
         Self {
@@ -89,8 +89,8 @@ impl PortProbe {
         }
     }
 
-    /// Forgets everything but the time series: the measurement starts at `now`, with `backlog` waiting and the
-    /// transmitter busy until `busy_until`.
+    /// Starts the measurement at `now`, with `backlog` waiting and the transmitter busy until `busy_until`. Clears
+    /// everything except the time series.
     pub fn restart(&mut self, now: Time, backlog: Backlog, busy_until: Time) {
         self.start = now;
         self.queue = Occupancy::new(now, backlog);
@@ -113,15 +113,17 @@ impl PortProbe {
         fetch(&self.arrived);
     }
 
-    /// Once these have arrived, prefetches the counts that a transmission of `packet` after waiting for `wait` touches.
+    /// Prefetches the counts that a transmission of `packet` touches after the packet has waited for `wait`. Call it
+    /// once the lines of [`PortProbe::fetch`] have arrived.
     #[inline]
     pub fn fetch_counts(&self, packet: &SimPacket, wait: Time) {
         self.delay[packet.class.index()].fetch(wait);
-        // A user that does not cross the port needs none.
+        // A user that does not cross the port has no counter.
         prefetch_index(&self.user_bytes, packet.user.wrapping_sub(self.first_user) as usize);
     }
 
-    /// A packet was offered at `now`; `backlog` waits after it, and it met `threshold`.
+    /// Records a packet offered at `now`; `backlog` includes it if it was queued, and `threshold` is the drop threshold
+    /// for it.
     #[inline(always)]
     pub fn offered(&mut self, now: Time, backlog: Backlog, threshold: Option<f64>) {
         self.arrived += 1;
@@ -134,7 +136,7 @@ impl PortProbe {
         }
     }
 
-    /// A packet was dropped at `now` when it found `backlog`.
+    /// Records a packet that was dropped at `now` when it found `backlog`.
     pub fn dropped(&mut self, packet: &SimPacket, now: Time, reason: DropReason, backlog: Backlog) {
         self.drops[reason.index()].record(u32::from(packet.wire_bytes), backlog.packets);
         let user = self.place(packet.user);
@@ -142,18 +144,18 @@ impl PortProbe {
         self.losses.push(Loss { user: packet.user, flow: packet.flow, at: now });
     }
 
-    /// A packet whose transmission was reported was lost on the wire at `now`.
+    /// Records that a packet, whose transmission was recorded before, was lost on the wire at `now`.
     pub fn lost(&mut self, packet: &SimPacket, now: Time) {
         let (user, bytes) = (self.place(packet.user), u64::from(packet.wire_bytes));
         self.lost.packets += 1;
         self.lost.bytes += bytes;
         self.user_drops[user] += 1;
-        // One that was transmitted before the measurement was not counted.
+        // Transmissions before the measurement were not counted.
         self.user_bytes[user] = self.user_bytes[user].saturating_sub(bytes);
         self.losses.push(Loss { user: packet.user, flow: packet.flow, at: now });
     }
 
-    /// A packet's transmission lasts from `start` to `end`; `backlog` stays behind.
+    /// Records a transmission from `start` to `end` that leaves `backlog` waiting.
     #[inline]
     pub fn transmitted(&mut self, packet: &SimPacket, start: Time, end: Time, backlog: Backlog) {
         self.queue.change(start, backlog);
@@ -178,13 +180,12 @@ impl PortProbe {
         }
     }
 
-    /// Index of a user's counters.
     #[inline]
     fn place(&self, user: u32) -> usize {
         (user - self.first_user) as usize
     }
 
-    /// Bytes of a user that left and were not lost.
+    /// Bytes of a user that were transmitted and not lost.
     #[must_use]
     pub fn bytes_of(&self, user: u32) -> u64 {
         self.user_bytes[self.place(user)]

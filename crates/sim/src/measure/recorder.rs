@@ -30,10 +30,10 @@ use fairlane_schemes::contract::packet::TrafficClass;
 use fairlane_schemes::port::DelayHistogram;
 use std::collections::BTreeMap;
 
-/// The reason of packets that were lost on the wire: no discipline dropped them.
+/// Drop reason of packets lost on the wire, which no scheme dropped.
 const LOST: &str = "lost";
 
-/// The record of a run that has ended.
+/// Record of a run that has ended.
 #[must_use]
 pub fn record(scenario: &Scenario, replication: u32, network: &Network, performance: Performance) -> RunRecord {
     let seconds = scenario.run.measure.as_secs_f64();
@@ -52,7 +52,7 @@ pub fn record(scenario: &Scenario, replication: u32, network: &Network, performa
         let (own, own_goodput) = (of(&throughput), of(&goodput));
         let mean_throughput = mean(&own);
         let shares = of(&fair.of_user);
-        // Users of a group have the same but on an access network; their mean could differ from it in the last bit.
+        // Users of a group have equal shares except on an access network; their mean could differ in the last bit.
         let share = if scenario.topology.tree.is_some() { mean(&shares) } else { shares[0] };
         let of_shares = own.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
         normalised.extend(of_shares.map(|(throughput, share)| throughput / share));
@@ -142,7 +142,6 @@ fn throughputs(places: &[Placement<'_>], probes: &[&PortProbe], seconds: f64) ->
     throughput
 }
 
-/// The users of each group, in order.
 fn users_of_groups(scenario: &Scenario, places: &[Placement<'_>]) -> Vec<Vec<u32>> {
     let mut users = vec![Vec::new(); scenario.groups.len()];
     let mut first = 0;
@@ -153,7 +152,7 @@ fn users_of_groups(scenario: &Scenario, places: &[Placement<'_>]) -> Vec<Vec<u32
     users
 }
 
-/// Name of the node that each user of an access network is at; empty on other topologies.
+/// Name of the node to which each user of an access network is attached; empty on other topologies.
 fn node_of_user<'a>(scenario: &'a Scenario, places: &[Placement<'_>]) -> Vec<&'a str> {
     let Some(tree) = &scenario.topology.tree else { return Vec::new() };
     let name = |place: &Placement<'_>| {
@@ -163,7 +162,6 @@ fn node_of_user<'a>(scenario: &'a Scenario, places: &[Placement<'_>]) -> Vec<&'a
     places.iter().flat_map(name).collect()
 }
 
-/// Removes rows of users and flows.
 fn without_rows(group: &mut GroupRecord) {
     (group.user_throughput_bps, group.user_goodput_bps) = (Vec::new(), Vec::new());
     group.transfers = Vec::new();
@@ -178,7 +176,6 @@ fn without_rows(group: &mut GroupRecord) {
     }
 }
 
-/// Applications and nodes of an access network.
 fn access_record(
     scenario: &Scenario,
     network: &Network,
@@ -228,7 +225,6 @@ fn jain_index(throughput: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (throughput.len() as f64 * squares))
 }
 
-/// The calls of a group, if it has any.
 fn voip_record(network: &Network, group: usize) -> Option<VoipRecord> {
     let delays = network.calls.delays(group as u16)?;
     let calls: Vec<Option<CallFigures>> = network.calls.of_group(group as u16).map(Call::figures).collect();
@@ -267,7 +263,6 @@ fn responsiveness_record(probe: &ResponsivenessProbe) -> ResponsivenessRecord {
     }
 }
 
-/// The videos of a group, if it has any.
 fn video_record(scenario: &Scenario, network: &Network, group: usize) -> Option<VideoRecord> {
     let of_group = |player: &&VideoPlayer| {
         let user = network.flows[player.flow as usize].user;
@@ -296,7 +291,6 @@ fn video_record(scenario: &Scenario, network: &Network, group: usize) -> Option<
     })
 }
 
-/// Losses on the access links of a group.
 fn access_loss(network: &Network, index: usize) -> Option<AccessLossRecord> {
     let is_own = |impairment: &&Impairment| match impairment.place() {
         Place::Access { group, .. } => usize::from(group) == index,
@@ -307,16 +301,14 @@ fn access_loss(network: &Network, index: usize) -> Option<AccessLossRecord> {
     Some(AccessLossRecord { packets: entered, lost_packets: lost, lost_share })
 }
 
-/// Max-min fair shares, in bit/s.
 struct Fair {
-    /// To each user.
     of_user: Vec<f64>,
-    /// To all users of each link.
+    /// Sum of the shares of all users of each link.
     of_link: Vec<f64>,
 }
 
-/// The max-min shares. Users at one location are equal except on an access network, where each has its own random
-/// demand.
+/// Computes the max-min shares. Users at one location have equal demands, except on an access network, where each
+/// user's demand is random.
 fn fair_shares(
     scenario: &Scenario,
     network: &Network,
@@ -327,7 +319,7 @@ fn fair_shares(
     let each = scenario.topology.tree.is_some();
     let drawn = if each { started_by_user(network) } else { Vec::new() };
     let started = started_bytes(network);
-    // One for each source table with TCP parameters.
+    // One entry for each source table with TCP parameters.
     let mut started = started.iter();
     let mut demands = Vec::new();
     for place in places {
@@ -369,13 +361,13 @@ fn fair_shares(
     Fair { of_user: of_user.collect(), of_link }
 }
 
-/// The rate of whole segments that carry a rate of payload.
+/// Converts a payload rate to the rate on the wire, in full-sized segments.
 fn on_the_wire_bps(params: &TcpParams, payload_bps: f64) -> f64 {
     let payload = f64::from(params.segment_payload);
     payload_bps * (payload + f64::from(params.header_bytes)) / payload
 }
 
-/// Started transfers of each user during the measurement, in bytes on the wire.
+/// Wire bytes of the transfers that each user started during the measurement.
 fn started_by_user(network: &Network) -> Vec<u64> {
     let mut bytes = vec![0; network.users.len()];
     for web in &network.webs {
@@ -384,7 +376,7 @@ fn started_by_user(network: &Network) -> Vec<u64> {
     bytes
 }
 
-/// Started transfers of each source table's web sources during the measurement, in bytes on the wire, by TCP
+/// Wire bytes of the transfers that web sources started during the measurement, for each source table with TCP
 /// parameters.
 fn started_bytes(network: &Network) -> Vec<u64> {
     let mut bytes = vec![0; network.tcp_params.len()];
@@ -394,7 +386,7 @@ fn started_bytes(network: &Network) -> Vec<u64> {
     bytes
 }
 
-/// Mean rates of the links during the measurement in bit/s.
+/// Mean rate of each link during the measurement, in bit/s.
 fn capacities(scenario: &Scenario) -> Vec<f64> {
     let (from, to) = (scenario.run.warmup, scenario.run.end());
     scenario.topology.links.iter().map(|link| link.mean_rate_bps(from, to)).collect()
@@ -404,7 +396,7 @@ fn state_record(state: StateSize) -> StateRecord {
     StateRecord { records: state.records as u64, bytes: state.bytes as u64 }
 }
 
-/// Readings of a link's scheme; JSON has no infinity, and readings without a value are omitted.
+/// Readings of a link's scheme. Readings without a value are omitted; so are infinite ones, which JSON cannot express.
 fn readings(link: &Link) -> BTreeMap<String, f64> {
     let mut readings = BTreeMap::new();
     link.discipline().report(&mut |name, value| {
@@ -549,7 +541,7 @@ fn slowdown_record(slowdowns: &Slowdowns) -> Option<SlowdownRecord> {
     })
 }
 
-/// The classes that begin at zero and at `begins`, with their slowdowns if they have any.
+/// Records of the classes that start at zero and at `begins`, with their slowdowns if there are any.
 fn classes(begins: &[f64], classes: &[TransferClass], slowdowns: &[Slowdowns]) -> Vec<TransferClassRecord> {
     let all: u64 = classes.iter().map(|class| class.completed).sum();
     let record = |(index, class): (usize, &TransferClass)| TransferClassRecord {

@@ -15,24 +15,25 @@
 //! Cost: a few operations per probe; 24 kB at most for each group.
 //!
 //! Deviations:
-//! 1. There is no TLS, nor its handshake `tls_f`: the draft has rules 4 to 6 for that case.
+//! 1. There is no TLS and no TLS handshake `tls_f`; rules 4 to 6 are the draft's for this case.
 //! 2. `http_l` is the smoothed round-trip time of one of the user's load-generating connections, drawn at random at the
-//!    time of each foreign probe: the draft's substitute where requests cannot be multiplexed into the load.
-//! 3. The number of load-generating connections is fixed and does not grow until goodput and responsiveness are stable:
-//!    the warm-up of the run replaces that phase, its measurement the last intervals.
+//!    time of each foreign probe. The draft permits this where requests cannot be multiplexed into the load.
+//! 3. The number of load-generating connections is fixed, whereas the draft adds connections until goodput and
+//!    responsiveness are stable. The warm-up of the run replaces that phase, and the measurement the draft's last
+//!    intervals.
 //! 4. Data go upstream: `tcp_f` is the round trip of SYN and SYN-ACK, `http_f` that of a segment with one byte and its
-//!    ACK. If that segment is retransmitted, the time before counts for `tcp_f`.
-//! 5. Probes come at the times of a Poisson process, so that they do not march in step with anything.
-//! 6. Samples are in a histogram of 16 steps an octave: trimmed means are within 3.2 %.
+//!    ACK. If that segment is retransmitted, the time before the retransmission counts for `tcp_f`.
+//! 5. Probes are a Poisson process, so that they do not synchronise with other events.
+//! 6. Samples are in a histogram of 16 steps per octave, so trimmed means are within 3.2 %.
 //!
-//! Not implemented: the growth of the load, the limit of the probes' share of the capacity, confidence.
+//! Not implemented: the growth of the load, the limit of the probes' share of the capacity, the confidence rating.
 
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::port::DelayHistogram;
 
-/// TMP of the draft.
+/// Trimmed mean percentile, TMP in the draft.
 const KEPT: f64 = 0.95;
-/// Quantiles of which a trimmed mean is the mean.
+/// Quantiles that a trimmed mean averages.
 const PARTS: u32 = 1000;
 
 /// The probes of a group.
@@ -63,7 +64,7 @@ impl ResponsivenessProbe {
         self.on_load.add(&other.on_load);
     }
 
-    /// A probe over a connection that was opened at `start`, whose request went out at `request`, is answered. Rule 1.
+    /// Records the answer to a probe on a connection opened at `start` whose request was sent at `request`. Rule 1.
     pub fn foreign(&mut self, start: Time, request: Time, now: Time) {
         if start >= self.measured_from {
             self.handshakes.record(request - start);
@@ -71,14 +72,14 @@ impl ResponsivenessProbe {
         }
     }
 
-    /// The round-trip time of a load-generating connection; zero if it has none yet. Rule 2.
+    /// Records the round-trip time of a load-generating connection; zero if it has none yet. Rule 2.
     pub fn on_load(&mut self, now: Time, rtt: Time) {
         if now >= self.measured_from && rtt > Time::ZERO {
             self.on_load.record(rtt);
         }
     }
 
-    /// Foreign probes that were answered.
+    /// Answered foreign probes.
     #[must_use]
     pub fn probes(&self) -> u64 {
         self.handshakes.count()
@@ -90,28 +91,28 @@ impl ResponsivenessProbe {
         [&self.handshakes, &self.requests, &self.on_load].map(trimmed_mean_s)
     }
 
-    /// Rule 4.
+    /// Round trips per minute on separate connections. Rule 4.
     #[must_use]
     pub fn foreign_rpm(&self) -> Option<f64> {
         let [handshake, request, _] = self.trimmed_means_s();
         Some(60.0 / f64::midpoint(handshake?, request?))
     }
 
-    /// Rule 5.
+    /// Round trips per minute on load-generating connections. Rule 5.
     #[must_use]
     pub fn loaded_rpm(&self) -> Option<f64> {
         let [_, _, on_load] = self.trimmed_means_s();
         Some(60.0 / on_load?)
     }
 
-    /// Rule 6.
+    /// Responsiveness in round trips per minute. Rule 6.
     #[must_use]
     pub fn rpm(&self) -> Option<f64> {
         Some(f64::midpoint(self.foreign_rpm()?, self.loaded_rpm()?))
     }
 }
 
-/// Rule 3: the mean of the quantiles up to the 95th.
+/// Mean of the quantiles up to the 95th percentile. Rule 3.
 fn trimmed_mean_s(samples: &DelayHistogram) -> Option<f64> {
     let quantile = |part: u32| samples.quantile_s(KEPT * (f64::from(part) + 0.5) / f64::from(PARTS));
     (samples.count() > 0).then(|| (0..PARTS).map(quantile).sum::<f64>() / f64::from(PARTS))
@@ -131,7 +132,7 @@ mod tests {
             probe.foreign(at(0), at(20), at(60));
             probe.on_load(at(0), Time::from_millis(100));
         }
-        // Before the measurement, and of a connection without a sample.
+        // A probe before the measurement, and a connection without a sample: neither counts.
         probe.foreign(Time::ZERO, Time::from_millis(1), Time::from_millis(2));
         probe.on_load(at(0), Time::ZERO);
         assert_eq!(probe.probes(), 10);
@@ -142,7 +143,8 @@ mod tests {
 
     #[test]
     fn the_largest_twentieth_is_left_out() {
-        // 1 to 100 ms: those up to the 95th percentile have the mean 48 ms. And 95 of 10 ms with 5 of 10 s: 10 ms.
+        // 1 to 100 ms: the samples up to the 95th percentile have a mean of 48 ms. 95 samples of 10 ms and 5 of 10 s:
+        // 10 ms.
         let mut even = DelayHistogram::default();
         (1..=100).for_each(|ms| even.record(Time::from_millis(ms)));
         assert!((trimmed_mean_s(&even).unwrap() / 0.048 - 1.0).abs() < 0.033);

@@ -1,4 +1,4 @@
-//! Results of a run: the records that are stored, printed and drawn.
+//! Results of a run: the records that are stored, printed and plotted.
 
 use crate::measure::access_record::AccessRecord;
 use crate::measure::times_record::{DistributionRecord, TimesRecord};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub const SCHEMA: u32 = 2;
 
 metrics! {
-    /// One replication of a scenario. Its bytes are the same on every machine, in every run, and for any number of
+    /// One replication of a scenario. The written record is byte-identical on every machine and for any number of
     /// threads.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct RunRecord {
@@ -30,23 +30,23 @@ metrics! {
         window_s: [f64; 2], unit "s", heading "window";
         /// The user groups, in the order of the scenario.
         groups: Vec<GroupRecord>, part "" of "group";
-        /// Throughput per user of the first group relative to the second; null without two groups or if the latter is
+        /// Throughput per user of the first group relative to the second; null without two groups or if the second is
         /// zero.
         throughput_ratio: Option<f64>,
             unit "1", heading "throughput ratio", symbol "T_R", shown "columns summary shares report drawn overview";
-        /// Jain's index over the throughput of all users; null if nothing got through.
+        /// Jain's index over the throughput of all users; null if no packet was delivered.
         jain_index: Option<f64>,
             unit "1", better "high", heading "Jain index: users" or "Jain index of users", symbol "J",
             source "Jain, Chiu, Hawe, 1984",
             shown "columns summary shares report overview";
-        /// Jain's index over the throughput of all TCP flows that last for the whole run; null if there are none or
-        /// nothing got through.
+        /// Jain's index over the throughput of all TCP flows that last for the whole run; null if there are none or no
+        /// packet was delivered.
         #[serde(default)]
         jain_index_flows: Option<f64>,
             unit "1", better "high", heading "TCP flows" or "Jain index of TCP flows", symbol "J",
             source "Jain, Chiu, Hawe, 1984",
             shown "columns summary shares";
-        /// Jain's index over the normalised throughput of all users; null if nothing got through.
+        /// Jain's index over the normalised throughput of all users; null if no packet was delivered.
         #[serde(default)]
         jain_index_normalised: Option<f64>,
             unit "1", better "high", heading "users, normalised" or "Jain index of shares", symbol "J",
@@ -54,7 +54,7 @@ metrics! {
             shown "columns summary shares objective";
         /// The links.
         links: Vec<LinkRecord>, part "" of "link";
-        /// State of the edge's markers at the end of the run, all users together.
+        /// State of the edge's markers at the end of the run, summed over all users.
         #[serde(default)]
         edge_state: StateRecord, part "edge_state_" heading "edge";
         /// Applications and nodes of an access network; absent on other topologies.
@@ -78,7 +78,7 @@ metrics! {
         name: String;
         /// Number of users.
         users: u32, unit "", heading "users";
-        /// Mean throughput per user at its last link, bits on the wire per second.
+        /// Mean throughput per user at the last link of its route: bits on the wire per second.
         throughput_bps: f64,
             unit "bit/s" as "Mbit/s", better "high", heading "throughput/user" or "throughput of a user",
             symbol "T", source "RFC 5166, 2.1.1",
@@ -101,14 +101,14 @@ metrics! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         user_summary: Option<UsersRecord>, part "user_";
         /// Max-min fair share of each user, weighted by `weight` times `reference_rate`: bits on the wire per second.
-        /// The demand of TCP flows is unlimited, of UDP flows their mean rate, of web sessions their offered load.
-        /// Access links bound it.
+        /// TCP flows have unlimited demand, UDP flows their mean rate, and web sessions their offered load. The access
+        /// link limits the demand of its user.
         #[serde(default)]
         max_min_share_bps: f64,
             unit "bit/s" as "Mbit/s", heading "max-min" or "max-min share of a user",
             source "Bertsekas, Gallager, Data Networks, 6.5.2",
             shown "columns summary";
-        /// Mean throughput per user relative to that share; null if the share is zero.
+        /// Mean throughput per user relative to the max-min share; null if the share is zero.
         #[serde(default)]
         normalised_throughput: Option<f64>,
             unit "1", better "high", heading "over max-min share" or "throughput over max-min share",
@@ -120,7 +120,7 @@ metrics! {
         /// Distribution of the one-way delay; absent unless `probes.delay_distribution` is on, or if no packet arrived.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         delay_distribution: Option<DistributionRecord>, part "delay_distribution_";
-        /// The same as `path` for each user; empty unless `probes.detail` is `user` or `flow`.
+        /// Delays, drops and marks of each user's packets; empty unless `probes.detail` is `user` or `flow`.
         #[serde(default)]
         user_paths: Vec<PathRecord>, part "user_" of "user";
         /// The group's TCP flows; null without any.
@@ -128,7 +128,7 @@ metrics! {
         /// The group's UDP flows; null without any.
         #[serde(default)]
         udp: Option<UdpRecord>, part "";
-        /// Finite transfers of TCP sources whose flows transfer once.
+        /// Finite transfers of TCP sources; one per flow.
         transfers: Vec<TransferRecord>, part "transfer_" of "transfer";
         /// All finite transfers that started during the measurement; null without a source of transfers.
         #[serde(default)]
@@ -152,25 +152,26 @@ metrics! {
     /// Telephone calls during the measurement; each call has the same weight.
     #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct VoipRecord {
-        /// Calls with packets to play; all other fields exclude the rest.
+        /// Calls with packets to play; all other fields ignore calls without any.
         calls: u64, unit "", heading "calls";
-        /// Mean opinion score by the E-model, 1 to 4.5: mean over the calls; null without calls, as are all following
-        /// fields.
+        /// Mean opinion score by the E-model, 1 to 4.5, as the mean over the calls. This and all following fields are
+        /// null without calls.
         mos: Option<f64>,
             unit "1", better "high", heading "MOS", symbol "MOS", source "ITU-T G.107, B-4", shown "applications";
         /// Mean opinion score of the worst call.
         worst_mos: Option<f64>,
             unit "1", better "high", heading "worst MOS", symbol "MOS", source "ITU-T G.107, B-4",
             shown "applications";
-        /// Transmission rating R of the E-model: mean over the calls.
+        /// Transmission rating R of the E-model, as the mean over the calls.
         r_factor: Option<f64>,
             unit "1", better "high", heading "R" or "transmission rating R", symbol "R",
             source "ITU-T G.107, 7-1", shown "applications";
-        /// Mouth-to-ear delay: packetisation, look-ahead of the codec, delay of the first packet, playout buffer.
+        /// Mouth-to-ear delay: the sum of packetisation, codec look-ahead, delay of the first packet, and playout
+        /// buffer.
         mouth_to_ear_s: Option<f64>,
             unit "s" as "ms", better "low", heading "mouth to ear", symbol "Ta", source "ITU-T G.107",
             shown "applications";
-        /// Interarrival jitter of RFC 3550, mean over packets and calls.
+        /// Interarrival jitter of RFC 3550, as the mean over packets and calls.
         jitter_s: Option<f64>,
             unit "s" as "ms", better "low", heading "jitter" or "jitter of calls", symbol "J", source "RFC 3550, 6.4.1",
             shown "applications";
@@ -179,13 +180,13 @@ metrics! {
             unit "1" as "%", better "low", heading "lost" or "lost packets of calls", symbol "Ppl",
             source "ITU-T G.107, 7-29",
             shown "applications";
-        /// Packets that arrived too late for the buffer, relative to all packets to play.
+        /// Packets that arrived too late for the playout buffer, relative to all packets to play.
         late_share: Option<f64>,
             unit "1" as "%", better "low", heading "late" or "late packets of calls", source "our choice",
             shown "applications";
         /// Delay from the sending host to the receiver; null if no packet arrived.
         one_way_delay: Option<TimesRecord>, part "one_way_delay_" heading "one-way" or "one-way delay";
-        /// Mean opinion score of each call, user by user; null where nothing was to be played.
+        /// Mean opinion score of each call, user by user; null for calls without packets to play.
         call_mos: Vec<Option<f64>>,
             unit "1", better "high", heading "MOS", symbol "MOS", source "ITU-T G.107, B-4", of "call";
     }
@@ -197,36 +198,36 @@ metrics! {
     pub struct VideoRecord {
         /// Players.
         players: u64, unit "", heading "players";
-        /// Mean bitrate of the downloaded chunks; null if there were none.
+        /// Mean bitrate of the downloaded chunks; null without any.
         bitrate_bps: Option<f64>,
             unit "bit/s" as "Mbit/s", better "high", heading "bitrate" or "bitrate of videos", shown "applications";
-        /// Stalls per player: times at which it ran out of video.
+        /// Stalls per player: the number of times that its buffer ran empty.
         stalls: f64, unit "1", better "low", heading "stalls", shown "applications";
-        /// Stalled time of a player, without the start.
+        /// Stalled time per player, without the start-up.
         stalled_s: f64, unit "s", better "low", heading "stalled" or "time stalled", shown "applications";
-        /// Stalled time over played plus stalled time; null if both are zero.
+        /// Stalled time divided by played plus stalled time; null if both are zero.
         stalled_share: Option<f64>,
             unit "1" as "%", better "low", heading "stalled" or "share of time stalled", shown "applications";
-        /// Chunks of a player whose bitrate differs from the previous chunk.
+        /// Chunks per player whose bitrate differs from that of the previous chunk.
         switches: f64, unit "1", better "low", heading "switches" or "bitrate switches", shown "applications";
-        /// Time from the opening of the connection to the first picture, within the run; null if there was none.
+        /// Time from the opening of the connection to the first picture; null if the run ended first.
         startup_s: Option<f64>, unit "s", better "low", heading "start-up" or "start-up time", shown "applications";
-        /// Mean bitrate of each player, user by user; null where no chunk was downloaded.
+        /// Mean bitrate of each player, user by user; null for players without a downloaded chunk.
         player_bitrate_bps: Vec<Option<f64>>, unit "bit/s" as "Mbit/s", better "high", heading "bitrate", of "player";
-        /// Share of the time that each player was stalled; null if it never played.
+        /// Fraction of time that each player was stalled; null if it never played.
         player_stalled_share: Vec<Option<f64>>, unit "1" as "%", better "low", heading "stalled", of "player";
     }
 }
 
 metrics! {
-    /// A test of responsiveness during the measurement; means exclude the largest 5 % of samples and are exact within
+    /// A test of responsiveness during the measurement. Means exclude the largest 5 % of samples and are accurate to
     /// 3.2 %.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct ResponsivenessRecord {
-        /// Answered foreign probes.
+        /// Foreign probes (on separate connections) that were answered.
         probes: u64, unit "", heading "probes", shown "applications";
-        /// Responsiveness in round trips per minute, the mean of the next two fields; null without samples, as are all
-        /// following fields.
+        /// Responsiveness in round trips per minute, the mean of the next two fields. This and all following fields are
+        /// null without samples.
         rpm: Option<f64>,
             unit "1/min", better "high", heading "round trips per minute", source "draft-ietf-ippm-responsiveness",
             shown "applications";
@@ -278,7 +279,7 @@ metrics! {
         dropped_packets: u64, unit "packets", better "low", heading "dropped";
         /// Packets that reached their receivers with a congestion mark (CE).
         marked_packets: u64, unit "packets", heading "marked";
-        /// Packets dropped or lost, as a fraction of these plus delivered packets; null without any.
+        /// Packets dropped or lost, as a fraction of all dropped, lost and delivered packets; null without any.
         lost_share: Option<f64>,
             unit "1" as "%", better "low", heading "lost" or "lost packets", source "RFC 5166, 2.1.3",
             shown "columns summary paths overview lab";
@@ -286,7 +287,7 @@ metrics! {
         marked_share: Option<f64>,
             unit "1" as "%", heading "marked" or "marked packets", source "RFC 3168, 5",
             shown "columns summary paths lab";
-        /// Delay from the sending host, its access link included, to the receiver; null if no packet arrived.
+        /// Delay from the sending host (including its access link) to the receiver; null if no packet arrived.
         one_way_delay: Option<TimesRecord>, part "one_way_delay_" heading "one-way" or "one-way delay";
         /// Round-trip times sampled by TCP senders; null without samples.
         rtt: Option<TimesRecord>, part "rtt_" heading "RTT";
@@ -306,7 +307,7 @@ metrics! {
         /// Window reductions upon congestion marks.
         #[serde(default)]
         ecn_reductions: u64, unit "", heading "ECN reductions", source "RFC 3168, 6.1.2";
-        /// Times at which the profile's stack would have aborted the connection.
+        /// Number of times that the profile's stack would have aborted a connection.
         would_close: u64, unit "", better "low", heading "would close", source "RFC 1122, 4.2.3.5";
         /// Tail loss probes.
         #[serde(default)]
@@ -326,7 +327,7 @@ metrics! {
         /// Delays, drops and marks of each long-lived flow; empty unless `probes.detail` is `flow`.
         #[serde(default)]
         flow_paths: Vec<PathRecord>, part "flow_" of "flow";
-        /// Jain's index over the throughput of the long-lived flows; null if there are none or nothing got through.
+        /// Jain's index over the throughput of the long-lived flows; null if there are none or no packet was delivered.
         #[serde(default)]
         jain_index: Option<f64>,
             unit "1", better "high", heading "TCP flows", symbol "J", source "Jain, Chiu, Hawe, 1984";
@@ -341,10 +342,10 @@ metrics! {
         sent_packets: u64, unit "packets", heading "sent";
         /// Packets that reached their receivers.
         received_packets: u64, unit "packets", heading "received";
-        /// Bits on the wire sent per second, all users together.
+        /// Bits on the wire sent per second by all users together.
         sent_bps: f64, unit "bit/s" as "Mbit/s", heading "sent";
-        /// Packets received over packets sent; null if none was sent. Packets in flight at both ends of the measurement
-        /// make it slightly inexact.
+        /// Packets received divided by packets sent; null if none was sent. Slightly inexact because of packets in
+        /// flight when the measurement starts and ends.
         delivered_share: Option<f64>,
             unit "1" as "%", better "high", heading "delivered" or "delivered UDP packets", shown "columns summary";
         /// Delays, drops and marks of each flow, user by user; empty unless `probes.detail` is `flow`.
@@ -368,7 +369,7 @@ metrics! {
         offered_bps: f64, unit "bit/s" as "Mbit/s", heading "offered" or "offered load", shown "columns";
         /// Mean payload of started transfers; null if none started.
         mean_bytes: Option<f64>, unit "bytes", heading "mean size";
-        /// Mean time of completed transfers, exact; null if none completed, as are all following fields.
+        /// Mean time of completed transfers, exact. This and all following fields are null if none completed.
         mean_s: Option<f64>,
             unit "s", better "low", heading "mean time", source "RFC 5166, 2.1.2", shown "columns summary transfers";
         /// Median, within 3.2 %.
@@ -381,7 +382,7 @@ metrics! {
         p99_s: Option<f64>, unit "s", better "low", heading "p99 time", shown "columns";
         /// Maximum.
         max_s: Option<f64>, unit "s", better "low", heading "longest time", shown "columns";
-        /// Slowdown: their times relative to the times in an empty network.
+        /// Slowdown: times of the transfers relative to their times in an empty network.
         #[serde(default)]
         slowdown: Option<SlowdownRecord>, part "slowdown_";
         /// Completed transfers by time (`probes.transfer_times`).
@@ -401,7 +402,7 @@ metrics! {
         to: Option<f64>, unit "", heading "to";
         /// Completed transfers.
         completed: u64, unit "", heading "transfers";
-        /// Fraction of all completed transfers that are of this class; 0 without any.
+        /// Fraction of all completed transfers that are in this class; 0 without any.
         share: f64, unit "1" as "%", heading "share";
         /// Mean time of the completed transfers; null if none completed.
         mean_s: Option<f64>, unit "s", better "low", heading "mean time";
@@ -412,8 +413,9 @@ metrics! {
 }
 
 metrics! {
-    /// Slowdown: times of transfers relative to the times in an empty network. The latter are a round trip for the
-    /// handshake, the delay to the receiver, and payload and headers at the rate of the slowest link.
+    /// Slowdown: times of transfers relative to their times in an empty network. The time in an empty network is a
+    /// round trip for the handshake, the delay to the receiver, and the time to send payload and headers at the rate of
+    /// the slowest link.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct SlowdownRecord {
         /// Mean, exact.
@@ -439,7 +441,7 @@ metrics! {
         bytes: u64, unit "bytes", heading "size";
         /// Time at which the connection was opened, in simulated seconds.
         start_s: f64, unit "s", heading "start";
-        /// Time at which the last byte was received; null if not within the run.
+        /// Time at which the last byte was received; null if the run ended first.
         finish_s: Option<f64>, unit "s", heading "finish";
     }
 }
@@ -452,7 +454,7 @@ metrics! {
         name: String;
         /// Rate at the start.
         rate_bps: f64, unit "bit/s" as "Mbit/s", heading "rate";
-        /// Busy time over measured time.
+        /// Fraction of the measured time that the link was busy.
         utilisation: f64,
             unit "1" as "%", better "high", heading "utilisation", source "RFC 5166, 2.1.1",
             shown "columns summary links report drawn overview objective";
@@ -477,10 +479,10 @@ metrics! {
         /// Utilisation that the link would have if every user got its max-min share.
         #[serde(default)]
         max_min_utilisation: f64, unit "1" as "%", heading "max-min utilisation", shown "summary";
-        /// State of the queue's scheme at the end of the run, without waiting packets.
+        /// State of the link's scheme at the end of the run, without waiting packets.
         #[serde(default)]
         state: StateRecord, part "state_";
-        /// Measurements and counters of the scheme at the end of the run; its chapter explains them.
+        /// Measurements and counters of the scheme at the end of the run, explained in the scheme's chapter.
         #[serde(default)]
         readings: BTreeMap<String, f64>, unit "", heading "reading", named "reading";
     }
@@ -490,15 +492,15 @@ metrics! {
     /// State of a scheme.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     pub struct StateRecord {
-        /// Records of flows, users or buckets; 0 for schemes without any.
+        /// Number of records of flows, users or buckets; 0 for schemes without any.
         records: u64, unit "records", better "low", heading "records" or "state", shown "columns summary";
-        /// Bytes of state: the fixed part and the memory of the records with their keys.
+        /// Bytes of state: the fixed part, and the records with their keys.
         bytes: u64, unit "bytes", better "low", heading "state", shown "columns summary overview";
     }
 }
 
 metrics! {
-    /// Queue length over the measured time; the packet in transmission does not count.
+    /// Queue length during the measurement, without the packet in transmission.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct QueueRecord {
         /// Time-weighted mean in packets.
@@ -543,18 +545,18 @@ metrics! {
     /// Drops for one reason.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct DropRecord {
-        /// `aqm`, `overlimit` or `pushed_out` (docs/concepts.md), or `lost` for loss on the link.
+        /// `aqm`, `overlimit` or `pushed_out` (docs/concepts.md), or `lost` for packets lost on the link.
         reason: String;
-        /// Packets.
+        /// Dropped packets.
         packets: u64, unit "packets", better "low", heading "drops" or "dropped packets", shown "columns summary drops";
-        /// Bytes.
+        /// Dropped bytes.
         bytes: u64, unit "bytes", better "low", heading "dropped";
-        /// Fraction of arriving packets.
+        /// Dropped packets as a fraction of arriving packets.
         share_of_arrivals: f64,
             unit "1" as "%", better "low", heading "share of arrivals" or "dropped share of arrivals",
             shown "summary drops";
-        /// Dropped packets by the number of packets (0, 1, 2 ...) that they found waiting; empty for packets lost on
-        /// the wire.
+        /// Dropped packets by the number of packets (0, 1, 2 ...) in the queue on their arrival; empty for packets lost
+        /// on the wire.
         queue_histogram: Vec<u64>, unit "packets", heading "drops", of "length";
     }
 }
@@ -563,13 +565,13 @@ metrics! {
     /// `arrived = departed + dropped + queued`, in packets, since time 0.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     pub struct AccountingRecord {
-        /// Offered to the port.
+        /// Packets offered to the port.
         arrived: u64, unit "packets", heading "arrived";
-        /// Transmitted, and not lost on the wire.
+        /// Packets transmitted and not lost on the wire.
         departed: u64, unit "packets", heading "departed";
-        /// Dropped, or lost on the wire.
+        /// Packets dropped, or lost on the wire.
         dropped: u64, unit "packets", heading "dropped";
-        /// Waiting at the end.
+        /// Packets waiting at the end of the run.
         queued: u64, unit "packets", heading "queued";
     }
 }
@@ -578,49 +580,49 @@ metrics! {
     /// Time series in equal bins from time 0.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct SeriesRecord {
-        /// Link at which they were measured.
+        /// Link at which the series were measured.
         #[serde(default = "bottleneck")]
         link: String;
         /// Length of a bin.
         interval_s: f64, unit "s", heading "bin";
         /// Start of the first bin.
         start_s: f64, unit "s", heading "start";
-        /// Each group: its rates at the link, and delays, drops and marks along the whole path.
+        /// Series of each group: its rates at the link, and delays, drops and marks along the whole path.
         groups: Vec<GroupSeriesRecord>, part "" of "series of a group";
         /// Mean number of packets waiting.
         queue_packets: Vec<f64>, unit "packets", heading "queue", of "series of a link";
-        /// Mean drop threshold found by arriving packets, in the unit of the scheme's thresholds (packets, bytes or
-        /// seconds). Null where nothing arrived or the scheme has none.
+        /// Mean drop threshold of arriving packets, in the unit of the scheme's thresholds (packets, bytes or seconds).
+        /// Null where no packet arrived or the scheme has no threshold.
         drop_threshold: Vec<Option<f64>>, unit "", heading "drop threshold", of "series of a link";
     }
 }
 
-/// The link of records from before there were others.
+/// Default for old records, which have only one link.
 fn bottleneck() -> String {
     "bottleneck".into()
 }
 
 metrics! {
-    /// One group over time.
+    /// Series of one group.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct GroupSeriesRecord {
         /// Name of the group.
         name: String;
         /// Throughput of the whole group in each bin.
         throughput_bps: Vec<f64>, unit "bit/s" as "Mbit/s", heading "throughput";
-        /// Rate at the end of each bin as measured by TDRM-UTEMA.
+        /// Rate at the end of each bin, measured with TDRM-UTEMA.
         rate_bps: Vec<f64>,
             unit "bit/s" as "Mbit/s", heading "metered rate", symbol "r", source "abc2018, (1) to (4)";
         /// Mean delay from host to receiver of packets that reached the end of their route; null where none did.
         #[serde(default)]
         one_way_delay_s: Vec<Option<f64>>, unit "s" as "ms", heading "one-way delay";
-        /// Mean of the round-trip times sampled by TCP senders; null where there were none.
+        /// Mean of the round-trip times sampled by TCP senders; null where there are none.
         #[serde(default)]
         rtt_s: Vec<Option<f64>>, unit "s" as "ms", heading "RTT";
-        /// Packets dropped, as a fraction of dropped and delivered packets; null where there were none.
+        /// Packets dropped, as a fraction of dropped and delivered packets; null where there are none.
         #[serde(default)]
         lost_share: Vec<Option<f64>>, unit "1" as "%", heading "lost";
-        /// Fraction of delivered packets with a congestion mark; null where there were none.
+        /// Fraction of delivered packets with a congestion mark; null where there are none.
         #[serde(default)]
         marked_share: Vec<Option<f64>>, unit "1" as "%", heading "marked";
     }
@@ -630,7 +632,7 @@ metrics! {
     /// Amount of simulated work.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct Performance {
-        /// Packets that crossed links, without access links, including the warm-up.
+        /// Packets that crossed links other than access links, including the warm-up.
         delivered_packets: u64, unit "packets", heading "delivered";
         /// Events handled.
         events: u64, unit "", heading "events";

@@ -3,7 +3,7 @@
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::measure::utema::RateMeter;
 
-/// Sums per bin of length `interval`, from time 0 on. All memory is taken at the start.
+/// Sums per bin of length `interval`, from time 0 on. All memory is allocated at the start.
 #[derive(Clone, Debug)]
 pub struct Series {
     interval: Time,
@@ -20,12 +20,12 @@ pub struct Series {
 struct GroupSeries {
     bits: Vec<f64>,
     meter: RateMeter,
-    /// Metered rate at the end of each bin that is over.
+    /// Metered rate at the end of each closed bin.
     rates: Vec<f64>,
 }
 
 impl GroupSeries {
-    /// Takes the metered rate at the end of every bin before `bin`.
+    /// Samples the metered rate at the end of every bin before `bin`.
     fn sample_until(&mut self, bin: usize, interval: Time) {
         while self.rates.len() < bin {
             let end = Time(interval.0 * (self.rates.len() as u64 + 1));
@@ -34,11 +34,11 @@ impl GroupSeries {
     }
 }
 
-/// Result of [`Series::finish`] for one group: throughput per bin and metered rate at the end of each, in bit/s.
+/// Result of [`Series::finish`] for one group: throughput per bin, and metered rate at the end of each bin, in bit/s.
 pub type GroupRates = (Vec<f64>, Vec<f64>);
 
 impl Series {
-    /// `bins` bins for each of `groups` groups; the rate meters have the given memory.
+    /// Creates `bins` bins for each of `groups` groups; `memory` is the memory of the rate meters.
     #[must_use]
     pub fn new(interval: Time, bins: usize, groups: usize, memory: Time) -> Self {
         let group = GroupSeries {
@@ -62,7 +62,7 @@ impl Series {
         ((now.0 / self.interval.0) as usize).min(self.bins - 1)
     }
 
-    /// A packet of the group left at `now`.
+    /// Records a packet of the group that left at `now`.
     pub fn departed(&mut self, group: usize, wire_bytes: u32, now: Time) {
         let bin = self.bin(now);
         let bits = f64::from(wire_bytes) * 8.0;
@@ -72,7 +72,7 @@ impl Series {
         series.meter.update(bits, now);
     }
 
-    /// The queue holds `packets` from `now` on.
+    /// Records that the queue holds `packets` from `now` on.
     pub fn queue_changed(&mut self, now: Time, packets: u32) {
         let mut since = self.queue_since;
         while since < now {
@@ -85,7 +85,7 @@ impl Series {
         self.queue_packets = packets;
     }
 
-    /// An arrival met this drop threshold.
+    /// Records the drop threshold of an arriving packet.
     pub fn threshold_met(&mut self, now: Time, threshold: f64) {
         let bin = self.bin(now);
         self.threshold_sum[bin] += threshold;
@@ -114,7 +114,7 @@ impl Series {
         self.queue_area.iter().map(|area| area / self.interval.as_secs_f64()).collect()
     }
 
-    /// Mean drop threshold over the arrivals in each bin; `None` where nothing arrived.
+    /// Mean drop threshold of the arrivals in each bin; `None` where no packet arrived.
     #[must_use]
     pub fn drop_thresholds(&self) -> Vec<Option<f64>> {
         let mean = |(sum, &count): (&f64, &u32)| (count > 0).then(|| sum / f64::from(count));

@@ -1,23 +1,24 @@
-//! Slowdown of transfers: the time that each took over its time alone in the network.
+//! Slowdown of a transfer: its time divided by its time in an empty network.
 //!
 //! Source: Alizadeh et al., pFabric, SIGCOMM 2013, 5.1 (normalised flow completion time); Li et al., HPCC, SIGCOMM
-//! 2019, 5.1 (slowdown: the actual time over that of the flow when nothing else is sent).
+//! 2019, 5.1 (slowdown: the actual time divided by the time of the flow when it is alone).
 //!
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | `ideal = RTT + D + S / C` | [`Ideal::time`] |
 //! | (2) | `slowdown = time / ideal` | [`Ideal::slowdown`] |
 //!
-//! RTT is the round trip and D the way from sender to receiver without queues and transmission times; S is payload and
-//! headers of all segments; C is the rate at the start of the slowest link of the way, access link included.
+//! RTT is the round-trip time, and D the delay from sender to receiver, both without queues and transmission times. S
+//! is the size of all segments with headers. C is the initial rate of the slowest link of the path, access link
+//! included.
 //!
-//! Cost: a division per transfer; 8 kB at most for each group and class.
+//! Cost: a division per transfer; at most 8 kB for each group and class.
 //!
 //! Deviations:
-//! 1. HPCC adds one round trip to `S / C`, whose last half is the ACK. Here a transfer lasts from the opening of its
-//!    connection until its last byte is received, so that the handshake is a round trip and the data come one way.
-//! 2. pFabric simulates the time alone, with its window. Here the window opens at once: what slow start costs counts as
-//!    slowdown, which so is 1 at the least if no link becomes faster.
+//! 1. HPCC adds one round trip to `S / C`, whose second half is the ACK. Here a transfer lasts from the opening of its
+//!    connection until its last byte is received, so the handshake takes a round trip and the data one way.
+//! 2. pFabric simulates the time alone, including the growth of the window. Here the ideal window is unlimited, so time
+//!    lost in slow start counts as slowdown. The slowdown is at least 1 if no link becomes faster.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::port::DelayHistogram;
@@ -34,34 +35,35 @@ pub struct Ideal {
 }
 
 impl Ideal {
-    /// The time alone of `wire_bytes` of a user whose way is `longer` than those of its group are at least. Rule 1.
+    /// Ideal time of `wire_bytes` of a user whose path delay is `longer` than the minimum in `one_way`. Rule 1.
     #[must_use]
     pub fn time(&self, (user, longer): (u32, Time), wire_bytes: u64) -> Time {
         let index = ((user - self.first_user) as usize).min(self.one_way.len() - 1);
         Time(3 * (self.one_way[index] + longer).0) + self.rate.time_of(wire_bytes)
     }
 
-    /// The slowdown of a transfer of `wire_bytes` of such a user that took `time`. Rule 2.
+    /// Slowdown of a transfer of `wire_bytes` of that user that took `time`. Rule 2.
     #[must_use]
     pub fn slowdown(&self, user: (u32, Time), wire_bytes: u64, time: Time) -> f64 {
         time.0 as f64 / self.time(user, wire_bytes).0 as f64
     }
 }
 
-/// The slowdowns of many transfers, in bounded memory.
+/// Slowdowns of many transfers, in bounded memory.
 #[derive(Clone, Debug, Default)]
 pub struct Slowdowns {
-    /// Each as a time of that many seconds: the steps of the histogram are relative, so that the unit does not matter.
+    /// Each slowdown, stored as this number of seconds. The histogram's steps are relative, so the unit does not
+    /// matter.
     ratios: DelayHistogram,
 }
 
 impl Slowdowns {
-    /// Counts one.
+    /// Records a slowdown.
     pub fn record(&mut self, slowdown: f64) {
         self.ratios.record(Time::from_secs_f64(slowdown));
     }
 
-    /// Adds those that another has counted.
+    /// Adds the values of another histogram.
     pub fn add(&mut self, other: &Self) {
         self.ratios.add(&other.ratios);
     }
@@ -72,7 +74,7 @@ impl Slowdowns {
         self.ratios.count()
     }
 
-    /// Mean, exact; 0 if nothing was counted.
+    /// Mean, exact; 0 without values.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.ratios.mean_s()
@@ -84,7 +86,7 @@ impl Slowdowns {
         self.ratios.quantile_s(q)
     }
 
-    /// The largest.
+    /// Maximum.
     #[must_use]
     pub fn max(&self) -> f64 {
         self.ratios.max().as_secs_f64()
@@ -97,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_ideal_is_the_handshake_the_way_and_the_transmission() {
-        // 10 ms and 40 ms one way; 12 500 B at 10 Mbit/s take 10 ms: 3 * 10 + 10 = 40 ms, 3 * 40 + 10 = 130 ms.
+        // One-way delays of 10 and 40 ms; 12 500 B at 10 Mbit/s take 10 ms: 3 * 10 + 10 = 40 ms, 3 * 40 + 10 = 130 ms.
         let one_way = vec![Time::from_millis(10), Time::from_millis(40)];
         let ideal = Ideal { first_user: 7, one_way, rate: BitRate(10_000_000) };
         assert_eq!(ideal.time((7, Time::ZERO), 12_500), Time::from_millis(40));

@@ -1,4 +1,4 @@
-//! Times of many packets, in a record.
+//! Distributions of packet times, as records.
 
 use crate::metrics;
 use schemars::JsonSchema;
@@ -24,12 +24,12 @@ metrics! {
 }
 
 metrics! {
-    /// Distribution of times, in adjacent steps of at most 6.3 % of their times.
+    /// Distribution of times as a histogram whose steps are at most 6.3 % of their times wide.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct DistributionRecord {
-        /// Minimum, where the first step begins.
+        /// Minimum, where the first step starts.
         min_s: f64, unit "s" as "ms", better "low", heading "shortest";
-        /// End of each step, which belongs to the next one; the last is the maximum.
+        /// End of each step, not part of the step itself; the last is the maximum.
         end_s: Vec<f64>, unit "s" as "ms", heading "end of the step", of "step";
         /// Fraction of the samples in each step.
         share: Vec<f64>, unit "1", heading "part of the samples", of "step";

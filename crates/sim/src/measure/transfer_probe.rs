@@ -1,20 +1,20 @@
-//! Finite transfers of a group: number, sizes, times. The memory does not grow with their number.
+//! Finite transfers of a group: number, sizes, times. Memory does not grow with the number of transfers.
 
 use super::slowdown::{Ideal, Slowdowns};
 use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::port::DelayHistogram;
 
-/// Transfers that ended within one class.
+/// Completed transfers of one class.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TransferClass {
     /// Number of transfers.
     pub completed: u64,
-    /// Their times together, in picoseconds.
+    /// Sum of their times, in picoseconds.
     sum_ps: u128,
 }
 
 impl TransferClass {
-    /// Mean time in seconds; `None` if there is none.
+    /// Mean time in seconds; `None` without transfers.
     #[must_use]
     pub fn mean_s(&self) -> Option<f64> {
         (self.completed > 0).then(|| self.sum_ps as f64 / self.completed as f64 / Time::PER_SECOND as f64)
@@ -30,33 +30,33 @@ impl TransferClass {
 #[derive(Clone, Debug)]
 pub struct TransferProbe {
     measured_from: Time,
-    /// Lower bounds of the classes by time, without the first.
+    /// Lower bounds of the classes by time, except the first, which is zero.
     time_begins: Vec<Time>,
-    /// Lower bounds of the classes by size, without the first.
+    /// Lower bounds of the classes by size, except the first, which is zero.
     size_begins: Vec<Bytes>,
     /// Transfers that started.
     pub started: u64,
-    /// Transfers that were refused: too many were open.
+    /// Transfers refused because too many were open.
     pub refused: u64,
-    /// Payload of those that started.
+    /// Payload of the started transfers.
     pub started_bytes: u64,
-    /// Payload of those that ended.
+    /// Payload of the completed transfers.
     pub completed_bytes: u64,
-    /// Times of those that ended.
+    /// Times of the completed transfers.
     pub times: DelayHistogram,
     /// Completed transfers by time.
     pub by_time: Vec<TransferClass>,
     /// Completed transfers by payload.
     pub by_size: Vec<TransferClass>,
     ideal: Ideal,
-    /// Slowdowns of those that ended.
+    /// Slowdowns of the completed transfers.
     pub slowdowns: Slowdowns,
-    /// The same by payload.
+    /// Slowdowns by payload.
     pub slowdowns_by_size: Vec<Slowdowns>,
 }
 
 impl TransferProbe {
-    /// Counts transfers that start from `measured_from` on. The classes begin at zero and at the values given.
+    /// Counts transfers that start from `measured_from` on. Classes start at zero and at the given values.
     #[must_use]
     pub fn new(measured_from: Time, time_begins: &[Time], size_begins: &[Bytes], ideal: Ideal) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl TransferProbe {
         self.slowdowns_by_size.iter_mut().zip(&other.slowdowns_by_size).for_each(|(own, other)| own.add(other));
     }
 
-    /// A transfer starts at `now`.
+    /// Records a transfer that starts at `now`.
     pub fn start(&mut self, now: Time, bytes: u64) {
         if now >= self.measured_from {
             self.started += 1;
@@ -100,13 +100,13 @@ impl TransferProbe {
         }
     }
 
-    /// A transfer would have started at `now`, but too many were open.
+    /// Records a transfer that is refused at `now` because too many are open.
     pub fn refuse(&mut self, now: Time) {
         self.refused += u64::from(now >= self.measured_from);
     }
 
-    /// The last byte of a transfer that `user` started at `start` was received at `now`: `bytes` of payload, and with
-    /// headers `wire_bytes`. The user comes with how much longer its way is than those of its group are at least.
+    /// Records that the last byte of a transfer, started at `start`, was received at `now`: `bytes` of payload,
+    /// `wire_bytes` with headers. `user` includes the extra delay of the user's path above the minimum of its group.
     pub fn complete(&mut self, user: (u32, Time), (start, now): (Time, Time), bytes: u64, wire_bytes: u64) {
         if start < self.measured_from {
             return;
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn transfers_fall_into_the_class_that_begins_at_or_below_them() {
         let begins = [Time::from_millis(50), Time::from_millis(500)];
-        // Alone, a transfer takes 30 ms and 1 us for each byte.
+        // In an empty network a transfer takes 30 ms plus 1 us per byte.
         let ideal = Ideal { first_user: 0, one_way: vec![Time::from_millis(10)], rate: BitRate(8_000_000) };
         let mut probe = TransferProbe::new(Time::from_secs(10), &begins, &[Bytes(1000)], ideal);
         let at = |ms| Time::from_secs(10) + Time::from_millis(ms);

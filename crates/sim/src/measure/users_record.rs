@@ -4,7 +4,7 @@ use crate::metrics;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Number of worst users.
+/// Number of worst-off users listed.
 const WORST: usize = 20;
 
 metrics! {
@@ -13,7 +13,7 @@ metrics! {
     pub struct UsersRecord {
         /// Throughput in bits on the wire per second.
         throughput_bps: Percentiles, part "throughput_";
-        /// Throughput relative to the user's own max-min share; null if nobody has one.
+        /// Throughput relative to the user's max-min share; null if no user has one.
         share: Option<Percentiles>, part "share_";
         /// Users with the smallest share, the worst first.
         worst: Vec<WorstUser>, part "worst_" of "user";
@@ -21,7 +21,7 @@ metrics! {
 }
 
 metrics! {
-    /// A distribution over users; percentiles are those of the nearest rank.
+    /// A distribution over users; percentiles use the nearest rank.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
     pub struct Percentiles {
         /// Mean.
@@ -65,7 +65,7 @@ metrics! {
 }
 
 impl Percentiles {
-    /// Distribution of these values; `None` without any.
+    /// Distribution of these values, or `None` without any.
     #[must_use]
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         if values.is_empty() {
@@ -90,7 +90,7 @@ impl Percentiles {
 }
 
 impl UsersRecord {
-    /// Distributions over users with their throughput, max-min share and node.
+    /// Distributions over users, given as throughput, max-min share and node.
     #[must_use]
     pub fn of(users: &[(f64, f64, Option<&str>)]) -> Self {
         let mut with_share: Vec<(f64, usize)> = (0..users.len())

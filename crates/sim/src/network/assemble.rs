@@ -5,8 +5,8 @@ use crate::network::impairment::Place;
 use std::mem::swap;
 
 impl Network {
-    /// Takes the entities of `other` at the end of a run in which both had a part of the same network: links and users
-    /// by number, with all their state. Probes of groups are summed.
+    /// Merges `other` into this network at the end of a run in which each had a part of the same network. Takes over
+    /// links and users by number, with all their state, and sums the probes of groups.
     pub fn take_over(&mut self, mut other: Self, has_link: impl Fn(u32) -> bool, has_user: impl Fn(u32) -> bool) {
         let has_place = |place: Place| match place {
             Place::Link(link) => has_link(link),
@@ -35,7 +35,6 @@ impl Network {
     }
 }
 
-/// Swaps the elements for which `is_others` holds, by number.
 fn swap_if<T>(own: &mut [T], others: &mut [T], is_others: impl Fn(u32, &T) -> bool) {
     for (number, (own, others)) in (0..).zip(own.iter_mut().zip(others)) {
         if is_others(number, own) {

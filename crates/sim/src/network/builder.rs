@@ -39,7 +39,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 impl Network {
-    /// Builds the network of a scenario, with the random streams of one replication.
+    /// Builds the network of a scenario with the random streams of one replication.
     #[must_use]
     pub fn new(scenario: &Scenario, replication: u32) -> Self {
         let first = &scenario.topology.links[0].params;
@@ -102,22 +102,19 @@ impl Network {
     }
 }
 
-/// Adds the parts in a fixed order, so that indices, streams and results depend on nothing else.
+/// Adds the parts in a fixed order, so that indices, streams and results are reproducible.
 struct Builder<'a> {
     scenario: &'a Scenario,
     replication: u64,
     meters: Vec<MeterSpec>,
-    /// Number of each link's impairment, if it has one.
     impairment_of_link: Vec<u32>,
-    /// Locations of users, in order.
     placements: Vec<Placement<'a>>,
     /// Starts of routes, by hops and application.
     routes: HashMap<(Vec<Hop>, Option<u16>), u16>,
-    /// Applications of an access network by name.
     applications: Vec<String>,
     /// Application of each hop that ends a route; empty without applications.
     application_of_hop: Vec<u16>,
-    /// TCP parameters by group and source: flows of the same source share them, so that they stay in the caches.
+    /// TCP parameters by group and source. Flows of the same source share them, so that they stay in the caches.
     tcp_params: HashMap<(usize, usize), Arc<TcpParams>>,
     network: Network,
 }
@@ -161,9 +158,9 @@ impl Builder<'_> {
         Weights::new(self.placements.iter().flat_map(of_users).collect::<Vec<_>>())
     }
 
-    /// Start of a group's route in the table of hops; groups with the same route share it. `access` is the number of
-    /// the access links' impairment, if there is one. A route of calls passes their receivers; a route of an
-    /// application ends at a separate hop.
+    /// Start of a group's route in the table of hops; groups with the same route share it. `access` is the
+    /// index of the access links' impairment, if there is one. A route with calls passes the receiver of calls. A route
+    /// of an application ends at a hop of that application.
     fn first_hop(&mut self, group: &GroupConfig, access: Option<u32>, has_calls: bool, source: usize) -> u16 {
         let edge = match (self.is_labelled(), group.params.forged_labels) {
             (false, _) => Entry::Core,
@@ -196,7 +193,6 @@ impl Builder<'_> {
         first
     }
 
-    /// Number of the application of this name.
     fn application(&mut self, name: &str) -> u16 {
         let known = self.applications.iter().position(|other| other == name);
         if known.is_none() {
@@ -222,7 +218,7 @@ impl Builder<'_> {
         }
     }
 
-    /// First and last user that cross each link of an access network; elsewhere all users.
+    /// Range of users that cross each link of an access network; on other topologies, all users.
     fn users_of_links(&self) -> Vec<Range<u32>> {
         let all = 0..self.network.users.len() as u32;
         if self.scenario.topology.tree.is_none() {
@@ -259,7 +255,7 @@ impl Builder<'_> {
         self.network.applications = applications;
     }
 
-    /// Reverse path of acknowledgements, unless it is the reverse of the only link.
+    /// Reverse path of acknowledgements, unless it is only the reverse direction of the single link.
     fn way_back(&self, group: &GroupConfig) -> Option<WayBack> {
         let topology = &self.scenario.topology;
         let is_shared = topology.links.len() == 1 && topology.receivers.is_none();
@@ -282,7 +278,6 @@ impl Builder<'_> {
         Some(way)
     }
 
-    /// Creates the probes of each group.
     fn observe_groups(&mut self) {
         let mut first_user = 0;
         for (index, group) in self.scenario.groups.iter().enumerate() {
@@ -310,7 +305,6 @@ impl Builder<'_> {
         }
     }
 
-    /// Users of a group at one location.
     fn add_place(&mut self, index: usize, group_index: usize, group: &GroupConfig) {
         let first_params = self.network.tcp_params.len() as u32;
         let access = self.add_access_impairment(group_index, group);
@@ -339,7 +333,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Times of a group's transfers in an empty network.
+    /// Parameters of the times of a group's transfers in an empty network.
     fn ideal(&self, index: usize, group: &GroupConfig, first_user: u32) -> Ideal {
         let topology = &self.scenario.topology;
         let receiver = topology
@@ -350,14 +344,14 @@ impl Builder<'_> {
         let place = self.placements.iter().find(|place| place.group == index);
         let access = place.map_or(topology.access.access_rate, |place| place.most(topology));
         Ideal {
-            // On an access network, users of a group are not consecutive, and all have the same minimum delay.
+            // On an access network, the users of a group are not consecutive, and all have the same minimum delay.
             first_user: if topology.tree.is_some() { 0 } else { first_user },
             one_way: group.access_delays.iter().map(|&delay| delay + route).collect(),
             rate: self.scenario.slowest_link(group).min(access),
         }
     }
 
-    /// Creates the impairment behind the access links of a group; returns its number, if there is one.
+    /// Creates the impairment behind the access links of a group. Returns its index, if there is one.
     fn add_access_impairment(&mut self, index: usize, group: &GroupConfig) -> Option<u32> {
         if !group.access.any() {
             return None;
@@ -370,7 +364,7 @@ impl Builder<'_> {
         Some(self.network.impairments.len() as u32 - 1)
     }
 
-    /// Adds the hosts of a group's users at a location; consecutive ones with equal access links are added together.
+    /// Adds the hosts of a group's users at a location. Consecutive hosts with equal access links are added together.
     fn add_hosts(&mut self, index: usize, group: &GroupConfig) {
         let access = &self.scenario.topology.access;
         let way_back = self.way_back(group);
@@ -393,7 +387,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Additional delays of the access links of users at a location: uniform up to `most`.
+    /// Draws additional delays of the access links of users at a location, uniform up to `most`.
     fn draw_longer(&self, index: usize, users: usize, most: Time) -> Vec<Time> {
         let mut rng = self.stream(RandomStream::Rtt, index);
         (0..users).map(|_| Time((rng.open01() * most.0 as f64) as u64)).collect()
@@ -407,7 +401,7 @@ impl Builder<'_> {
         let start_span = (group.params.start_until - group.params.start_from).as_secs_f64();
         let mut params = first_params;
         let mut flows_so_far = 0;
-        // Flows use the user's ingress nodes in turn, abc2018 III-F.
+        // Flows use the user's ingress nodes in turn (abc2018 III-F).
         let mut next_flow = |starts: &mut Rng| {
             let ingress = (flows_so_far % group.params.ingresses) as u16;
             flows_so_far += 1;
@@ -477,17 +471,16 @@ impl Builder<'_> {
         self.network.webs.push(source);
     }
 
-    /// Adds a meter for each ingress of a new user, with its part of the reference rate.
+    /// Adds a meter for each ingress of a new user, each with an equal part of the reference rate.
     fn add_meters(&mut self, group: &GroupConfig) {
         let shares = vec![1.0; group.params.ingresses as usize];
         let mut parts = split_reference_rate(group.params.weighted_reference_rate(), &shares);
-        // Every user has the same number of meters, so that they are found without a table; unused ones see no packets.
+        // Every user has the same number of meters, so that lookup needs no table. Unused meters see no packets.
         parts.resize(self.network.ingresses, group.params.weighted_reference_rate());
         let meter = |reference_rate| MeterSpec { reference_rate, weight: group.params.weight, start: Time::ZERO };
         self.meters.extend(parts.into_iter().map(meter));
     }
 
-    /// Adds a connection for a video, with the player at its receiving end.
     fn add_player(&mut self, video: &VideoParams, params: u32, origin: (u32, u16, TrafficClass), start: Time) {
         let tcp = &self.network.tcp_params[params as usize];
         let id = self.network.flows.len() as u32;
@@ -509,7 +502,6 @@ impl Builder<'_> {
         self.network.flows.push(flow);
     }
 
-    /// Unresponsive flows follow the TCP connections.
     fn number_udp_flows(&mut self) {
         self.network.lasting_flows = self.network.flows.len();
         let first = self.network.flows.len() as u32;
@@ -523,7 +515,7 @@ impl Builder<'_> {
     fn part_streams(&mut self) {
         let network = &self.network;
         let (lasting, webs) = (network.lasting_flows + network.sources.len(), network.webs.len());
-        // If there are not enough numbers for all sources, slots are shared.
+        // If there are not enough numbers for all sources, users share the slots.
         if self.scenario.own_streams && lasting + webs <= MOST_NUMBERS {
             let markers = (0..network.links.len()).map(|link| self.stream(RandomStream::Marker, link)).collect();
             let own = OwnStreams::new((self.scenario.run.seed, self.replication), lasting, webs, markers);
@@ -531,7 +523,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Receiver of the last added source, if it is a call.
+    /// Adds the receiver of the last added source, if that is a call.
     fn add_call(&mut self, group: usize, config: &UdpConfig) {
         let run = &self.scenario.run;
         let first = self.network.sources.last().map_or(Time::NEVER, UdpSource::next);
@@ -549,7 +541,8 @@ impl Builder<'_> {
     }
 }
 
-/// Delays of a wire and of the impairment after it: jitter varies the whole delay, so the wire then has none.
+/// Delays of a wire and of the impairment after it. Jitter varies the whole delay, so the wire then has
+/// none.
 pub(crate) fn delays(impairments: &Impairments, delay: Time) -> (Time, Time) {
     if impairments.jitter.is_some() { (Time::ZERO, delay) } else { (delay, Time::ZERO) }
 }

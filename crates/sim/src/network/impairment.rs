@@ -1,4 +1,4 @@
-//! Impairments of a path besides its constant delay: losses and jitter, as in netem, and detours.
+//! Impairments of a path in addition to its constant delay: loss and jitter as in netem, and detours.
 //!
 //! Source: net/sched/sch_netem.c of Linux 6.6, loss_gilb_ell and tabledist, and netem/ of iproute2; Gilbert, Capacity
 //! of a burst-noise channel, Bell System Technical Journal 39, 1960; Elliott, Estimates of error rates for codes on
@@ -7,26 +7,26 @@
 //! | number | rule | code |
 //! |---|---|---|
 //! | (1) | Random loss: each packet with the same probability, independently. | [`loses`] |
-//! | (2) | Gilbert-Elliott loss: a Markov chain of a good and a bad state. A packet is lost with the probability of the state that it finds, and the chain takes a step with each packet. | [`loses`] |
+//! | (2) | Gilbert-Elliott loss: a Markov chain of a good and a bad state. A packet is lost with the probability of the current state; then the chain takes a step. | [`loses`] |
 //! | (3) | Periodic loss: every n-th packet. | [`loses`] |
-//! | (4) | Jitter: the delay of the link plus a random time of mean zero; a sum below zero counts as zero. | [`draw_delay`] |
+//! | (4) | Jitter: the delay of the link plus a random time of mean zero; negative sums count as zero. | [`draw_delay`] |
 //! | (5) | Without reordering, a packet arrives no earlier than the one before it on the same path. | [`Impairment::enter`] |
-//! | (6) | Detour: while it lasts, each packet that comes takes that much longer. Whoever comes after it, without jitter, overtakes. | [`Impairment::enter`] |
+//! | (6) | Detour: while it lasts, each entering packet takes longer by its delay. Without jitter, packets that enter after its end overtake these. | [`Impairment::enter`] |
 //!
 //! An impairment is a separate hop after a link or an access link, so that links without one have no extra cost.
 //!
-//! Cost: a random draw or a count per packet for loss; with jitter, or on the detour, an event and a heap entry while
-//! the packet is in flight.
+//! Cost: a random draw or a count per packet for loss; with jitter or a detour, an event and a heap entry for each
+//! packet in flight.
 //!
 //! Deviations:
-//! 1. netem drops a packet before it waits for the link; here it is lost on the wire, so that it occupies the link.
-//! 2. netem draws from tables of 4096 values of 16 bits; here the distributions themselves are used, cut off where
+//! 1. netem drops a packet before it waits for the link. Here the packet is lost on the wire, so it uses link capacity.
+//! 2. netem draws from tables of 4096 values of 16 bits. Here the distributions themselves are used, truncated where
 //!    those tables end, at four deviations.
 //! 3. Reordering results from jitter. netem's `reorder`, which lets single packets pass without delay, is not
 //!    implemented.
-//! 4. netem takes 1 - p for `r` if it is not given; here it is required.
+//! 4. netem's default for `r` is 1 - p; here `r` is required.
 //!
-//! Not implemented: correlation, duplication, corruption, the chain of four states.
+//! Not implemented: correlation, duplication, corruption, the four-state chain.
 
 use crate::measure::path_probe::Loss;
 use crate::network::sim_packet::SimPacket;
@@ -36,15 +36,15 @@ use fairlane_schemes::base::units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// End of netem's distribution tables, in deviations: the largest number of 16 bits over their scale of 8192.
+/// Range of netem's distribution tables in deviations: the largest 16-bit number divided by their scale of 8192.
 const MOST_DEVIATIONS: f64 = 4.0;
 
 /// Location of an impairment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Behind a link, by number: one path for all packets.
+    /// Behind a link, given by index: one path for all packets.
     Link(u32),
-    /// Behind the access links of a group, by the number of its first user: a path for each user.
+    /// Behind the access links of a group: a separate path for each user.
     Access {
         /// Index of the group.
         group: u16,
@@ -60,9 +60,9 @@ pub enum Outcome {
     Passes,
     /// It is lost.
     Lost,
-    /// It continues later; the field says whether it is the next one to do so.
+    /// It continues later.
     Waits {
-        /// True if it is the next one.
+        /// True if it is the next one to continue.
         is_next: bool,
     },
 }
@@ -78,7 +78,7 @@ pub struct ImpairmentAccount {
     pub lost: u64,
 }
 
-/// State of one path, on which the next packet depends.
+/// State of one path, on which the fate of the next packet depends.
 #[derive(Clone, Copy, Debug, Default)]
 struct PathState {
     /// True if the Gilbert-Elliott chain is in its bad state.
@@ -89,7 +89,7 @@ struct PathState {
     last: Time,
 }
 
-/// An impairment of a link, or of the access links of a group.
+/// Impairment of a link, or of the access links of a group.
 #[derive(Debug)]
 pub struct Impairment {
     place: Place,
@@ -103,16 +103,14 @@ pub struct Impairment {
     account: ImpairmentAccount,
     /// Accounting at the start of the measurement.
     before: ImpairmentAccount,
-    /// Packets lost behind access links that no probe of users has counted yet; losses of links are counted by the
-    /// link.
+    /// Packets lost behind access links that no probe of users has counted yet. Links count their losses themselves.
     pub losses: Vec<Loss>,
 }
 
-/// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     until: Time,
-    /// Sequence number: packets that continue at the same time keep their order.
+    /// Sequence number, so that packets that continue at the same time keep their order.
     number: u64,
     packet: SimPacket,
 }
@@ -144,8 +142,8 @@ impl Ord for Held {
 }
 
 impl Impairment {
-    /// An impairment of `paths` paths, one, or one for each user. With jitter it replaces the delays of the links: one
-    /// delay, or one for each path.
+    /// Creates an impairment of `paths` paths: one, or one for each user. `delays` has the delays of the links that
+    /// jitter replaces: one delay, or one for each path.
     #[must_use]
     pub fn new(place: Place, config: &Impairments, delays: Vec<Time>, paths: usize, rng: Rng) -> Self {
         Self {
@@ -169,13 +167,13 @@ impl Impairment {
         self.place
     }
 
-    /// Packet accounting so far; the remaining packets are in flight.
+    /// Packet accounting so far. Packets that are neither passed nor lost are in flight.
     #[must_use]
     pub fn account(&self) -> ImpairmentAccount {
         self.account
     }
 
-    /// Packets that entered and were lost during the measurement.
+    /// Accounting of packets that entered, and that were lost, during the measurement.
     #[must_use]
     pub fn measured(&self) -> ImpairmentAccount {
         ImpairmentAccount {
@@ -191,12 +189,12 @@ impl Impairment {
         self.held.len()
     }
 
-    /// The measurement starts.
+    /// Starts the measurement.
     pub fn restart(&mut self) {
         self.before = self.account;
     }
 
-    /// A packet enters at `now`.
+    /// Handles a packet that enters at `now`.
     pub fn enter(&mut self, packet: SimPacket, now: Time) -> Outcome {
         let index = match self.place {
             Place::Link(_) => 0,
@@ -244,13 +242,13 @@ impl Impairment {
     }
 }
 
-/// Decides whether the next packet of a path is lost: rules 1 to 3.
+/// Decides whether the next packet of a path is lost (rules 1 to 3).
 fn loses(loss: &LossConfig, path: &mut PathState, rng: &mut Rng) -> bool {
     match loss {
         LossConfig::Random(params) => rng.open01() < params.probability.0,
         LossConfig::GilbertElliott(params) => {
-            // As `loss_gilb_ell` of sch_netem.c: the state found by the packet decides; the transition applies to the
-            // next packet.
+            // As in `loss_gilb_ell` of sch_netem.c, the current state decides the fate of this packet; the transition
+            // applies to the next packet.
             let (leaves, loss) =
                 if path.is_bad { (params.r.0, params.bad_loss.0) } else { (params.p.0, params.good_loss.0) };
             path.is_bad ^= rng.open01() < leaves;
@@ -267,7 +265,7 @@ fn loses(loss: &LossConfig, path: &mut PathState, rng: &mut Rng) -> bool {
     }
 }
 
-/// Delay of a packet on a path of this mean `delay`: rule 4.
+/// Draws the delay of a packet on a path with mean `delay` (rule 4).
 fn draw_delay(jitter: &JitterParams, delay: Time, rng: &mut Rng) -> Time {
     let deviations = match jitter.distribution {
         JitterDistribution::Uniform => 2.0 * rng.open01() - 1.0,
@@ -294,7 +292,6 @@ mod tests {
         Impairment::new(Place::Link(0), &config, vec![DELAY], 1, rng)
     }
 
-    /// Packets that are lost.
     fn losses(loss: LossConfig) -> Vec<bool> {
         let mut impairment = impairment(Some(loss), None);
         (0..PACKETS).map(|_| impairment.enter(SimPacket::BLANK, Time::ZERO) == Outcome::Lost).collect()
@@ -306,7 +303,7 @@ mod tests {
 
     #[test]
     fn random_loss_has_its_probability_and_no_memory() {
-        // Binomial: five standard errors, of the share of all, and of the share among packets after a loss.
+        // Binomial: five standard errors, for the share of losses among all packets, and among packets after a loss.
         let p = 0.02;
         let lost = losses(LossConfig::Random(RandomLossParams { probability: Probability(p) }));
         let error = |n: f64| 5.0 * (p * (1.0 - p) / n).sqrt();
@@ -326,14 +323,16 @@ mod tests {
             let [p, r, bad_loss, good_loss] = [p, r, bad_loss, good_loss].map(Probability);
             LossConfig::GilbertElliott(GilbertElliottParams { p, r, bad_loss, good_loss })
         };
-        // The bad state lasts for a geometric number of packets: mean 1/r, variance (1 - r)/r^2; five standard errors.
+        // The duration of the bad state is geometric in packets: mean 1/r, variance (1 - r)/r^2. Tolerance: five
+        // standard errors.
         let lost = losses(params(1.0, 0.0));
         let bursts: Vec<f64> = lost.chunk_by(|a, b| a == b).filter(|run| run[0]).map(|run| run.len() as f64).collect();
         let n = bursts.len() as f64;
         let mean = bursts.iter().sum::<f64>() / n;
         assert!((mean - 1.0 / r).abs() < 5.0 * (1.0 - r).sqrt() / r / n.sqrt(), "{mean}");
-        // Share of the bad state pi = p/(p + r); its states are correlated by (1 - p - r)^k: the variance of the mean
-        // is larger by (2 - p - r)/(p + r). Where single packets get through, the share of the losses is in proportion.
+        // Share of the bad state pi = p/(p + r). Its states are correlated by (1 - p - r)^k, so the variance of the
+        // mean is larger by (2 - p - r)/(p + r). The losses of each state are in proportion to its share and its loss
+        // probability.
         let pi = p / (p + r);
         let error = 5.0 * (pi * (1.0 - pi) / f64::from(PACKETS) * (2.0 - p - r) / (p + r)).sqrt();
         assert!((share(&lost) - pi).abs() < error, "{}", share(&lost));
@@ -349,7 +348,7 @@ mod tests {
         assert!(lost.iter().enumerate().all(|(index, &lost)| lost == (index % 7 == 6)));
     }
 
-    /// Delays of packets that enter every `gap`, in order; and whether they left in order.
+    /// Delays of packets that enter every `gap`, in order, and true if they left in order.
     fn delays(distribution: JitterDistribution, deviation: Time, reorder: bool, gap: Time) -> (Vec<f64>, bool) {
         let mut impairment = impairment(None, Some(JitterParams { deviation, distribution, reorder }));
         let (mut left, mut now) = (vec![0.0; PACKETS as usize], Time::ZERO);
@@ -374,9 +373,9 @@ mod tests {
 
     #[test]
     fn jitter_has_the_mean_and_deviation_of_its_distribution() {
-        // In units of the deviation of 5 ms, around 20 ms: uniform variance 1/3. Normal 1, and what lies beyond four
-        // deviations matters to less than 1e-3. Pareto, 4/3 (Y - 1.5) with P(Y > y) = y^-3, cut off at y = 4.5: mean
-        // -4/3 * 4.5^-2/2 = -0.033; E[min(Y, a)^2] = 3 - 2/a, so that the variance is (4/3)^2 (2.556 - 1.475^2) =
+        // Around 20 ms, in units of the deviation of 5 ms. Uniform: variance 1/3. Normal: 1; the truncation at four
+        // deviations changes it by less than 1e-3. Pareto, 4/3 (Y - 1.5) with P(Y > y) = y^-3, truncated at y = 4.5:
+        // mean -4/3 * 4.5^-2/2 = -0.033; E[min(Y, a)^2] = 3 - 2/a, so the variance is (4/3)^2 (2.556 - 1.475^2) =
         // 0.675.
         let deviation = 0.005;
         for (distribution, mean, variance) in [
@@ -390,14 +389,14 @@ mod tests {
             let average = drawn.iter().sum::<f64>() / n;
             let spread = drawn.iter().map(|x| (x - average).powi(2)).sum::<f64>() / n;
             assert!((average - mean).abs() < 5.0 * (variance / n).sqrt(), "{distribution:?} {average}");
-            // For the variance two percent: no distribution here has a kurtosis above 12.
+            // The tolerance of the variance suffices because no distribution here has a kurtosis above 12.
             assert!((spread / variance - 1.0).abs() < 0.04, "{distribution:?} {spread}");
         }
     }
 
     #[test]
     fn packets_keep_their_order_unless_they_may_overtake() {
-        // A packet every 1 ms, delays from 0 on: nearly every pair of neighbours would swap.
+        // A packet every 1 ms, with delays from 0 on: without ordering, nearly every pair of neighbours would swap.
         let (deviation, gap) = (Time::from_millis(30), Time::from_millis(1));
         for distribution in [JitterDistribution::Uniform, JitterDistribution::Normal, JitterDistribution::Pareto] {
             let (kept, is_sorted) = delays(distribution, deviation, false, gap);
@@ -417,7 +416,8 @@ mod tests {
         let outcomes = [9, 10, 29, 30].map(|at| impairment.enter(SimPacket::BLANK, ms(at)));
         use Outcome::{Passes, Waits};
         assert_eq!(outcomes, [Passes, Waits { is_next: true }, Waits { is_next: false }, Passes]);
-        // 10 + 50 and 29 + 50 ms: after the packet of 30 ms.
+        // Arrivals of the packets sent at 10 and 29 ms, with the detour of 50 ms: after that of the packet sent at 30
+        // ms.
         let arrivals: Vec<Time> = std::iter::from_fn(|| {
             let next = impairment.next();
             (next < Time::NEVER).then(|| (impairment.take(), next).1)

@@ -1,11 +1,11 @@
-//! A scenario as hosts elsewhere need it: what packets pass, and what one replication draws before it begins.
+//! The layout of a scenario for other planes: the path of packets, and all random draws before a replication begins.
 
 use super::Network;
 use crate::scenario::Scenario;
 use fairlane_schemes::base::config::ConfigValue;
 use serde_json::{Map, Value as Json, json};
 
-/// Links, users with their access links, and flows with their starts (times in ps), as JSON.
+/// Returns links, users with their access links, and flows with their start times (in ps), as JSON.
 #[must_use]
 pub fn layout(scenario: &Scenario, replication: u32) -> Json {
     let network = Network::new(scenario, replication);
@@ -45,7 +45,7 @@ pub fn layout(scenario: &Scenario, replication: u32) -> Json {
             "back_ps": network.hosts.idle_way_back(flow.user, ends).0,
         })
     });
-    // A source begins with its first packet, after a random gap.
+    // A source starts with its first packet, after a random gap.
     let udp = network.sources.iter().map(|source| json!({"user": source.user(), "start_ps": source.next().0}));
     json!({
         "links": links.collect::<Vec<_>>(),
@@ -82,7 +82,7 @@ mod tests {
             .collect();
         assert!(delays[0] != delays[1] && delays.iter().all(|delay| (13_000_000_000..=17_000_000_000).contains(delay)));
         for (flow, delay) in found["tcp"].as_array().unwrap().iter().zip(delays) {
-            // 52 bytes of an acknowledgement at 12 and at 120 Mbit/s, and both delays.
+            // Transmission of a 52-byte acknowledgement at 12 and at 120 Mbit/s, plus both delays.
             let sent = 52 * 8 * 1_000_000 / 12 + 52 * 8 * 1_000_000 / 120;
             let back = flow["back_ps"].as_u64().unwrap();
             assert!(back.abs_diff(5_000_000_000 + delay + sent) <= 2, "{back}");

@@ -32,7 +32,7 @@ pub struct Link {
     port: EgressPort<SimPacket, AnyDiscipline<SimPacket>>,
     accounting: Accounting,
     probe: Box<PortProbe>,
-    /// Slack between a packet's arrival at the far end and its event.
+    /// Maximum time between a packet's arrival at the far end and its event.
     slack: Time,
 }
 
@@ -76,7 +76,7 @@ impl<O: PortObserver<SimPacket>> PortObserver<SimPacket> for Recorder<'_, O> {
 }
 
 impl Link {
-    /// Creates an idle link; `rng` is the discipline's stream.
+    /// Creates an idle link; `rng` is the scheme's random stream.
     #[must_use]
     pub fn new(queue: &QueueConfig, weights: &Weights, rate: LinkRate, delay: Time, rng: Rng) -> Self {
         let port = EgressPort::new(queue.build(rate.initial(), weights), rate, delay, rng);
@@ -88,12 +88,12 @@ impl Link {
         }
     }
 
-    /// Gives the discipline the classes of users; must precede the first packet.
+    /// Passes the classes of users to the scheme. Must precede the first packet.
     pub fn set_classes(&mut self, classes: ClassTree) {
         self.port.set_classes(classes);
     }
 
-    /// Sets the port's probe; without it, no packet may arrive.
+    /// Sets the port's probe. Must precede the first packet.
     pub fn attach(&mut self, probe: PortProbe) {
         *self.probe = probe;
     }
@@ -115,7 +115,7 @@ impl Link {
         self.accounting
     }
 
-    /// Discipline of the port.
+    /// Scheme of the port.
     #[must_use]
     pub fn discipline(&self) -> &AnyDiscipline<SimPacket> {
         self.port.discipline()
@@ -127,7 +127,7 @@ impl Link {
         self.port.backlog()
     }
 
-    /// Packets in transmission or in flight, possibly with those that wait behind them.
+    /// Packets in transmission or in flight. May include packets that wait behind them.
     #[must_use]
     #[inline]
     pub fn wire(&self) -> &Wire<SimPacket> {
@@ -146,7 +146,7 @@ impl Link {
         self.port.last_started()
     }
 
-    /// Makes the discipline store the queue, as the reference in tests. Must be called before the first packet.
+    /// Makes the scheme store the queue, as a reference for tests. Must precede the first packet.
     pub fn keep_no_packets(&mut self) {
         self.port.keep_no_packets();
     }
@@ -157,26 +157,27 @@ impl Link {
         self.port.rate().initial()
     }
 
-    /// Returns true if its discipline may hold packets back while the link is idle.
+    /// Returns true if the scheme may hold packets back while the link is idle.
     #[must_use]
     pub fn holds_back(&self) -> bool {
         matches!(self.discipline(), AnyDiscipline::Htb(_))
     }
 
-    /// Delays its event by this slack after a packet reaches the far end. Not for links that hold packets back.
+    /// Sets the slack: the link's event may be this much later than the arrival of a packet at the far end. Must not be
+    /// used for links that hold packets back.
     pub fn set_slack(&mut self, slack: Time) {
         self.slack = slack;
     }
 
-    /// Time at which the next packet reaches the far end, slack included, or a held-back packet may be sent.
+    /// Time of the next event: a packet has reached the far end (plus slack), or a held-back packet may be sent.
     #[must_use]
     #[inline]
     pub fn next_event(&self) -> Time {
         self.port.next_event().saturating_add(self.slack)
     }
 
-    /// Takes the next packet that has reached the far end by `now`, with its arrival time. [`Link::serve_until`] this
-    /// time must have been called.
+    /// Takes the next packet that has reached the far end by `now`, with its arrival time. [`Link::serve_until`] must
+    /// have been called for this time.
     #[inline]
     pub fn take_arrived(&mut self, now: Time) -> Option<(Time, SimPacket)> {
         self.port.take_arrived(now)
@@ -190,13 +191,13 @@ impl Link {
         port.serve_until(now, &mut recorder);
     }
 
-    /// Prefetches its cache lines.
+    /// Prefetches the link's cache lines.
     #[inline]
     pub fn fetch(&self) {
         fetch_lines::<Self, _>(&self.accounting.arrived, offset_of!(Self, accounting.arrived));
     }
 
-    /// Once these have arrived, prefetches its probe and the packet that it sends next.
+    /// Prefetches the probe and the packet to be sent next, once the lines of [`Link::fetch`] have arrived.
     #[inline]
     pub fn fetch_probe(&self) {
         self.probe.fetch();
@@ -205,8 +206,8 @@ impl Link {
         }
     }
 
-    /// Once these have arrived, prefetches what the probe counts when `packet` is enqueued. Packets that wait now are
-    /// sent by then.
+    /// Prefetches the counts that the probe updates when `packet` is enqueued, once the probe's lines have arrived.
+    /// Packets that wait now will have been sent by then.
     #[inline]
     pub fn fetch_counts(&self, packet: &SimPacket) {
         if self.port.upcoming(0).is_some() {
@@ -216,7 +217,7 @@ impl Link {
         }
     }
 
-    /// Prefetches the data of the next transmission: its counts, and the packet behind it.
+    /// Prefetches for the next transmission: its counts, and the packet behind it.
     #[inline]
     pub fn fetch_next_start(&self) {
         if let Some(packet) = self.port.upcoming(0) {
@@ -234,57 +235,56 @@ impl Link {
         port.enqueue(make, now, &mut recorder);
     }
 
-    /// Takes the packet that reaches the far end at `now`, which is [`Wire::next_arrival`].
+    /// Takes the packet that reaches the far end at `now`, which must equal [`Wire::next_arrival`].
     #[inline]
     pub fn arrive<O: PortObserver<SimPacket>>(&mut self, now: Time, observer: &mut O) -> SimPacket {
         let (port, mut recorder) = self.watched(observer);
         port.arrive(now, &mut recorder)
     }
 
-    /// Takes the first packet in transmission or in flight, with its arrival time at the far end: for a link whose far
-    /// end is in another part. [`Link::arrive`] then has nothing to take.
+    /// Takes the first packet in transmission or in flight, with its arrival time at the far end. Used instead of
+    /// [`Link::arrive`] if the far end is in another part.
     #[inline]
     pub fn take_sent(&mut self) -> Option<(Time, SimPacket)> {
         self.port.take_sent()
     }
 
-    /// Start of the next transmission unless another packet arrives before, after [`Link::serve_until`] some earlier
-    /// time. [`Time::NEVER`] if nothing waits, or nothing may be sent.
+    /// Start of the next transmission if no packet arrives before, given that [`Link::serve_until`] was called for
+    /// `served_until`. [`Time::NEVER`] if no packet waits, or none may be sent.
     #[must_use]
     pub fn next_start(&self, served_until: Time) -> Time {
         let start = self.port.busy_until();
         if start > served_until && self.port.backlog().packets > 0 { start } else { Time::NEVER }
     }
 
-    /// Starts every transmission due by `now`.
+    /// Starts all transmissions due by `now`.
     pub fn serve_until(&mut self, now: Time) {
         let mut nobody = ();
         let (port, mut recorder) = self.watched(&mut nobody);
         port.serve_until(now, &mut recorder);
     }
 
-    /// A transmitted packet is lost on the wire.
+    /// Counts a transmitted packet as lost on the wire.
     pub fn lose(&mut self, packet: &SimPacket, now: Time) {
         self.accounting.departed -= 1;
         self.accounting.dropped += 1;
         self.probe.lost(packet, now);
     }
 
-    /// The measurement starts at `now`.
+    /// Starts the measurement at `now`.
     pub fn restart_probe<O: PortObserver<SimPacket>>(&mut self, now: Time, observer: &mut O) {
         let (port, mut recorder) = self.watched(observer);
         port.serve_until(now, &mut recorder);
         recorder.probe.restart(now, port.backlog(), port.busy_until());
     }
 
-    /// The run ends at `now`.
+    /// Ends the run at `now`.
     pub fn finish<O: PortObserver<SimPacket>>(&mut self, now: Time, observer: &mut O) {
         let (port, mut recorder) = self.watched(observer);
         port.serve_until(now, &mut recorder);
         recorder.probe.finish(now, port.backlog(), port.busy_until());
     }
 
-    /// The port and its observers.
     #[inline]
     fn watched<'a, O>(
         &'a mut self,

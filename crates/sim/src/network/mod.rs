@@ -36,12 +36,12 @@ use std::sync::Arc;
 
 pub(crate) use builder::delays;
 
-/// Next hop of a packet after its user's access link. A route is a sequence of hops that ends with [`Hop::END`].
+/// Next hop of a packet behind its user's access link. A route is a sequence of hops that ends with [`Hop::END`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hop {
-    /// Link to enter, or number of an impairment, or [`Hop::DELIVER`].
+    /// Index of the link to enter or of an impairment, or [`Hop::DELIVER`].
     pub link: u32,
-    /// Action before that.
+    /// Action at the hop.
     pub entry: Entry,
 }
 
@@ -63,9 +63,9 @@ pub enum Entry {
 impl Hop {
     /// The receiver of a call.
     pub const CALL: Self = Self { link: 0, entry: Entry::Call };
-    /// Instead of a link: the packet has arrived.
+    /// Value of `link` at the end of a route.
     pub const DELIVER: u32 = u32::MAX;
-    /// The end of a route.
+    /// End of a route.
     pub const END: Self = Self { link: Self::DELIVER, entry: Entry::Core };
 }
 
@@ -74,7 +74,7 @@ impl Hop {
 pub struct User {
     /// Index of its group.
     pub group: u16,
-    /// Payload delivered during the measurement: datagrams, and transfers whose flow has ended.
+    /// Payload delivered during the measurement: datagrams, and transfers of ended flows.
     pub delivered_bytes: u64,
     /// Datagrams delivered during the measurement.
     pub datagrams: u64,
@@ -91,9 +91,9 @@ pub struct Network {
     pub hops: Vec<Hop>,
     /// Starts of the routes of TCP packets, by index of their parameters.
     pub first_hops: Vec<u16>,
-    /// Meters of the edge: [`Network::ingresses`] for each user; none if the scenario has no marker.
+    /// Meters of the edge: [`Network::ingresses`] for each user; empty if the scenario has no marker.
     pub meters: AnyMeterBank,
-    /// Label written by users who forge labels: the one that ports treat best.
+    /// Label written by users that forge labels: the one that ports favour most.
     pub forged_label: f64,
     /// Maximum number of ingress nodes of a user.
     pub ingresses: usize,
@@ -115,9 +115,9 @@ pub struct Network {
     pub paths: PathProbes,
     /// Names of the observed applications of an access network.
     pub applications: Vec<String>,
-    /// Finite transfers of each group; `None` for a group without any.
+    /// Finite transfers of each group; `None` for groups without transfers.
     pub transfers: Vec<Option<Box<TransferProbe>>>,
-    /// Tests of responsiveness of each group; `None` for a group without any.
+    /// Test of responsiveness of each group; `None` for groups without one.
     pub probes: Vec<Option<Box<ResponsivenessProbe>>>,
     /// Counters of ended connections, by group.
     pub ended: Vec<SenderStats>,
@@ -125,27 +125,26 @@ pub struct Network {
     pub calls: CallProbes,
     /// Number of packets that reached the end of their route.
     pub delivered: u64,
-    /// Number of TCP connections that last for the whole run; the others follow them.
+    /// Number of TCP connections that last for the whole run. All others have higher indices.
     pub lasting_flows: usize,
-    /// Separate streams and flow numbers of users, if any; they replace the shared ones.
+    /// Separate random streams and flow numbers of users, which replace the shared ones if present.
     own: Option<Box<OwnStreams>>,
-    /// Free slots of flows, with the time since when, the oldest first.
+    /// Free flow slots, with the time at which each became free, the oldest first.
     free: VecDeque<(Time, u32)>,
-    /// Random stream of the pauses between transfers.
     pause_rng: Rng,
     /// Seeds of the senders' random streams.
     sender_rng: Rng,
-    /// TCP parameters, one set for each source table of the scenario at each of its locations, shared by its flows.
+    /// TCP parameters shared by flows: one set for each source table of the scenario at each of its locations.
     pub tcp_params: Vec<Arc<TcpParams>>,
-    /// Mean pause between two transfers of these sources.
+    /// Mean pause between two transfers, by index of the TCP parameters.
     pauses: Vec<Time>,
-    /// Stop times of these sources; [`Time::NEVER`] for those that do not stop.
+    /// Stop time by index of the TCP parameters; [`Time::NEVER`] for sources that do not stop.
     stops: Vec<Time>,
-    /// Stops of endless flows and UDP sources, in descending order.
+    /// Future stops of endless flows and UDP sources, in descending order of time.
     stops_to_come: Vec<(Time, Stopping)>,
 }
 
-/// Sources with a scheduled stop, so that they need not be checked before.
+/// Sources with a scheduled stop; it is an event, so that sending needs no check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stopping {
     /// The endless flows with these parameters.
@@ -155,7 +154,7 @@ pub enum Stopping {
 }
 
 impl Network {
-    /// The measurement starts.
+    /// Starts the measurement.
     pub fn restart(&mut self) {
         for user in &mut self.users {
             (user.delivered_bytes, user.datagrams) = (0, 0);
@@ -171,7 +170,7 @@ impl Network {
         self.paths.restart();
     }
 
-    /// Lets the probes of users count packets dropped since the last call; the places that drop need not know the
+    /// Passes packets dropped since the last call to the probes of users, so that the code that drops need not know the
     /// probes.
     pub fn count_losses(&mut self) {
         let of_links = self.links.iter_mut().map(Link::losses);
@@ -181,7 +180,7 @@ impl Network {
         }
     }
 
-    /// Error of an external congestion control, if one failed.
+    /// Error of a failed external congestion control, if there is one.
     #[must_use]
     pub fn failed_control(&self) -> Option<&str> {
         self.tcp_params.iter().find_map(|tcp| tcp.congestion.external.failure())
@@ -193,7 +192,7 @@ impl Network {
         self.stops_to_come.last().map_or(Time::NEVER, |&(time, _)| time)
     }
 
-    /// Takes the stops due by `now`, one by one.
+    /// Takes the stops due by `now`, one per call.
     pub fn stopping(&mut self, now: Time) -> Option<Stopping> {
         self.stops_to_come.pop_if(|(time, _)| *time <= now).map(|(_, stopping)| stopping)
     }
@@ -216,8 +215,8 @@ impl Network {
         self.meters.label(meter, packet, now, rng);
     }
 
-    /// Slot in [`Network::flows`] of the TCP flow with this number; `None` if it has ended, unless the slot follows
-    /// from the number.
+    /// Index in [`Network::flows`] of the TCP flow with this number. `None` if it has ended, unless the number itself
+    /// contains the index.
     #[inline]
     pub fn place_of(&self, id: u32) -> Option<u32> {
         match &self.own {
@@ -226,7 +225,7 @@ impl Network {
         }
     }
 
-    /// As [`Network::place_of`], if that needs no lookup.
+    /// Like [`Network::place_of`], but only if no lookup is necessary.
     pub fn known_place(&self, id: u32) -> Option<u32> {
         let place = flow_index(id);
         self.own.as_ref().is_none_or(|own| own.is_lasting(place)).then_some(place)
@@ -239,22 +238,22 @@ impl Network {
         }
     }
 
-    /// Once these have arrived, prefetches the next.
+    /// Prefetches the next data of the lookup, once those of [`Network::fetch_source`] have arrived.
     pub fn fetch_open_transfers(&self, id: u32) {
         if let Some(own) = &self.own {
             own.fetch_open(id);
         }
     }
 
-    /// Starts the next transfer of a web source; returns the slot of its flow, `None` if too many are open. Slots are
-    /// reused, so that there are as many as transfers were ever open at once.
+    /// Starts the next transfer of a web source. Returns the index of its flow, or `None` if too many transfers are
+    /// open. Slots are reused, so their number is the maximum number of concurrent transfers.
     pub fn open_transfer(&mut self, index: u32, now: Time) -> Option<u32> {
         let web = &mut self.webs[index as usize];
         let bytes = web.start_transfer();
         let user = web.user;
         let group = usize::from(self.users[user as usize].group);
         let probe = self.transfers[group].as_mut().expect("a group with a web source observes transfers");
-        // A slot freed at this very time may still have packets of this time.
+        // Packets of a slot freed at `now` may still arrive at `now`.
         let free = self.free.front().is_some_and(|&(since, _)| since < now);
         let full = self.own.is_none() && !free && self.flows.len() >= MOST_FLOWS;
         if web.open >= web.params().limit || full {
@@ -291,8 +290,8 @@ impl Network {
         Some(place)
     }
 
-    /// A transfer is fully acknowledged: a new connection replaces the old one, or the slot becomes free. Returns the
-    /// start time of the new connection, [`Time::NEVER`] for a free slot; `None` if the old connection stays.
+    /// Ends a fully acknowledged transfer: a new connection replaces the old one, or the slot becomes free. Returns the
+    /// start time of the new connection, [`Time::NEVER`] for a free slot, or `None` if the old connection stays.
     pub fn end_transfer(&mut self, place: u32, now: Time) -> Option<Time> {
         let old = &self.flows[place as usize];
         let params = &self.tcp_params[old.params as usize];
@@ -313,7 +312,7 @@ impl Network {
                 }
                 Time::NEVER
             }
-            // Not at the same time, so that its packets' timestamps differ from the old ones.
+            // Starts later than `now`, so that timestamps of its packets differ from those of the old connection.
             AtEnd::Repeat { left } => {
                 let mean = self.pauses[old.params as usize].0 as f64;
                 let pause = match &self.own {
@@ -329,7 +328,7 @@ impl Network {
         };
         user.delivered_bytes += old.measured_bytes(params);
         self.ended[usize::from(user.group)].add(&old.sender.stats());
-        // Late copies may have recreated a meter of the previous connection.
+        // Late duplicates may have recreated the meter of the previous connection.
         let before = previous_id(old.id);
         if self.own.as_ref().is_none_or(|own| own.place_of(before).is_none()) {
             self.meters.forget(before);
@@ -346,7 +345,7 @@ impl Network {
             TcpFlow::new(tcp, origin, start, bytes, (next_id(old.id), AtEnd::Repeat { left }), seed)
         } else {
             if self.own.is_none() {
-                // Random draws of a connection that was never opened, kept so that results do not change.
+                // Draws for a connection that is never opened, so that results do not change.
                 self.sender_rng.bits();
             }
             TcpFlow::unused(tcp, origin, start, bytes, (old.id, old.at_end))
@@ -356,13 +355,13 @@ impl Network {
         Some(start)
     }
 
-    /// A packet of a call reached the end of its route at `now`.
+    /// Handles a packet of a call that reached the end of its route at `now`.
     pub fn receive_call(&mut self, packet: &SimPacket, now: Time) {
         let arrival = now + self.hosts.to_receiver(packet.user, u32::from(packet.wire_bytes));
         self.calls.receive(packet, arrival);
     }
 
-    /// Finite transfers of the group of a user, if it has any.
+    /// Transfer probe of a user's group, if the group has finite transfers.
     pub fn transfer_probe(&mut self, user: u32) -> Option<&mut TransferProbe> {
         self.transfers[usize::from(self.users[user as usize].group)].as_deref_mut()
     }

@@ -1,13 +1,14 @@
 //! Separate random streams and flow numbers of users.
 //!
-//! Usually all transfers draw from one stream and reuse freed slots in the order of events. So the behaviour of a user
-//! depends, through a random number or a hash, on earlier actions of all others. If a scenario has own streams
-//! ([`crate::scenario::Scenario::own_streams`]), users interact only through links, so that parts of a network can run
-//! separately:
+//! Usually all transfers draw from one random stream and reuse freed slots in the order of events. The behaviour of a
+//! user then depends, through a random number or a hash, on earlier actions of all other users. If a scenario has own
+//! streams ([`crate::scenario::Scenario::own_streams`]), users interact only through links, so that parts of a network
+//! can run separately:
 //!
-//! - The flow number of a transfer is that of its source, after those of all long-lived flows, combined with a counter
-//!   of the source's transfers from 1 to 4095, which wraps. Only the source reuses its slots.
-//! - A connection draws its seed from a stream of its number, and the pause before the next transfer from another one.
+//! - The flow number of a transfer consists of a source number, above those of all long-lived flows, and a counter of
+//!   the source's transfers from 1 to 4095, which wraps. Only the source reuses its slots.
+//! - A connection draws its seed from a stream with its number, and the pause before the next transfer from another
+//!   stream.
 //! - Each link has a marker stream, for packets that enter the network there.
 
 use crate::network::random_stream::RandomStream;
@@ -20,24 +21,22 @@ use std::collections::VecDeque;
 /// Range of the transfer counter.
 const COUNTS: u64 = 4095;
 
-/// The transfers of all sources.
 #[derive(Debug)]
 pub(super) struct OwnStreams {
     seed: u64,
     replication: u64,
-    /// Number of the first source's transfers, without the counter.
+    /// Flow number of the first source's transfers, without the counter.
     first: u32,
     sources: Vec<Places>,
-    /// Random streams of markers, by the link through which packets enter.
+    /// Random streams of markers, by the link at which packets enter the network.
     markers: Vec<Rng>,
 }
 
-/// Slots of a source's transfers.
 #[derive(Debug, Default)]
 struct Places {
     /// Flow number and slot of open transfers.
     open: Vec<(u32, u32)>,
-    /// Free slots, with the time since when, the oldest first.
+    /// Free slots, with the time at which each became free, the oldest first.
     free: VecDeque<(Time, u32)>,
 }
 
@@ -48,15 +47,14 @@ impl OwnStreams {
         Self { seed, replication, first: lasting as u32, sources, markers }
     }
 
-    /// Random stream of a marker at the entry of a link.
     #[cold]
     #[inline(never)]
     pub(super) fn marker(&mut self, link: u32) -> &mut Rng {
         &mut self.markers[link as usize]
     }
 
-    /// Slot of the flow with this number, if it is open; the slot of a long-lived flow is its number.
-    // Never inline: networks without separate streams must not pay for it.
+    /// Slot of the flow with this number, if it is open. The slot of a long-lived flow equals its number.
+    // Never inlined, so that networks without separate streams do not pay for it.
     #[inline(never)]
     pub(super) fn place_of(&self, id: u32) -> Option<u32> {
         match flow_index(id).checked_sub(self.first) {
@@ -68,29 +66,29 @@ impl OwnStreams {
         }
     }
 
-    /// Returns true if a flow with this number, without the counter, is long-lived: then the number is its slot.
+    /// Returns true if this flow number, without the counter, belongs to a long-lived flow. The number is then the
+    /// slot.
     pub(super) fn is_lasting(&self, number: u32) -> bool {
         number < self.first
     }
 
-    /// Prefetches the entry of the source of this transfer.
     pub(super) fn fetch_source(&self, id: u32) {
         prefetch_index(&self.sources, flow_index(id).wrapping_sub(self.first) as usize);
     }
 
-    /// Once it has arrived, prefetches its open transfers.
+    /// Prefetches the source's open transfers, once its entry has arrived.
     pub(super) fn fetch_open(&self, id: u32) {
         if let Some(places) = self.sources.get(flow_index(id).wrapping_sub(self.first) as usize) {
             prefetch_index(&places.open, 0);
         }
     }
 
-    /// Opens transfer number `count` of a source. Returns its flow number and its slot, which is `next` if none of its
-    /// own slots was free before `now`.
+    /// Opens transfer number `count` of a source. Returns its flow number and its slot, which is `next` if the source
+    /// had no free slot before `now`.
     pub(super) fn open(&mut self, source: u32, count: u64, next: u32, now: Time) -> (u32, u32) {
         let places = &mut self.sources[source as usize];
         let id = numbered(self.first + source, (1 + count % COUNTS) as u32);
-        // A slot freed at this very time may still have packets of this time.
+        // Packets of a slot freed at `now` may still arrive at `now`.
         let is_free = places.free.front().is_some_and(|&(since, _)| since < now);
         let free = if is_free { places.free.pop_front() } else { None };
         let place = free.map_or(next, |(_, place)| place);
@@ -98,24 +96,22 @@ impl OwnStreams {
         (id, place)
     }
 
-    /// Ends a transfer of a source.
     pub(super) fn close(&mut self, source: u32, place: u32, now: Time) {
         let places = &mut self.sources[source as usize];
         places.open.retain(|&(_, other)| other != place);
         places.free.push_back((now, place));
     }
 
-    /// Seed of transfer number `count` of a source.
     pub(super) fn seed_of_transfer(&self, source: u32, count: u64) -> u64 {
         self.stream(RandomStream::Sender, (1 << 63) | u64::from(source) << 40 | count)
     }
 
-    /// Seed of the connection in the slot of a long-lived flow after which `left` follow.
+    /// Seed of a connection in the slot of a long-lived flow that is followed by `left` more connections.
     pub(super) fn seed_of_repetition(&self, place: u32, left: u32) -> u64 {
         self.stream(RandomStream::Sender, 1 + (u64::from(place) << 32 | u64::from(left)))
     }
 
-    /// Pause before it, with this mean.
+    /// Pause before the connection of [`OwnStreams::seed_of_repetition`], exponential with this mean.
     pub(super) fn pause(&self, place: u32, left: u32, mean: f64) -> f64 {
         let index = 1 + (u64::from(place) << 32 | u64::from(left));
         Rng::stream(self.seed, self.replication, RandomStream::Pause.name(), index).exponential(mean)
@@ -141,7 +137,7 @@ mod tests {
         assert_eq!([first, second, other, 3].map(|id| own.place_of(id)), [Some(10), Some(11), Some(12), Some(3)]);
         own.close(0, 11, Time(5));
         assert_eq!(own.place_of(second), None);
-        // Not at the time at which it became free, and not by the other source.
+        // The slot is not reused at the time at which it became free, nor by the other source.
         assert_eq!(own.open(0, 2, 13, Time(5)).1, 13);
         assert_eq!(own.open(1, 1, 14, Time(6)).1, 14);
         assert_eq!(own.open(0, 3, 15, Time(6)).1, 11);

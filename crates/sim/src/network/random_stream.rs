@@ -1,4 +1,4 @@
-//! Random streams of a replication: each component has its own.
+//! Random streams of a replication. Each component has a separate stream.
 
 use fairlane_schemes::choices;
 
@@ -26,7 +26,7 @@ choices! {
         Sender = "sender",
         /// Markers; one stream, or, if users have separate streams, one for each link through which packets enter.
         Marker = "marker",
-        /// Discipline of a port; index: the link, 0 for the first bottleneck.
+        /// Scheme of a port; index: the link, 0 for the first bottleneck.
         Queue = "queue",
         /// Loss and jitter of a link; index: the link.
         LinkImpairment = "link_impairment",

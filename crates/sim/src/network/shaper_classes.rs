@@ -1,21 +1,21 @@
-//! Classes of a shaper at a link of an access network: the nodes below the link, and a leaf for each user.
+//! Classes of a shaper at a link of an access network: one for each node below the link, and a leaf for each user.
 //!
 //! Source: LibreQoS 1.4, src/LibreQoS.py, `traverseNetwork`.
 //!
-//! A node's class has a ceiling of `margin` times its rate, at most that of its parent, and a rate of 95 % of that.
-//! Below it, a user's class has the minimum rate of ShapedDevices.csv, or `rate` without one, either times its weight,
-//! and the rate of its plan as ceiling.
+//! The ceiling of a node's class is `margin` times the node's rate, at most the parent's ceiling; its rate is 95 % of
+//! the ceiling. Below it, a user's class has the minimum rate of ShapedDevices.csv (or the key `rate` without one)
+//! times the user's weight, and the rate of the plan as ceiling.
 //!
-//! Cost: only at the start; 32 bytes per class.
+//! Cost: only at the start of a run; 32 bytes per class.
 //!
 //! Deviations:
-//! 1. The rates of siblings are reduced to fit into that of their parent, unless `node_rates = "full"`: HTB lets a
-//!    class send at its own rate even if its parent has nothing left. Each keeps the assured rates of the users below
-//!    it, and the rest is divided in proportion to the rates. If these assured rates exceed the parent's, all are
-//!    reduced by the same factor; LibreQoS then assures 1 Mbit/s or 10 kbit/s (2.0, src/LibreQoS.py,
-//!    `attach_circuits`), or more than there is (1.4).
+//! 1. The rates of sibling classes are reduced to fit into their parent's rate, unless `node_rates = "full"`: HTB lets
+//!    a class send at its rate even if its parent has used up its own. Each sibling keeps the assured rates of the
+//!    users below it, and the remainder is divided in proportion to the rates. If these assured rates exceed the
+//!    parent's rate, all are reduced by the same factor. LibreQoS then assures 1 Mbit/s or 10 kbit/s (2.0,
+//!    src/LibreQoS.py, `attach_circuits`), or more than the parent has (1.4).
 //! 2. Subscribers of nodes more than six levels below the link are in the class of the sixth level; LibreQoS merges
-//!    levels in another way.
+//!    levels differently.
 
 use crate::scenario::{AccessNetwork, NODE_RATE, Placement};
 use fairlane_schemes::base::units::BitRate;
@@ -24,19 +24,16 @@ use fairlane_schemes::contract::weights::Weights;
 use fairlane_schemes::fairqueue::htb::{HtbParams, LEVELS, NodeRates};
 use std::ops::Range;
 
-/// Minimum rate of a class.
 const LEAST: f64 = 1000.0;
 
 /// Classes under construction.
 struct Tree {
     inner: Vec<Class>,
     depths: Vec<usize>,
-    /// Class of each node below the link.
     class_of_node: Vec<Option<u32>>,
     leaves: Vec<Class>,
 }
 
-/// Creates the classes of the queue at `link`.
 pub(super) fn of_link(
     link: u32,
     params: &HtbParams,
@@ -81,7 +78,7 @@ impl Tree {
         class.ceil.unwrap_or(class.rate).as_f64()
     }
 
-    /// A leaf for each user in the range, also for users that do not cross the link.
+    /// Adds a leaf for each user in the range, including users that do not cross the link.
     fn add_leaves(&mut self, users: Range<u32>, params: &HtbParams, placements: &[Placement<'_>], weights: &Weights) {
         let mut first = 0;
         for place in placements {
@@ -99,7 +96,7 @@ impl Tree {
         }
     }
 
-    /// Deviation 1, from the root down.
+    /// Applies deviation 1, from the root down.
     fn fit(&mut self) {
         let assured = self.assured();
         let mut children = vec![Vec::new(); self.inner.len()];
@@ -126,7 +123,7 @@ impl Tree {
         }
     }
 
-    /// Assured rates of the users below each node together, at most its own rate.
+    /// Sum of the assured rates of the users below each node, at most the node's rate.
     fn assured(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.inner.len()];
         for leaf in &self.leaves {
@@ -142,8 +139,8 @@ impl Tree {
     }
 }
 
-/// Rates that fit into `room`, for classes with a minimum and a full rate each: a common fraction of the full rates,
-/// but at least the minimum ones.
+/// Fits classes, each with a minimum and a full rate, into `room`. Each gets a common fraction of its full rate, but at
+/// least its minimum rate.
 fn fitted(room: f64, rates: &[(f64, f64)]) -> Vec<f64> {
     let (least, full) = rates.iter().fold((0.0, 0.0), |sums, rate| (sums.0 + rate.0, sums.1 + rate.1));
     if full <= room {
@@ -152,7 +149,7 @@ fn fitted(room: f64, rates: &[(f64, f64)]) -> Vec<f64> {
     if least >= room {
         return rates.iter().map(|&(own, _)| own * room / least).collect();
     }
-    // Classes whose minimum rate exceeds their part are fixed at it, which leaves less for the others.
+    // Classes whose minimum rate exceeds their part are fixed at the minimum, which leaves less for the others.
     let mut part = room / full;
     loop {
         let is_held = |rate: &&(f64, f64)| rate.0 >= part * rate.1;
@@ -170,7 +167,6 @@ fn rate(bps: f64) -> BitRate {
     BitRate(bps.round().max(LEAST) as u64)
 }
 
-/// First and last user that cross `link`.
 fn users_of(link: u32, placements: &[Placement<'_>]) -> Range<u32> {
     let (mut range, mut first) = (0..0, 0);
     for place in placements {
@@ -203,12 +199,11 @@ mod tests {
     /// Rate and ceiling of each class, in Mbit/s.
     type Rates = Vec<(f64, f64)>;
 
-    /// Rates of the classes at the gateway, inner classes and leaves.
+    /// Rates of the classes at the gateway: inner classes, then leaves.
     fn classes(topology: Json, queue: Json) -> (Rates, Rates) {
         classes_at(0, &scenario(topology, queue))
     }
 
-    /// The same at a link.
     fn classes_at(link: u32, scenario: &Scenario) -> (Rates, Rates) {
         let SchemeParams::Htb(params) = &scenario.queue.scheme else { panic!("htb") };
         let tree = scenario.topology.tree.as_ref().unwrap();
@@ -224,7 +219,8 @@ mod tests {
 
     #[test]
     fn nodes_get_ceilings_from_their_rates_and_leaves_from_their_plans() {
-        // Margin 0.95: ceilings 57 and 38; rates 0.95 of those, of both access points 72.2 more than the site's 54.15.
+        // With a margin of 0.95, ceilings are 57 and 38, rates 0.95 of these. Both access points have 72.2, more than
+        // the site's 54.15.
         let queue = json!({"scheme": "htb", "rate": "2 Mbit/s"});
         let (inner, leaves) = classes(json!({}), queue);
         let points = 54.15 / 2.0;
@@ -238,15 +234,15 @@ mod tests {
         let (inner, leaves) = classes(json!({}), queue.clone());
         assert_eq!(inner[2..], [(36.1, 38.0); 2]);
         assert_eq!(leaves, [(25.0, 25.0); 6], "a rate is at most the plan");
-        // Three of 25 fit into the 27.075 of their access point.
+        // Three users of 25 are reduced to fit into the 27.075 of their access point.
         let fitting = json!({"scheme": "htb", "rate": "30 Mbit/s"});
         assert_eq!(classes(json!({}), fitting).1, [(9.025, 25.0); 6]);
     }
 
     #[test]
     fn least_rates_hold_where_nodes_have_more_than_the_node_above_them() {
-        // The site is assured 0.95 * 0.95 * 60 = 54.15, and its access points as much each. Half of that is less than
-        // the 40 of one of them, which leaves 14.15 for the other.
+        // The rate of the site is 0.95 * 0.95 * 60 = 54.15, and each access point has as much. Half of it is less than
+        // the 40 that one of them assures; 14.15 are left for the other.
         let tree = json!({"nodes": [["site", 0, 60_000_000, 60_000_000], ["s", 1, 200_000_000, 200_000_000],
             ["o", 1, 200_000_000, 200_000_000]], "subscribers": [
             [2, 1, 50_000_000, 50_000_000, 40_000_000, 40_000_000],
@@ -262,8 +258,8 @@ mod tests {
 
     #[test]
     fn rates_are_fitted_to_what_there_is() {
-        // All fit; 10 of 40 each. One is fixed at 7, 3 of 20 for the others. Two are fixed, 1 of 10 is left. Only the
-        // minimum rates, 5 of 15 of them.
+        // In order: all fit; each gets 10 of 40; one is fixed at 7, and the others share 3; two are fixed, and the
+        // third gets 1; not even the minimum rates fit, so each is reduced to a third.
         assert_eq!(fitted(40.0, &[(1.0, 20.0), (1.0, 20.0)]), [20.0, 20.0]);
         assert_eq!(fitted(20.0, &[(1.0, 40.0), (1.0, 40.0)]), [10.0, 10.0]);
         assert_eq!(fitted(10.0, &[(7.0, 10.0), (0.0, 10.0), (0.0, 10.0)]), [7.0, 1.5, 1.5]);
@@ -306,7 +302,8 @@ mod tests {
             use fairlane_schemes::contract::discipline::QueueDiscipline;
             network.links[link].discipline().state_size().records
         };
-        // Gateway, site, two access points; a site has three levels; an access point has none below it.
+        // Classes at the gateway: gateway, site and two access points; at the site: three of these; at an access point:
+        // one.
         assert_eq!([records(0), records(2), records(4)], [4, 3, 1]);
     }
 }

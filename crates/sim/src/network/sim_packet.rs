@@ -22,11 +22,11 @@ pub enum PacketKind {
 /// A packet in flight from a sender to a receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct SimPacket {
-    /// The marker's label.
+    /// Label, written by the marker.
     pub label: f64,
     /// Time at which it entered its current queue.
     pub enqueued_at: Time,
-    /// Time at which its host sent it; the TCP timestamp (RFC 7323 TSval).
+    /// Time at which its host sent it, which is also the TCP timestamp (TSval of RFC 7323).
     pub timestamp: Time,
     /// TCP segment number.
     pub seq: u32,
@@ -34,9 +34,9 @@ pub struct SimPacket {
     pub flow: u32,
     /// Index of the user.
     pub user: u32,
-    /// Index in the table of hops: its current position.
+    /// Current position as an index into the table of hops.
     pub hop: u16,
-    /// Ingress node of its user through which it enters.
+    /// Ingress node of its user at which it enters.
     pub ingress: u16,
     /// Length on the wire.
     pub wire_bytes: u16,
@@ -48,12 +48,12 @@ pub struct SimPacket {
     pub ecn: Ecn,
     /// Content of the packet.
     pub kind: PacketKind,
-    /// The TCP flag of the same name (RFC 3168): the sender has reduced its window.
+    /// CWR flag of TCP (RFC 3168): the sender has reduced its window.
     pub cwr: bool,
 }
 
 impl SimPacket {
-    /// A packet with all fields zero, to be filled in.
+    /// A packet with all fields zero.
     pub const BLANK: Self = Self {
         label: 0.0,
         enqueued_at: Time::ZERO,
@@ -71,7 +71,7 @@ impl SimPacket {
         cwr: false,
     };
 
-    /// Prefetches its cache lines, since it may straddle two.
+    /// Prefetches the packet's cache lines, one or two.
     #[inline]
     pub fn fetch(&self) {
         fetch(&self.label);

@@ -1,4 +1,4 @@
-//! A TCP connection with both ends, and the reuse of its slot.
+//! A TCP connection with both ends, and reuse of its slot.
 
 use crate::traffic::tcp::{AnySender, Receiver, TcpParams};
 use fairlane_schemes::base::units::{Bytes, Time};
@@ -14,7 +14,7 @@ pub enum AtEnd {
         /// Remaining transfers.
         left: u32,
     },
-    /// Free the slot for another transfer; the web source with this index has one less open transfer.
+    /// Free the slot for another transfer and decrement the open transfers of a web source.
     Recycle {
         /// Index in [`crate::network::Network::webs`].
         web: u32,
@@ -26,7 +26,7 @@ pub enum AtEnd {
     },
 }
 
-/// Lifetime of a flow: a summary of [`AtEnd`] that the engine tests for each packet.
+/// Lifetime of a flow: a summary of [`AtEnd`] that the engine checks for each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
     /// The whole run.
@@ -35,7 +35,7 @@ pub enum Span {
     Once,
     /// Several chunks over the same connection.
     Chunks,
-    /// One transfer, replaced by another connection.
+    /// One transfer, after which another connection replaces it.
     Passing,
 }
 
@@ -50,8 +50,8 @@ impl Span {
     }
 }
 
-/// A TCP connection with both ends. The field order makes five cache lines: a segment that arrives in order touches the
-/// second, an ACK of new data the second and third, losses the rest.
+/// A TCP connection with both ends. The field order makes five cache lines. A segment that arrives in order touches the
+/// second line, an ACK of new data the second and third, a loss the others.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct TcpFlow {
@@ -59,28 +59,29 @@ pub struct TcpFlow {
     pub start: Time,
     /// Time at which the last byte of a finite transfer was received; [`Time::NEVER`] until then.
     pub finish: Time,
-    /// The receiving end. Its second half is touched by each segment.
+    /// Receiving end. Each segment touches its second half.
     pub receiver: Receiver,
-    /// Time of the flow's event: deadlines that are not earlier need no lookup.
+    /// Time of the flow's event. Later deadlines need no lookup of the event.
     pub armed: Time,
     /// Index in [`crate::network::Network::tcp_params`].
     pub params: u32,
-    /// Ingress node of the user through which its packets enter.
+    /// Ingress node of the user at which its packets enter.
     pub ingress: u16,
     /// Class of its packets.
     pub class: TrafficClass,
     /// Lifetime.
     pub span: Span,
-    /// The sending end. Its first line is touched by each ACK.
+    /// Sending end. Each ACK touches its first line.
     pub sender: AnySender,
     /// Payload delivered before the measurement.
     pub unmeasured_bytes: u64,
-    /// Offset: bytes on the wire that the receiver got are this plus those it got during the measurement, including
-    /// earlier connections in this slot. Negative if most of them arrived over those.
+    /// Offset to subtract from the receiver's bytes on the wire to get the number of measured bytes, which includes
+    /// earlier connections in this slot. Negative if those received more than this connection did before the
+    /// measurement.
     pub(super) unmeasured_wire_bytes: i64,
     /// Payload of a finite transfer; 0 for an endless one.
     pub transfer_bytes: u64,
-    /// Flow number in its packets: its slot, combined with the number of the connection. See [`flow_index`].
+    /// Flow number in its packets: slot and connection number combined, see [`flow_index`].
     pub id: u32,
     /// Index of the user.
     pub user: u32,
@@ -88,22 +89,21 @@ pub struct TcpFlow {
     pub at_end: AtEnd,
 }
 
-/// Bits of a flow number that contain its slot in [`crate::network::Network::flows`].
+/// Bits of a flow number that contain its index in [`crate::network::Network::flows`].
 const INDEX_BITS: u32 = 20;
 /// Maximum number of slots: long-lived flows, and concurrently open transfers.
 pub const MOST_FLOWS: usize = 1_000_000;
-/// Number of slots, without the connection number.
+/// Possible slot numbers in a flow number.
 pub(super) const MOST_NUMBERS: usize = 1 << INDEX_BITS;
 
-/// Slot in [`crate::network::Network::flows`] of the TCP flow with this number, unless it has a separate numbering: see
-/// [`crate::network::Network::place_of`].
+/// Index in [`crate::network::Network::flows`] of the TCP flow with this number, unless flows have separate numbers:
+/// see [`crate::network::Network::place_of`].
 #[must_use]
 #[inline]
 pub fn flow_index(id: u32) -> u32 {
     id & ((1 << INDEX_BITS) - 1)
 }
 
-/// Flow number at slot `index` for connection number `connection` there.
 pub(super) fn numbered(index: u32, connection: u32) -> u32 {
     connection << INDEX_BITS | index
 }
@@ -113,14 +113,14 @@ pub(super) fn previous_id(id: u32) -> u32 {
     id.wrapping_sub(1 << INDEX_BITS)
 }
 
-/// Number of the next connection in the same slot: 4096 of them, then they wrap.
+/// Number of the next connection in the same slot; wraps after 4096 connections.
 pub(super) fn next_id(id: u32) -> u32 {
     id.wrapping_add(1 << INDEX_BITS)
 }
 
 impl TcpFlow {
     /// Creates a connection that is not open yet. The arguments are `params` with their index; user, ingress and class
-    /// of its packets; its number and the action at its end; and the random stream of its congestion control.
+    /// of its packets; its number and its action at the end; and the seed of its congestion control's random stream.
     pub(super) fn new(
         (params, tcp): (u32, &TcpParams),
         (user, ingress, class): (u32, u16, TrafficClass),
@@ -133,7 +133,7 @@ impl TcpFlow {
         Self { sender, ..Self::unused((params, tcp), (user, ingress, class), start, transfer, (id, at_end)) }
     }
 
-    /// As [`TcpFlow::new`], for a slot in which no connection is opened.
+    /// Like [`TcpFlow::new`], for a slot in which no connection is opened.
     pub(super) fn unused(
         (params, tcp): (u32, &TcpParams),
         (user, ingress, class): (u32, u16, TrafficClass),
@@ -172,7 +172,7 @@ impl TcpFlow {
         self.receiver.wire_bytes().wrapping_add_signed(-self.unmeasured_wire_bytes)
     }
 
-    /// The earlier one of both ends' timers.
+    /// Earlier one of both ends' timers.
     #[must_use]
     #[inline]
     pub fn deadline(&self) -> Time {
@@ -187,8 +187,8 @@ mod tests {
 
     #[test]
     fn both_ends_of_a_flow_begin_their_lines() {
-        // The second half of the receiver ends 8 bytes before the end of the second line; the sender begins 8 bytes
-        // into the third.
+        // The receiver's second half ends 8 bytes before the end of the second line; the sender begins 8 bytes into the
+        // third.
         assert_eq!((offset_of!(TcpFlow, armed), offset_of!(TcpFlow, sender)), (120, 136));
         assert_eq!(align_of::<TcpFlow>(), 64);
     }

@@ -2,16 +2,16 @@
 
 use fairlane_schemes::base::units::Time;
 
-/// A path without queueing: from the end of a route back to its beginning, including access links of receivers.
+/// A path without queueing, from the end of a route back to its start, including the access links of receivers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WayBack {
-    /// Delay from the end of the route to the receiver, for a packet without length.
+    /// Delay from the end of the route to the receiver, without transmission time.
     pub out_delay: Time,
-    /// The same per byte on the wire, in picoseconds.
+    /// Transmission time to the receiver per byte on the wire, in picoseconds.
     pub out_ps_per_byte: f64,
-    /// Delay from the receiver to the edge node, for an acknowledgement without length.
+    /// Delay from the receiver to the edge node, without transmission time.
     pub delay: Time,
-    /// The same per byte on the wire, in picoseconds.
+    /// Transmission time to the edge node per byte on the wire, in picoseconds.
     pub ps_per_byte: f64,
 }
 

@@ -1,8 +1,8 @@
-//! Notes on default buffers that hold less than a bandwidth-delay product.
+//! Notes on default buffers that are smaller than a bandwidth-delay product.
 //!
-//! A window-based sender that halves its window keeps a link busy only if the buffer holds the data in flight
-//! (Appenzeller et al., "Sizing Router Buffers", SIGCOMM 2004, 2). Defaults are those of one paper's link of 10 Mbit/s;
-//! elsewhere they may silently determine the result.
+//! A window-based sender that halves its window keeps a link busy only if the buffer holds a bandwidth-delay product
+//! (Appenzeller et al., "Sizing Router Buffers", SIGCOMM 2004, 2). The defaults suit one paper's link of 10 Mbit/s; on
+//! other links they may determine the result without the user noticing.
 
 use super::topology::Direction;
 use super::{Note, Placement, Scenario, SourceConfig};
@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 /// A default buffer at a link, or in front of an access link.
 struct Buffer {
     limit: QueueLimit,
-    /// Bytes that it holds.
     bytes: u64,
     place: String,
     rate: BitRate,
@@ -26,20 +25,19 @@ impl Buffer {
         self.rate.as_f64() * self.rtt.as_secs_f64() / 8.0
     }
 
-    /// Part of a bandwidth-delay product that it holds.
+    /// Capacity as a fraction of the bandwidth-delay product.
     fn part(&self) -> f64 {
         self.bytes as f64 / self.bdp()
     }
 }
 
-/// Returns true if a source is window-based.
 fn has_window(source: &SourceConfig) -> bool {
     source.tcp().is_some()
 }
 
 impl Scenario {
-    /// A note for each key of a default buffer that holds less than the bandwidth-delay product of a link that may be
-    /// full.
+    /// Note for each key of a default buffer that is smaller than the bandwidth-delay product of a link that
+    /// may be full.
     pub(super) fn short_buffers(&self) -> Vec<Note> {
         let placements: Vec<_> =
             self.placements().into_iter().filter(|place| place.config.sources.iter().any(has_window)).collect();
@@ -67,7 +65,7 @@ impl Scenario {
         worst.into_iter().map(|(key, buffer)| Note { key, text: buffer.text() }).collect()
     }
 
-    /// The rate that a user of a place may send or receive at: a tree of shapers keeps plans behind the access link.
+    /// Maximum rate of a user at this location. A tree of shapers enforces plans behind the access link.
     fn fastest(&self, place: &Placement<'_>) -> BitRate {
         let access = place.config.params.access_rate.unwrap_or(self.topology.access.access_rate);
         match &place.at {
@@ -81,11 +79,11 @@ impl Scenario {
         self.keeps_plans_in_tree() && direction != Some(Direction::Local)
     }
 
-    /// Round-trip time of the users of a place without queues.
+    /// Round-trip time of the location's users without queueing: the maximum of given ones, the mean of random ones.
     fn base_rtt(&self, place: &Placement<'_>) -> Time {
         let access = place.config.access_delays.iter().copied().max().unwrap_or(Time::ZERO);
         let least = super::groups::least_rtt(&place.config.params, &place.config.route, &self.topology);
-        // Users draw from there to twice the spread above it.
+        // Random delays add up to twice the spread, once in each direction.
         least + access + access + place.config.access_spread
     }
 
@@ -107,7 +105,7 @@ impl Scenario {
         Some((format!("{key}.limit"), Buffer { limit, bytes, place: place_of, rate, rtt }))
     }
 
-    /// The buffer in front of an access link that no link of the route is slower than.
+    /// Buffer in front of an access link, if no link of the route is slower than the access link.
     fn access_buffer(&self, place: &Placement<'_>) -> Option<(String, Buffer)> {
         let (rate, limit) = (self.fastest(place), self.topology.access.access_limit);
         let slowest = place.config.route.iter().map(|&link| self.topology.links[link as usize].params.rate).min()?;
@@ -150,7 +148,7 @@ mod tests {
     fn a_default_buffer_below_a_bandwidth_delay_product_is_noted() {
         let tcp = json!({"kind": "tcp"});
         let default = || json!({"scheme": "codel"});
-        // 24 packets are 36 000 B, and 7.2 Mbit/s times 40 ms as many.
+        // 24 packets are 36 000 B, which is 7.2 Mbit/s times 40 ms.
         assert_eq!(dumbbell("7.2 Mbit/s", default(), tcp.clone()), [""; 0]);
         let text = "queue.limit: \"24 packets\", the default, holds 36 of the 250 kB that \"bottleneck\" of 50 Mbit/s \
                     carries in a round trip of 40.0 ms: it may idle, and the buffer may decide the result";
@@ -194,7 +192,8 @@ mod tests {
             let found = Scenario::read(&scenario).unwrap().short_buffers();
             found.into_iter().map(|note| (note.key, note.text)).collect::<Vec<_>>()
         };
-        // A plan in flight is 25 Mbit/s times 30 ms, 93 750 B: more than 50 packets, and than the 24 of a leaf.
+        // The bandwidth-delay product of a plan is 25 Mbit/s times 30 ms, 93 750 B: more than 50 packets, and than a
+        // leaf's 24.
         let found = keys(json!({"scheme": "droptail", "limit": "300 packets"}));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].0 == "topology.access_limit" && found[0].1.contains("75 of the 94 kB"), "{found:?}");

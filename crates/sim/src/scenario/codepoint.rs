@@ -1,4 +1,4 @@
-//! The ECN field of datagrams: what all sources of UDP but calls have in common.
+//! ECN field of datagrams, shared by all UDP sources except calls.
 
 use fairlane_schemes::contract::packet::Ecn;
 use fairlane_schemes::{choices, params};
@@ -8,15 +8,15 @@ choices! {
     pub enum Codepoint {
         /// Not ECN-capable.
         NotEct = "not_ect",
-        /// ECN-capable, as of classic transports.
+        /// ECN-capable, as in classic transports.
         Ect0 = "ect0",
-        /// ECN-capable, as of scalable transports: DualPI2 puts it into its L queue.
+        /// ECN-capable, as in scalable transports; DualPI2 puts such packets into its L queue.
         Ect1 = "ect1",
     }
 }
 
 impl Codepoint {
-    /// Conversion to the field in packets.
+    /// Converts the codepoint to the ECN field of packets.
     #[must_use]
     pub const fn of_packets(self) -> Ecn {
         match self {

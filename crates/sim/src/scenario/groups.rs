@@ -14,28 +14,26 @@ use std::collections::BTreeSet;
 
 /// Maximum number of users, and of flows, in a scenario.
 const MOST: u64 = 1_000_000;
-/// Maximum number of groups: a user carries the number of its group in 16 bits.
+/// Maximum number of groups: each user stores the number of its group in 16 bits.
 const MOST_GROUPS: usize = 65_536;
-/// Maximum number of meters at the edge: each user has as many as the group with the most ingresses.
+/// Maximum number of meters at the edge. Each user has as many meters as the group with the most ingresses needs.
 const MOST_METERS: u64 = 10_000_000;
-/// Maximum number of hops of all different routes, their ends included: packets carry the number of a hop in 16 bits.
+/// Maximum number of hops of all different routes, including their ends: packets store the number of a hop in 16 bits.
 const MOST_HOPS: usize = 65_535;
 /// Maximum length of a list of round-trip times: each may need separate host lines.
 const MOST_USER_RTTS: usize = 1000;
-/// Maximum number of kinds of access links: a host has the number of its kind in 16 bits.
+/// Maximum number of kinds of access links: a host stores the number of its kind in 16 bits.
 pub(super) const MOST_ACCESS_LINKS: usize = 65_536;
-/// Spread of round-trip times on an access network, unless a group has another: lines have different lengths, and
-/// servers are at different locations. With equal times, shares would depend on the order of events at equal times
-/// (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", Internetworking: Research and
-/// Experience 3, 1992).
+/// Default spread of round-trip times on an access network: lines have different lengths, and servers different
+/// locations. With equal round-trip times, shares would depend on the order of simultaneous events (Floyd and Jacobson,
+/// "On traffic phase effects in packet-switched gateways", Internetworking: Research and Experience 3, 1992).
 const ACCESS_NETWORK_SPREAD: f64 = 0.1;
-/// Longest round-trip time.
 const MOST_RTT: Time = Time::from_secs(3600);
-/// Maximum number of pairs of user and link: each link counts what each user sent and lost, 16 bytes.
+/// Maximum number of pairs of user and link: each link counts the bytes sent and the losses of each user, in 16 bytes.
 const MOST_COUNTERS: u64 = 20_000_000;
 
 params! {
-    /// A group of users that behave alike.
+    /// A group of users with the same configuration.
     pub struct GroupParams {
         /// Number of users.
         users: u32 = 1, in 1..=1000000, symbol "u", source "abc2018 IV-A3";
@@ -43,23 +41,24 @@ params! {
         traffic_class: TrafficClass = "BE", symbol "PHB", source "abc2018 III-D";
         /// Reference rate of each user.
         reference_rate: BitRate = "10 kbit/s", in "1 bit/s"..="10 Tbit/s", symbol "R_r", source "abc2018 Table 1";
-        /// Weight of each user and of each of its flows, in every scheme that shares by weight; it multiplies the
-        /// reference rate. Shares are in proportion to it.
+        /// Weight of each user and of each of its flows, in every scheme that shares by weight. It multiplies the
+        /// reference rate; shares are proportional to the product.
         weight: f64 = 1.0, in 0.001..=1000.0, symbol "w", source "our choice";
-        /// Flows start at uniform random times between this time ...
+        /// Earliest start of a flow. Each flow starts at a uniform random time from `start_from` to `start_until`.
         start_from: Time = "0 s", in "0 s"..="1440 h", source "abc2018 IV-A5";
-        /// ... and this. The default is the first of that and the end of the warm-up, but never before `start_from`.
+        /// Latest start of a flow. The default is 15 s or the end of the warm-up, whichever is earlier, but at least
+        /// `start_from`.
         start_until: Time = "15 s", in "0 s"..="1440 h", source "abc2018 IV-A5";
         /// Rate of these users' access links, if different from the topology's.
         access_rate: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", symbol "C_a", source "our choice";
         /// Delay of these users' access links, if different from the topology's.
         access_delay: Option<Time> = null, in "0 s"..="1 h", symbol "D_a", source "our choice";
-        /// Round-trip time of these users without queueing and transmission. Their access links get the delay that the
-        /// route leaves, and no other.
+        /// Round-trip time of these users without queueing and transmission. The delay of their access links is then
+        /// the part of `rtt` that the route does not use.
         rtt: Option<Time> = null, in "0 s"..="1 h", symbol "RTT", source "our choice";
-        /// Relative spread of `rtt`: each user's time is drawn uniformly from `rtt * (1 - rtt_spread)` to `rtt * (1 +
-        /// rtt_spread)`. The default is 0; on an access network it is 0.1, or less if the route leaves less, and
-        /// without `rtt` it applies to the time that results from `access_delay`.
+        /// Relative spread of `rtt`: each user's round-trip time is drawn uniformly from `rtt * (1 - rtt_spread)` to
+        /// `rtt * (1 + rtt_spread)`. The default is 0. On an access network it is 0.1, or the largest smaller spread
+        /// that the route permits; without `rtt` it applies to the round-trip time that results from `access_delay`.
         rtt_spread: Option<f64> = null, in 0.0..=1.0, source "Floyd and Jacobson 1992, phase effects";
         /// Round-trip time of each user, in order, instead of `rtt`.
         user_rtts: Option<Vec<Time>> = null, symbol "RTT", source "our choice";
@@ -72,17 +71,17 @@ params! {
         /// Number of ingress nodes over which a user's flows spread, each with a meter and an equal part of the
         /// reference rate.
         ingresses: u32 = 1, in 1..=64, source "abc2018 III-F";
-        /// Lets these users forge labels, as if they controlled the edge: every packet has the label that the port
-        /// treats best, instead of the marker's.
+        /// Lets these users forge labels, as if they controlled the edge: instead of the marker's label, every packet
+        /// carries the one that the port favours most.
         forged_labels: bool = false, source "our choice";
     }
 }
 
-/// Names of the tables of what access links do to packets.
+/// Names of the tables that configure impairments on access links.
 pub(super) const ACCESS_KEYS: ImpairmentKeys = ["access_loss", "access_jitter", "access_detour"];
 
 impl GroupParams {
-    /// The reference rate times the weight: the user's relative entitlement.
+    /// Reference rate times weight: the user's relative entitlement.
     #[must_use]
     pub fn weighted_reference_rate(&self) -> BitRate {
         BitRate((self.reference_rate.as_f64() * self.weight).round() as u64)
@@ -94,25 +93,24 @@ impl GroupParams {
 pub struct GroupConfig {
     /// Name in results.
     pub name: String,
-    /// Users.
+    /// Parameters of the users.
     pub params: GroupParams,
     /// Numbers of the links of the route.
     pub route: Vec<u32>,
     /// Delays of the access links: one for all users, or one for each.
     pub access_delays: Vec<Time>,
-    /// By how much an access link may be longer than that: each user draws.
+    /// Width of the uniform random delay that each user's access link has in addition.
     pub access_spread: Time,
-    /// Impairment of the access links upstream.
+    /// Upstream impairments of the access links.
     pub access: Impairments,
     /// Sources of each user.
     pub sources: Vec<SourceConfig>,
-    /// Subscribers of an access network in the group, with the index of their node.
+    /// Subscribers of an access network that the group represents, with the index of their node.
     pub subscribers: Option<(SubscriberParams, Option<u32>)>,
     /// Application name of each source on an access network; empty elsewhere.
     pub applications: Vec<String>,
 }
 
-/// Reads the `[[groups]]` of a scenario.
 pub(super) fn read_groups(
     scenario: &mut Table<'_>,
     topology: &TopologyConfig,
@@ -135,7 +133,7 @@ pub(super) fn read_groups(
     Ok(groups)
 }
 
-/// Checks the groups together; on an access network, fills in their numbers of users.
+/// Checks the groups together; on an access network, sets their numbers of users.
 pub(super) fn check_groups(groups: &[GroupConfig], topology: &TopologyConfig) -> Result<(), ConfigError> {
     let users = check_counts(groups)?;
     if topology.tree.is_none() {
@@ -148,7 +146,7 @@ pub(super) fn check_groups(groups: &[GroupConfig], topology: &TopologyConfig) ->
     Ok(())
 }
 
-/// Checks the number of users and flows; returns that of users.
+/// Checks the numbers of users and flows. Returns the number of users.
 fn check_counts(groups: &[GroupConfig]) -> Result<u64, ConfigError> {
     let (mut users, mut flows) = (0, 0);
     for (i, group) in groups.iter().enumerate() {
@@ -166,13 +164,12 @@ fn check_counts(groups: &[GroupConfig]) -> Result<u64, ConfigError> {
     Ok(users)
 }
 
-/// Checks requirements of the groups' routes and access links.
 fn check_routes(groups: &[GroupConfig], topology: &TopologyConfig) -> Result<(), ConfigError> {
     let (mut users, mut access_links) = (0, 0);
     let mut routes = BTreeSet::new();
     for (i, group) in groups.iter().enumerate() {
         users += u64::from(group.params.users);
-        // Access links with impairments are hops of the group's own.
+        // Access links with impairments are separate hops for each group.
         let (access, forged) = (group.access.any().then_some(i), group.params.forged_labels);
         routes.insert((group.route.clone(), access, forged, false));
         if group.sources.iter().any(SourceConfig::is_call) {
@@ -199,7 +196,6 @@ fn check_routes(groups: &[GroupConfig], topology: &TopologyConfig) -> Result<(),
     Ok(())
 }
 
-/// Checks the hops of all routes.
 pub(super) fn check_hops(hops: usize, key: &str) -> Result<(), ConfigError> {
     if hops > MOST_HOPS {
         let problem = format!("{hops} hops on different routes are out of range, there may be {MOST_HOPS}");
@@ -208,13 +204,12 @@ pub(super) fn check_hops(hops: usize, key: &str) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Hops of a route: links, impairments behind them and behind the access links, the receiver of a call, and the end.
+/// Hops of a route: links, impairments behind links and access links, the receiver of a call, and the end of the route.
 fn hops(route: &[u32], access: Option<usize>, call: bool, topology: &TopologyConfig) -> usize {
     let of_link = |&link: &u32| 1 + usize::from(topology.links[link as usize].impairments.any());
     route.iter().map(of_link).sum::<usize>() + usize::from(access.is_some()) + usize::from(call) + 1
 }
 
-/// The meters of all users together.
 fn check_meters(groups: &[GroupConfig], users: u64) -> Result<(), ConfigError> {
     let ingresses = |group: &GroupConfig| group.params.ingresses;
     let Some(index) = (0..groups.len()).max_by_key(|&index| ingresses(&groups[index])) else { return Ok(()) };
@@ -287,7 +282,7 @@ impl GroupConfig {
         Ok(Self { name, params, route, access_delays, access_spread, access, sources, subscribers, applications })
     }
 
-    /// Writes the table, every default filled in.
+    /// Writes the table, including all defaults.
     #[must_use]
     pub fn write(&self) -> Map<String, Json> {
         let mut map = Map::new();
@@ -308,20 +303,20 @@ impl GroupConfig {
         map
     }
 
-    /// Flows of each user that last as long as the run, all sources together.
+    /// Flows of each user, over all sources, that last for the whole run.
     #[must_use]
     pub fn flows_per_user(&self) -> u64 {
         self.sources.iter().map(SourceConfig::lasting_flows).sum()
     }
 }
 
-/// Checks that the last start comes after the first, and before the end of the run.
+/// Checks that the latest start is not before the earliest, and that it is before the end of the run.
 fn check_start(params: &GroupParams, table: &mut Table<'_>, end: Time) -> Result<(), ConfigError> {
     let (from, until) = (params.start_from, params.start_until);
     let (key, allowed) = if until < from {
         ("start_until", format!("it must be from start_from, {from}, up"))
     } else if until > end {
-        // The default follows `start_from`, which was written then.
+        // If `start_until` is missing, its default depends on `start_from`, so the error names that key.
         let written = if table.get("start_until").is_some() { "start_until" } else { "start_from" };
         (written, format!("it must be at most the end of the run, {end}: later flows never start"))
     } else {
@@ -358,8 +353,8 @@ fn read_subscribers(
     Ok(Some((of_tree, node)))
 }
 
-/// The delays of the access links of a group, which may follow from round-trip times, and by how much each may be
-/// longer.
+/// Minimum delays of a group's access links, which may be computed from round-trip times, and the width of
+/// the random delay added to them.
 pub(super) fn access_delays(
     params: &GroupParams,
     route: &[u32],
@@ -372,7 +367,7 @@ pub(super) fn access_delays(
         return Err(ConfigError::new(key("rtt_spread"), format!("{spread} has no effect without rtt")));
     }
     let rtt = least_rtt(params, route, topology) + Time(2 * delays[0].0);
-    // Half of the difference is on the way up, half on the way down.
+    // Half of the difference is on the upstream path, half on the downstream path.
     let aside = Time((rtt.0 as f64 * spread / 2.0).round() as u64);
     if aside > delays[0] {
         let most = widest_spread(params, route, topology);
@@ -386,12 +381,12 @@ pub(super) fn access_delays(
     Ok((vec![delays[0] - aside], Time(2 * aside.0)))
 }
 
-/// The spread of round-trip times of a group that does not give one, on these routes of an access network.
+/// Default spread of round-trip times for a group on these routes of an access network.
 pub(super) fn default_spread(params: &GroupParams, routes: &[Vec<u32>], topology: &TopologyConfig) -> f64 {
     routes.iter().map(|route| widest_spread(params, route, topology)).fold(ACCESS_NETWORK_SPREAD, f64::min)
 }
 
-/// The widest spread that a route leaves, in whole thousandths.
+/// Largest spread that a route permits, rounded down to thousandths.
 fn widest_spread(params: &GroupParams, route: &[u32], topology: &TopologyConfig) -> f64 {
     let least = least_rtt(params, route, topology);
     let access_delay = params.access_delay.unwrap_or(topology.access.access_delay);
@@ -399,7 +394,7 @@ fn widest_spread(params: &GroupParams, route: &[u32], topology: &TopologyConfig)
     (1000.0 * rtt.saturating_sub(least).0 as f64 / rtt.0.max(1) as f64).floor() / 1000.0
 }
 
-/// The time there and back without the sender's access link.
+/// Round-trip time without the sender's access link.
 pub(super) fn least_rtt(params: &GroupParams, route: &[u32], topology: &TopologyConfig) -> Time {
     let receiver = topology
         .receivers
@@ -409,7 +404,7 @@ pub(super) fn least_rtt(params: &GroupParams, route: &[u32], topology: &Topology
     Time(2 * way.0)
 }
 
-/// The delays of the access links of a group whose round-trip times are not spread.
+/// Access link delays of a group before any spread of its round-trip times.
 fn middle_access_delays(
     params: &GroupParams,
     route: &[u32],
@@ -454,7 +449,7 @@ fn middle_access_delays(
     rtts.iter().enumerate().map(|(index, &rtt)| of_rtt(rtt, of_user(index))).collect()
 }
 
-/// A receiver's access link has no queue: no link may be faster than it.
+/// Checks that no link is faster than a receiver's access link, which has no queue.
 fn check_receiver_link(
     params: &GroupParams,
     route: &[u32],

@@ -12,13 +12,12 @@ choices! {
         Random = "random",
         /// Bursts of losses.
         GilbertElliott = "gilbert_elliott",
-        /// Every n-th packet.
+        /// Loss of every n-th packet.
         Periodic = "periodic",
     }
 }
 
 impl LossModel {
-    /// Documentation of its parameters.
     pub(super) fn specs(self) -> Vec<ParamSpec> {
         match self {
             Self::Random => RandomLossParams::specs(),
@@ -27,7 +26,7 @@ impl LossModel {
         }
     }
 
-    /// Keys that must be given: they have no value that most scenarios want.
+    /// Required keys, which have no generally useful default.
     pub(super) fn required(self) -> &'static [&'static str] {
         match self {
             Self::Random => &["probability"],
@@ -46,8 +45,8 @@ params! {
 }
 
 params! {
-    /// Bursts of losses: the chain of Gilbert and Elliott. With the defaults of `bad_loss` and `good_loss`, bursts have
-    /// `1/r` packets on average and `p/(p + r)` of all packets are lost.
+    /// Bursts of losses: the Gilbert-Elliott chain. With the defaults of `bad_loss` and `good_loss`, bursts have `1/r`
+    /// packets on average, and `p/(p + r)` of all packets are lost.
     pub struct GilbertElliottParams {
         /// Probability of a transition from the good to the bad state after a packet.
         p: Probability = "1 %", in "0 %"..="100 %", symbol "p", source "tc-netem(8) loss gemodel";
@@ -63,19 +62,19 @@ params! {
 params! {
     /// Periodic loss.
     pub struct PeriodicLossParams {
-        /// Period: the last packet of each period is lost.
+        /// Period in packets; the last packet of each period is lost.
         period: u32 = 100, in 1..=1000000000, source "our choice";
     }
 }
 
-/// Loss on a path.
+/// Loss model of a path, with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LossConfig {
     /// Independent losses.
     Random(RandomLossParams),
-    /// In bursts.
+    /// Bursts of losses.
     GilbertElliott(GilbertElliottParams),
-    /// Every n-th packet.
+    /// Loss of every n-th packet.
     Periodic(PeriodicLossParams),
 }
 
@@ -111,7 +110,7 @@ impl LossConfig {
     }
 }
 
-/// The error of a missing key of a `model` also names the model of the existing keys.
+/// Extends the error about a missing key of `model`: it also names the model to which the existing keys belong.
 fn with_model_meant(error: ConfigError, model: LossModel, table: &mut Table<'_>) -> ConfigError {
     let own: Vec<_> = model.specs().iter().map(|spec| spec.name).collect();
     let others = LossModel::ALL.iter().flat_map(|&other| other.specs().into_iter().map(move |spec| (spec.name, other)));
@@ -128,42 +127,42 @@ fn with_model_meant(error: ConfigError, model: LossModel, table: &mut Table<'_>)
 choices! {
     /// Distribution of a varying delay.
     pub enum JitterDistribution {
-        /// Uniform within the deviation on both sides.
+        /// Uniform, from minus to plus the deviation.
         Uniform = "uniform",
-        /// Normal, cut off at four deviations.
+        /// Normal, truncated at four deviations.
         Normal = "normal",
-        /// Pareto of shape 3 as in netem, with a tail to longer delays, cut off at four deviations.
+        /// Pareto of shape 3 as in netem, with a tail towards longer delays, truncated at four deviations.
         Pareto = "pareto",
     }
 }
 
 params! {
-    /// A delay that varies around that of the link, not below zero.
+    /// Random variation of the link's delay. The total delay is never negative.
     pub struct JitterParams {
-        /// Deviation: half the width of a uniform distribution, the standard deviation of a normal one, the scale of a
-        /// Pareto distribution.
+        /// Deviation: half the width of a uniform distribution, the standard deviation of a normal one, or the scale of
+        /// a Pareto distribution.
         deviation: Time = "1 ms", in "0 s"..="1 h", source "tc-netem(8) delay";
-        /// The distribution.
+        /// Distribution of the variation.
         distribution: JitterDistribution = "uniform", source "Linux sch_netem.c tabledist, without a table";
-        /// Allows packets to overtake each other; otherwise each arrives after the previous one.
+        /// Allows packets to overtake each other. Otherwise each packet arrives after the previous one.
         reorder: bool = false, source "our choice: netem reorders";
     }
 }
 
 params! {
-    /// A longer route that packets take for a time. Packets on the shorter route afterwards overtake them.
+    /// A longer route that packets take for some time. Packets that later take the shorter route overtake them.
     pub struct DetourParams {
         /// Additional delay of the longer route.
         delay: Time = "50 ms", in "1 ns"..="1 h", source "our choice";
         /// Time from which packets take the longer route.
         from: Time = "0 s", in "0 s"..="1440 h", source "our choice";
-        /// Time from which packets take the shorter route again; without it, none do.
+        /// Time from which packets take the shorter route again; without it they never do.
         until: Option<Time> = null, in "1 ps"..="1440 h", source "our choice";
     }
 }
 
 impl DetourParams {
-    /// By how much later a packet arrives that comes at `now`.
+    /// Additional delay of a packet that enters the path at `now`.
     #[must_use]
     pub fn delay_at(&self, now: Time) -> Time {
         if now >= self.from && self.until.is_none_or(|until| now < until) { self.delay } else { Time::ZERO }
@@ -177,11 +176,11 @@ pub struct Impairments {
     pub loss: Option<LossConfig>,
     /// Jitter, if any.
     pub jitter: Option<JitterParams>,
-    /// The detour that they take, if any.
+    /// Detour, if any.
     pub detour: Option<DetourParams>,
 }
 
-/// Names of the tables of an [`Impairments`]: loss, jitter, detour.
+/// Names of the three tables of [`Impairments`]: loss, jitter, detour.
 pub(super) type ImpairmentKeys = [&'static str; 3];
 
 impl Impairments {
@@ -191,7 +190,6 @@ impl Impairments {
         self.loss.is_some() || self.jitter.is_some() || self.detour.is_some()
     }
 
-    /// Reads the tables of these names.
     pub(super) fn read(table: &mut Table<'_>, [loss, jitter, detour]: ImpairmentKeys) -> Result<Self, ConfigError> {
         let loss = table.table(loss)?.map(|mut table| LossConfig::read(&mut table)).transpose()?;
         let jitter = table.table(jitter)?.map(|mut table| read_jitter(&mut table)).transpose()?;
@@ -199,7 +197,6 @@ impl Impairments {
         Ok(Self { loss, jitter, detour })
     }
 
-    /// Writes the tables that there are, under these names.
     pub(super) fn write(&self, map: &mut Map<String, Json>, [loss, jitter, detour]: ImpairmentKeys) {
         if let Some(config) = &self.loss {
             map.insert(loss.into(), config.write());

@@ -1,4 +1,4 @@
-//! A scenario: everything that determines a run, read from a table, checked once, written back with every default.
+//! A scenario: everything that determines a run. It is read from a table, checked once, and written with all defaults.
 
 mod buffer_notes;
 mod codepoint;
@@ -56,32 +56,32 @@ use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json};
 
 choices! {
-    /// Granularity of delays, round-trip times, losses and marks in a record.
+    /// Level of detail of delays, round-trip times, losses and marks in a record.
     pub enum Detail {
-        /// Groups.
+        /// By group.
         Group = "group",
-        /// Groups and users.
+        /// By group and user.
         User = "user",
-        /// Groups, users, and flows that last for the whole run.
+        /// By group, user, and flow that lasts for the whole run.
         Flow = "flow",
     }
 }
 
 params! {
-    /// Records beyond the standard measures.
+    /// Additional measurements in the record.
     pub struct ProbeParams {
-        /// Bin width of the time series; without it there are none.
+        /// Bin width of the time series; without it no series are recorded.
         series_interval: Option<Time> = null, in "1 us"..="720 h", source "our choice";
         /// Link whose time series are recorded, by name; default: the first.
         series_link: Option<String> = null, source "our choice";
         /// Time constant of the rate meters of the time series.
         series_memory: Time = "0.5 s", in "1 us"..="1 h", source "abc2018 IV-G5";
-        /// Smallest unit whose delay, round-trip times, losses and marks are recorded.
+        /// Level of detail of delays, round-trip times, losses and marks.
         detail: Detail = "group", source "our choice";
-        /// Records a row for each user and flow, instead of percentiles and the worst users. The default is true,
-        /// except on an access network.
+        /// Records the values of each user and flow, instead of percentiles and the worst-off users. The default is
+        /// true, except on an access network.
         user_rows: Option<bool> = null, source "our choice";
-        /// Records the distribution of the one-way delay of each group, besides its quantiles.
+        /// Records the distribution of the one-way delay of each group, in addition to its quantiles.
         delay_distribution: Option<bool> = null, source "our choice";
         /// Lower bounds of the classes of transfers by time, in ascending order; the first class starts at zero.
         transfer_times: Vec<Time> = ["0.05 s", "0.5 s", "1 s", "2 s", "5 s"], source "afpft Table III";
@@ -93,50 +93,49 @@ params! {
 /// Maximum number of classes of transfers of either kind.
 const MOST_CLASSES: usize = 100;
 
-/// Longest time series, in bins.
 const MOST_BINS: u64 = 100_000;
 
 /// Maximum number of values in the time series of a run: six for each group and three for the link, in each bin. They
-/// are 96 MB in the simulator, 192 MB in the record, and 240 MB as text.
+/// take 96 MB in the simulator, 192 MB in the record, and 240 MB as text.
 const MOST_SERIES_NUMBERS: u64 = 12_000_000;
 
-/// Maximum number of users and flows with separate delays: typically 1.5 kB each, at most 16 kB, and 400 bytes of text
-/// in the record.
+/// Maximum number of users and flows with separate delays. Each typically takes 1.5 kB, at most 16 kB, and 400 bytes of
+/// text in the record.
 const MOST_DETAILED: u64 = 100_000;
 
-/// Maximum number of values in the classes of transfers of all groups, with about 100 MB of text in the record.
+/// Maximum number of values in the classes of transfers of all groups; they take about 100 MB of text in the record.
 const MOST_CLASS_NUMBERS: usize = 4_000_000;
 
-/// External schemes and controls that a scenario may name.
+/// External schemes and congestion controls that a scenario may use.
 #[derive(Clone, Copy)]
 pub struct Externals<'a> {
-    /// Schemes.
+    /// Finds a scheme by name.
     pub schemes: FindExternal<'a>,
-    /// Congestion controls.
+    /// Finds a congestion control by name.
     pub controls: FindControl<'a>,
 }
 
 impl Externals<'static> {
-    /// None.
+    /// No external schemes and congestion controls.
     pub const NONE: Self = Self { schemes: &no_external, controls: &no_control };
 }
 
 /// Everything that determines a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// Name in results; does not influence them.
+    /// Name in results; does not affect them.
     pub name: String,
     /// Times, replications, seed.
     pub run: RunParams,
     /// Links and their arrangement.
     pub topology: TopologyConfig,
-    /// Discipline of every link without its own.
+    /// Queue of every link that does not specify one.
     pub queue: QueueConfig,
     /// Marker of the edge.
     pub marker: MarkerConfig,
     /// Defaults of TCP sources.
     pub tcp: TcpConfig,
-    /// Time series.
+    /// Probes.
     pub probes: ProbeParams,
     /// User groups.
     pub groups: Vec<GroupConfig>,
@@ -146,13 +145,13 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The places of the users, in the order in which users are numbered.
+    /// Locations of the users, in the order of user numbers.
     #[must_use]
     pub fn placements(&self) -> Vec<Placement<'_>> {
         placements::placements(&self.groups, &self.topology, self.keeps_plans_in_tree())
     }
 
-    /// True if the queue of an access network's gateway enforces the plans instead of the edge.
+    /// Returns true if the queue of an access network's gateway enforces the plans instead of the edge.
     #[must_use]
     pub fn keeps_plans_in_tree(&self) -> bool {
         let queue = self.topology.links[0].queue.as_ref().unwrap_or(&self.queue);
@@ -167,10 +166,10 @@ impl Scenario {
         Self::read_with(value, Externals::NONE)
     }
 
-    /// As [`Scenario::read`]; queues and senders may also be found in `externals`.
+    /// Like [`Scenario::read`], but also finds schemes and congestion controls in `externals`.
     ///
     /// # Errors
-    /// As [`Scenario::read`].
+    /// The same errors as [`Scenario::read`].
     pub fn read_with(value: &Json, externals: Externals<'_>) -> Result<Self, ConfigError> {
         let find = externals.schemes;
         let mut table = Table::new("", value)?;
@@ -211,7 +210,7 @@ impl Scenario {
         check_labels(&groups, &marker)?;
         table.finish()?;
         tcp.check_effects(groups.iter().flat_map(|group| &group.sources).filter_map(SourceConfig::tcp))?;
-        // A network with users by the thousand is worth cutting.
+        // An access network may have thousands of users, so it is worth simulating in parallel.
         let own_streams = topology.tree.is_some();
         let scenario = Self { name, run, topology, queue, marker, tcp, probes, groups, own_streams };
         scenario.check_series()?;
@@ -222,7 +221,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Writes what [`Scenario::read`] reads, every default filled in, keys in a fixed order.
+    /// Writes the scenario with all defaults and keys in a fixed order, such that [`Scenario::read`] reads it.
     #[must_use]
     pub fn write(&self) -> Json {
         let mut map = Map::new();
@@ -237,8 +236,8 @@ impl Scenario {
         Json::Object(map)
     }
 
-    /// The same scenario with another discipline, at its defaults, on the same buffer and with its own marker. Without
-    /// one, there is nothing to forge.
+    /// Scenario with another scheme, at its defaults, on the same buffer and with the scheme's marker.
+    /// Without a marker, users cannot forge labels.
     #[must_use]
     pub fn with_queue(&self, scheme: Scheme) -> Self {
         if Some(scheme) == self.queue.scheme() {
@@ -252,7 +251,8 @@ impl Scenario {
         Self { queue: QueueConfig::of(scheme, self.queue.buffer.clone()), marker, groups, ..self.clone() }
     }
 
-    /// The same scenario with an external discipline, on the same buffer; with the marker that it names, or the same.
+    /// Scenario with an external scheme on the same buffer. If the scheme names no marker, the marker
+    /// stays.
     #[must_use]
     pub fn with_external(&self, scheme: ExternalScheme) -> Self {
         if *scheme.name == *self.queue.name() {
@@ -272,14 +272,14 @@ impl Scenario {
             || senders.into_iter().any(|tcp| tcp.params.congestion.external.control.is_some())
     }
 
-    /// Returns true if a queue may hold packets back while its link is idle.
+    /// Returns true if a queue can hold packets back while its link is idle.
     #[must_use]
     pub fn has_shaper(&self) -> bool {
         let mut queues = self.topology.links.iter().filter_map(|link| link.queue.as_ref()).chain([&self.queue]);
         queues.any(|queue| queue.scheme().is_some_and(Scheme::shapes))
     }
 
-    /// Returns true if the record has rows of users and flows.
+    /// Returns true if the record has values of each user and flow.
     #[must_use]
     pub fn has_user_rows(&self) -> bool {
         self.probes.user_rows.unwrap_or(self.topology.tree.is_none() || self.probes.detail != Detail::Group)
@@ -291,14 +291,14 @@ impl Scenario {
         self.groups.iter().map(|group| group.params.users as usize).sum()
     }
 
-    /// Number of the link that the time series are taken at.
+    /// Index of the link whose time series are recorded.
     #[must_use]
     pub fn series_link(&self) -> usize {
         let name = self.probes.series_link.as_ref();
         name.and_then(|name| self.topology.links.iter().position(|link| link.name == *name)).unwrap_or(0)
     }
 
-    /// Length and number of the bins of the time series, if they are wanted.
+    /// Width and number of the bins of the time series, if requested.
     #[must_use]
     pub fn series_bins(&self) -> Option<(Time, usize)> {
         let bins = |interval: Time| (interval, self.run.end().0.div_ceil(interval.0) as usize);
@@ -327,7 +327,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Number of users and long-lived flows with separate delays.
+    /// Checks the number of users and long-lived flows with separate delays.
     fn check_detail(&self) -> Result<(), ConfigError> {
         let users = self.users() as u64;
         let flows = |group: &GroupConfig| u64::from(group.params.users) * group.flows_per_user();
@@ -346,7 +346,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Every group with finite transfers counts them by class, with four numbers for each.
+    /// Checks the number of values in classes: four for each class of each group with finite transfers.
     fn check_class_numbers(&self) -> Result<(), ConfigError> {
         let classes = self.probes.transfer_times.len() + self.probes.transfer_sizes.len() + 2;
         if 4 * classes * self.groups.len() > MOST_CLASS_NUMBERS {
@@ -361,7 +361,7 @@ impl Scenario {
     }
 }
 
-/// Checks that the edge writes the labels that a queue needs.
+/// Checks that the edge writes the labels that a queue reads.
 fn check_marker(marker: &MarkerConfig, queue: &QueueConfig, key: &str) -> Result<(), ConfigError> {
     let needed = queue.marker();
     if needed == MarkerScheme::NONE || marker.scheme() == needed {
@@ -372,7 +372,6 @@ fn check_marker(marker: &MarkerConfig, queue: &QueueConfig, key: &str) -> Result
     Err(ConfigError::new("marker.scheme", problem))
 }
 
-/// Refuses forged labels where there are none.
 fn check_labels(groups: &[GroupConfig], marker: &MarkerConfig) -> Result<(), ConfigError> {
     match groups.iter().position(|group| group.params.forged_labels) {
         Some(index) if *marker == MarkerConfig::None => {
@@ -384,7 +383,7 @@ fn check_labels(groups: &[GroupConfig], marker: &MarkerConfig) -> Result<(), Con
     }
 }
 
-/// Checks that classes begin one after another, and above zero.
+/// Checks that the lower bounds of classes are positive and ascending.
 fn check_classes<T: ConfigValue + PartialOrd + Default>(key: &str, begins: &[T]) -> Result<(), ConfigError> {
     let mut before = &T::default();
     for (index, begin) in begins.iter().enumerate() {
@@ -400,7 +399,7 @@ fn check_classes<T: ConfigValue + PartialOrd + Default>(key: &str, begins: &[T])
     Ok(())
 }
 
-/// Reads the table `name` of plain parameters, defaults if it is absent.
+/// Reads the table `name` of plain parameters; an absent table has the defaults.
 fn read_params<T: ParamSet>(table: &mut Table<'_>, name: &'static str) -> Result<T, ConfigError> {
     let Some(mut table) = table.table(name)? else { return Ok(T::default()) };
     let params = T::read(&mut table)?;

@@ -1,4 +1,4 @@
-//! Notes: caveats for readers of a valid scenario's results. They depend on the scenario alone.
+//! Notes: caveats on the results of a valid scenario. They depend only on the scenario.
 
 use super::groups::least_rtt;
 use super::{AccessNetwork, Direction, GroupConfig, Scenario, SourceConfig, TcpConfig};
@@ -9,15 +9,15 @@ use fairlane_schemes::fairqueue::htb::HtbParams;
 use fairlane_schemes::registry::schemes::{Scheme, SchemeParams};
 use std::fmt;
 
-/// Slow for the simulator; see docs/benchmarks.md.
+/// Low estimate of the simulator's speed; see docs/benchmarks.md.
 const PACKETS_PER_SECOND: f64 = 1e6;
 
-/// Something to know about a valid scenario, in one line.
+/// A caveat on a valid scenario, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Path of the key that it is about, such as `groups[0].start_until`.
+    /// Path of the key that it concerns, such as `groups[0].start_until`.
     pub key: String,
-    /// A note: the value, its consequence, and how to avoid it.
+    /// Text: the value, its consequence, and how to avoid it.
     pub text: String,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Note {
 }
 
 impl Scenario {
-    /// Caveats for readers of the results.
+    /// Caveats on the results.
     #[must_use]
     pub fn notes(&self) -> Vec<Note> {
         let of_marks = [self.sources_deaf_to_marks(), self.sources_never_marked()].into_iter().flatten();
@@ -39,7 +39,7 @@ impl Scenario {
         of_times.chain(of_network).chain(of_marks).chain(of_buffers).chain(self.long_runs()).collect()
     }
 
-    /// A note if a run takes hours: a valid scenario may require years of computing.
+    /// Note if a run takes hours: a valid scenario may need years of computing.
     #[must_use]
     pub fn long_runs(&self) -> Option<Note> {
         let (mut total, mut largest, mut key) = (0.0, 0.0, String::new());
@@ -61,17 +61,18 @@ impl Scenario {
         (hours >= 1.0).then_some(Note { key, text })
     }
 
-    /// Rate at the start of the slowest link that a group crosses.
+    /// Initial rate of the slowest link that a group crosses.
     pub(crate) fn slowest_link(&self, group: &GroupConfig) -> BitRate {
         let rates = group.route.iter().map(|&link| self.topology.links[link as usize].params.rate);
         rates.min().expect("a route has links")
     }
 
-    /// About how many packets a source of a group sends, transfers counted as one each.
+    /// Approximate number of packets that a source of a group sends; each transfer of `web` and `transfers` counts as
+    /// one.
     fn expected_packets(&self, group: &GroupConfig, source: &SourceConfig) -> f64 {
         let users = f64::from(group.params.users);
         let seconds = self.run.end().saturating_sub(group.params.start_from).as_secs_f64();
-        // Capacity of the slowest link.
+        // Number of segments that the slowest link can carry.
         let most = |tcp: &TcpConfig| {
             let links = group.route.iter().map(|&link| self.topology.links[link as usize].params.rate.as_f64());
             let access = group.params.access_rate.unwrap_or(self.topology.access.access_rate).as_f64();
@@ -102,7 +103,7 @@ impl Scenario {
         }
     }
 
-    /// The TCP sources for which something holds, by group and number.
+    /// TCP sources that satisfy `holds`, as pairs of group and source index.
     fn tcp_sources(&self, holds: impl Fn(&GroupConfig, &TcpParams) -> bool) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         for (index, group) in self.groups.iter().enumerate() {
@@ -113,7 +114,7 @@ impl Scenario {
         found
     }
 
-    /// Senders with and without ECN differ.
+    /// Notes senders that need ECN but have it switched off.
     fn sources_deaf_to_marks(&self) -> Option<Note> {
         let needs = |control| matches!(control, CongestionControl::Dctcp | CongestionControl::Prague);
         let deaf = self.tcp_sources(|_, tcp| !tcp.ecn && needs(tcp.congestion_control));
@@ -128,11 +129,11 @@ impl Scenario {
         Some(Note { key: format!("groups[{group}].sources[{source}].congestion_control"), text })
     }
 
-    /// Senders with ECN where no queue marks.
+    /// Notes senders with ECN on routes without a queue that marks.
     fn sources_never_marked(&self) -> Option<Note> {
         let links = &self.topology.links;
         let marks: Vec<bool> = links.iter().map(|link| link.queue.as_ref().unwrap_or(&self.queue).marks()).collect();
-        // On an access network the route is only that of the group's first user.
+        // On an access network `route` is valid only for the first user of the group.
         let marks_on = |group: &GroupConfig| match &self.topology.tree {
             Some(_) => marks.contains(&true),
             None => group.route.iter().any(|&link| marks[link as usize]),
@@ -144,7 +145,7 @@ impl Scenario {
         Some(Note { key: format!("groups[{group}].sources[{source}].ecn"), text })
     }
 
-    /// Senders limited by their socket buffer: their throughput depends on it, not on their congestion control.
+    /// Notes senders limited by their socket buffer. It, not their congestion control, determines their throughput.
     fn small_socket_buffers(&self) -> Option<Note> {
         // On an access network each user has a separate path.
         if self.topology.tree.is_some() {
@@ -171,8 +172,8 @@ impl Scenario {
         Some(Note { key: format!("groups[{group}].sources[{source}].socket_buffer"), text })
     }
 
-    /// Payload that the path of a group holds while its queues are empty, and that the drop-tail queue at its slowest
-    /// link holds beyond that. Other schemes keep their queues far below their limit.
+    /// Payload that a group's path holds while its queues are empty, and the additional payload in the drop-tail queue
+    /// at its slowest link. Other schemes keep their queues far below the limit.
     fn room(&self, group: &GroupConfig, tcp: &TcpParams) -> (u64, u64) {
         let packet = tcp.segment_payload + tcp.header_bytes;
         let payload = |bytes: u64| {
@@ -196,12 +197,13 @@ impl Scenario {
         (payload((rate.as_f64() / 8.0 * rtt.as_secs_f64()) as u64), payload(queue))
     }
 
-    /// A queue that holds less than a full packet of a source loses all of them.
+    /// Notes a queue that is smaller than a full packet of a source, and so drops all of them.
     fn too_small_for_a_packet(&self) -> Option<Note> {
         let (links, access) = (&self.topology.links, self.topology.access.access_limit);
         let queues = |group: &GroupConfig| -> Vec<(String, QueueLimit)> {
             let own = |&link: &u32| match &links[link as usize].queue {
-                // By level of the tree, of which the route of a group's first user has one link each.
+                // On a tree, queues are configured per level. The route of a group's first user has one link of each
+                // level.
                 Some(queue) if self.topology.tree.is_some() => ("topology".into(), queue.buffer.limit),
                 Some(queue) => (self.topology.key_of_link(link as usize, "queue.limit"), queue.buffer.limit),
                 None => ("queue.limit".into(), self.queue.buffer.limit),
@@ -226,11 +228,12 @@ impl Scenario {
         Some(Note { key, text })
     }
 
-    /// Steps of rates and detours that come when the run is over: the first of each, with how many others there are.
+    /// Notes rate steps and detours after the end of the run: one note for the first of each kind, with the number of
+    /// others.
     fn late_changes(&self) -> Vec<Note> {
         let links = self.topology.links.iter().enumerate();
         let steps = match self.topology.tree {
-            Some(_) => Vec::new(), // those of failovers
+            Some(_) => Vec::new(), // failovers have a separate note
             None => links
                 .clone()
                 .flat_map(|(index, link)| {
@@ -251,7 +254,7 @@ impl Scenario {
         [self.late(steps, "step"), self.late(detours, "detour")].into_iter().flatten().collect()
     }
 
-    /// A note on the first of some changes, by key and time, that the run does not reach.
+    /// Note on the first of `changes` (key and time) that is not before the end of the run.
     fn late(&self, changes: Vec<(String, Time)>, what: &str) -> Option<Note> {
         let end = self.run.end();
         let mut late = changes.into_iter().filter(|(_, at)| *at >= end);
@@ -267,7 +270,7 @@ impl Scenario {
         })
     }
 
-    /// Peculiarities of an access network that its keys and files do not show.
+    /// Notes on an access network that are not obvious from its keys and files.
     fn access_notes(&self) -> Vec<Note> {
         let Some(tree) = &self.topology.tree else { return Vec::new() };
         let late = tree.late_failover(self.run.end()).map(|(index, at)| Note {
@@ -286,7 +289,7 @@ impl Scenario {
         late.into_iter().chain(of_files).chain(parentless).chain(unread).collect()
     }
 
-    /// Keys that have no effect where a tree of shapers keeps the plans.
+    /// Notes keys that have no effect if a tree of shapers enforces the plans.
     fn unread_by_shaper(&self, tree: &AccessNetwork) -> Vec<Note> {
         let own = self.topology.links[0].queue.as_ref();
         let mut notes = Vec::new();
@@ -320,7 +323,7 @@ impl Scenario {
         notes
     }
 
-    /// Sources that stop before the end: means are lower than their rates while they sent.
+    /// Notes sources that stop before the end: their means are lower than their rates while they sent.
     fn early_stops(&self) -> Option<Note> {
         let sources = self.groups.iter().enumerate().flat_map(|(index, group)| {
             group.sources.iter().enumerate().map(move |(number, source)| (index, number, source.stop()))
@@ -340,7 +343,7 @@ impl Scenario {
         Some(Note { key: format!("groups[{group}].sources[{source}].stop"), text })
     }
 
-    /// Flows that start during the measurement: means are lower than their rates once all of them send.
+    /// Notes flows that start during the measurement: means are lower than the rates once all flows send.
     fn late_starts(&self) -> Option<Note> {
         let warmup = self.run.warmup;
         let is_late = |group: &GroupConfig| {
@@ -362,7 +365,7 @@ impl Scenario {
     }
 }
 
-/// Number of further sources that a note is about.
+/// Text for the number of further sources that a note concerns.
 fn and_others(count: usize, how: &str) -> String {
     match count {
         0 => String::new(),
@@ -394,7 +397,7 @@ mod tests {
                  them are lost"
             )
         };
-        // The profile linux: 1448 of payload and 52 of headers.
+        // Profile linux: 1448 bytes of payload and 52 of headers.
         for (source, bytes) in [(json!({"kind": "tcp"}), 1500), (json!({"kind": "cbr", "rate": "1 Mbit/s"}), 1500)] {
             assert_eq!(of_source(&queue("100 B"), source.clone()), [note("100 B", bytes)]);
             assert_eq!(of_source(&queue("1499 B"), source.clone()), [note("1499 B", bytes)]);
@@ -430,7 +433,7 @@ mod tests {
 
     #[test]
     fn a_socket_buffer_below_what_path_and_queue_hold_is_told_of() {
-        // 50 Mbit/s for 40 ms are 250 kB, and 16 times that is 4 MB of queue; 1448 of 1500 bytes are payload: 241 333
+        // 50 Mbit/s times 40 ms are 250 kB, and 16 times that is 4 MB of queue. 1448 of 1500 bytes are payload: 241 333
         // and 3 861 333.
         let scenario = |queue: Json, tcp: Json| {
             json!({
@@ -501,7 +504,7 @@ mod tests {
         assert_eq!(found, [note]);
     }
 
-    /// An access network of files: a circuit at a node with least rates, one at the gateway with or without.
+    /// An access network from files: one circuit at a node with minimum rates, one at the gateway with or without.
     fn access(mut queue: Json, least: Json, groups: Json) -> Json {
         queue["limit"] = json!("1000 packets");
         let rows = json!([[1, 2, 25_000_000, 5_000_000, 8_000_000, 2_000_000], least]);
@@ -585,7 +588,7 @@ mod tests {
         let plan =
             "groups[1].configured_plan: \"9 Mbit/s\" keeps nobody to it: local packets do not pass the tree of shapers";
         assert_eq!(notes(&access(htb.clone(), assured, groups.clone())), [failover, parent, rate, plan]);
-        // The circuit at the gateway has none.
+        // The circuit at the gateway has no minimum rates.
         let unassured = json!([0, 1, 25_000_000, 5_000_000]);
         assert_eq!(notes(&access(htb, unassured, groups)), [failover, parent, plan]);
     }

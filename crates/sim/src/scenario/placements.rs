@@ -1,5 +1,5 @@
-//! Locations of the groups' users: on an access network each group has users at many nodes, elsewhere all are at one
-//! location.
+//! Locations of the groups' users: on an access network each group has users at many nodes, on other topologies all are
+//! at one location.
 
 use super::groups::{GroupConfig, MOST_ACCESS_LINKS, access_delays, check_hops, default_spread};
 use super::sources::SourceConfig;
@@ -9,20 +9,20 @@ use fairlane_schemes::base::units::BitRate;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Users of a group that are in one place: they come one after another.
+/// Users of a group at one location; their numbers are consecutive.
 #[derive(Clone, Debug)]
 pub struct Placement<'a> {
     /// Index of the group.
     pub group: usize,
-    /// Node of the access network where they are, with the rate of their plan and the enforced rate, if different;
-    /// `None` on other topologies.
+    /// Node of the access network, with the rate of the plan and the enforced rate, if different; `None` on other
+    /// topologies.
     pub at: Option<Dealt>,
     /// The group at this location: number of users, route, access links.
     pub config: Cow<'a, GroupConfig>,
 }
 
-/// Locations of the users of these groups, in the order of user numbers. The edge enforces plans, unless a tree of
-/// classes does.
+/// Locations of the users of these groups, in the order of user numbers. If `in_tree`, a tree of shapers enforces the
+/// plans instead of the edge.
 pub(super) fn placements<'a>(
     groups: &'a [GroupConfig],
     topology: &TopologyConfig,
@@ -36,7 +36,7 @@ pub(super) fn placements<'a>(
         let group = &groups[dealt.group];
         let mut config = placed(group, &dealt, tree, topology);
         config.params.access_rate = Some(match in_tree {
-            // Local packets pass no tree: their plan is not enforced.
+            // Local packets do not cross the tree, so their plan is not enforced.
             true => group.params.access_rate.unwrap_or(topology.access.access_rate).max(dealt.configured),
             false => dealt.configured,
         });
@@ -49,7 +49,7 @@ fn of_groups(groups: &[GroupConfig]) -> Vec<(SubscriberParams, Option<u32>)> {
     groups.iter().filter_map(|group| group.subscribers.clone()).collect()
 }
 
-/// A group at a node.
+/// Part of a group that is at a node.
 fn placed(group: &GroupConfig, dealt: &Dealt, tree: &AccessNetwork, topology: &TopologyConfig) -> GroupConfig {
     let mut placed = group.clone();
     let direction = group.subscribers.as_ref().map_or(Direction::Down, |(params, _)| params.direction);
@@ -61,8 +61,8 @@ fn placed(group: &GroupConfig, dealt: &Dealt, tree: &AccessNetwork, topology: &T
     placed
 }
 
-/// Fills in the number of users given by the shares and the spread of their round-trip times, and checks requirements
-/// of the locations.
+/// Sets the numbers of users, which follow from the shares, and the spread of their round-trip times. Checks
+/// requirements of the locations.
 pub(super) fn check_placements(
     groups: &mut [GroupConfig],
     tree: &AccessNetwork,
@@ -109,7 +109,7 @@ pub(super) fn check_placements(
     Ok(())
 }
 
-/// The shares of all groups of a direction that may be at the same place are one at most.
+/// Checks that the shares of all groups of a direction that may be at the same node sum to at most one.
 fn check_shares(groups: &[GroupConfig]) -> Result<(), ConfigError> {
     for &direction in Direction::ALL {
         let mut sum = 0.0;
@@ -133,7 +133,7 @@ fn check_shares(groups: &[GroupConfig]) -> Result<(), ConfigError> {
 }
 
 impl Placement<'_> {
-    /// Maximum rate of a user at the location: the plan if there is one, and the access link.
+    /// Maximum rate of a user at the location: that of the access link, limited by the plan if there is one.
     #[must_use]
     pub fn most(&self, topology: &TopologyConfig) -> BitRate {
         let access = self.config.params.access_rate.unwrap_or(topology.access.access_rate);

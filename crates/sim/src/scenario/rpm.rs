@@ -1,4 +1,4 @@
-//! A test of responsiveness: load, and probes.
+//! A test of responsiveness: load-generating connections and probes.
 
 use super::stop::StopParams;
 use fairlane_schemes::base::units::Time;

@@ -8,7 +8,7 @@ params! {
     pub struct RunParams {
         /// Simulated time before the measurement.
         warmup: Time = "100 s", in "0 s"..="720 h", source "abc2018 IV-A5";
-        /// Simulated time that is measured.
+        /// Simulated duration of the measurement.
         measure: Time = "100 s", in "1 ms"..="720 h", source "abc2018 IV-A5";
         /// Independent replications.
         replications: u32 = 10, in 1..=100000, source "abc2018 IV-A5";

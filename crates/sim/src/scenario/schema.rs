@@ -1,4 +1,4 @@
-//! JSON Schema of a scenario and the list of topologies, made from the declarations that parse them.
+//! JSON Schema of a scenario and the list of topologies, generated from the declarations that parse them.
 
 use super::groups::GroupParams;
 use super::impairments::{DetourParams, ImpairmentKeys, JitterParams, LossModel};
@@ -35,7 +35,7 @@ pub fn scenario_schema() -> Json {
     })
 }
 
-/// The topologies: name, summary, picture and parameters.
+/// Topologies: name, summary, picture and parameters.
 #[must_use]
 pub fn topologies() -> Json {
     let entry = |&kind: &TopologyKind| {
@@ -92,7 +92,7 @@ fn topology() -> Json {
     object(with(access_network(properties), "links", links), &[])
 }
 
-/// Includes keys of an access network beyond plain parameters.
+/// Adds the keys of an access network that are not plain parameters.
 fn access_network(mut properties: Map<String, Json>) -> Map<String, Json> {
     for (key, level) in [("gateway_queue", "gateway"), ("site_queue", "sites"), ("access_point_queue", "access points")]
     {
@@ -123,7 +123,7 @@ fn access_network(mut properties: Map<String, Json>) -> Map<String, Json> {
     with(with(properties, "failovers", failovers), "files", files)
 }
 
-/// With the tables of loss, jitter and detour of a path.
+/// Adds the tables of loss, jitter and detour of a path.
 fn impaired(properties: Map<String, Json>, [loss, jitter, detour]: ImpairmentKeys, of: &str) -> Map<String, Json> {
     let models: Vec<_> = LossModel::ALL.iter().map(|&model| loss_model(model)).collect();
     let losses = json!({"oneOf": models, "description": format!("Packets lost on the {of}.")});
@@ -178,7 +178,7 @@ fn marker(scheme: MarkerScheme) -> Json {
     )
 }
 
-/// The keys of `[tcp]`: the default is that of the default profile, and `x-profiles` has the other profiles' values.
+/// Keys of `[tcp]`. Defaults are those of the default profile; `x-profiles` has the other profiles' values.
 fn tcp_properties() -> Map<String, Json> {
     let standard = TcpConfig::default().write();
     let mut properties = with(
@@ -186,7 +186,7 @@ fn tcp_properties() -> Map<String, Json> {
         "profile",
         json!({"enum": TcpProfile::CHOICES, "description": "Named set of parameters; single ones may differ."}),
     );
-    // An unchanged default keeps its declared notation: "64 KiB", not "65536 B".
+    // An unchanged default keeps its declared notation, such as "64 KiB" instead of "65536 B".
     let declared = written(&TcpParams::default());
     for (key, default) in standard.iter().filter(|(key, value)| declared.get(*key) != Some(*value)) {
         properties[key]["default"] = default.clone();

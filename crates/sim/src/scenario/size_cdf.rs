@@ -1,13 +1,15 @@
-//! Sizes of transfers by their cumulative distribution, linear between its points.
+//! Sizes of transfers from a cumulative distribution, linear between its points.
 //!
-//! The file format is that of traffic generators of data-centre papers (HKUST-SING/TrafficGenerator `src/common/cdf.c`,
-//! HPCC `traffic_gen/custom_rand.py`): one line per point, with a size in bytes and the share of transfers up to it.
+//! The file format is that of traffic generators for data-centre papers (HKUST-SING/TrafficGenerator
+//! `src/common/cdf.c`, HPCC `traffic_gen/custom_rand.py`): one line per point, with a size in bytes and the share of
+//! transfers up to that size.
 //!
 //! Deviations:
-//! 1. Shares are percentages if the last of them is 100, numbers from 0 to 1 if it is 1: HKUST-SING reads the one, HPCC
-//!    the other. Anything else is refused, where HKUST-SING stops at the last size.
-//! 2. A distribution whose first share is above 0 begins at 0 bytes, as with HKUST-SING; HPCC refuses it.
-//! 3. Equal sizes on two lines are a jump, which HPCC refuses. Of equal shares, no transfer has a size between them.
+//! 1. Shares are percentages if the last one is 100 (as in HPCC), fractions if it is 1 (as in HKUST-SING). Any other
+//!    last share is rejected; HKUST-SING stops at the last size.
+//! 2. A distribution whose first share is above 0 starts at 0 bytes, as with HKUST-SING; HPCC rejects it.
+//! 3. Equal sizes on two lines are a jump, which HPCC rejects. No transfer has a size between two points of equal
+//!    share.
 //! 4. Empty lines and text after a `#` are ignored.
 
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, Table, shortened};
@@ -16,27 +18,26 @@ use serde_json::{Map, Value as Json};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// Maximum number of points of a distribution.
 const MOST_POINTS: usize = 100_000;
-/// Largest size, as of any transfer: 1000 TB.
+/// Maximum size of any transfer: 1000 TB.
 const MOST_BYTES: f64 = 1e15;
-/// Bytes of a packet in the tables of pFabric.
+/// Packet size in the tables of pFabric, in bytes.
 const PACKET: f64 = 1460.0;
 
 choices! {
     /// Named size distributions.
     pub enum SizeTable {
-        /// Alizadeh et al., DCTCP, SIGCOMM 2010, fig. 4, background flows of a web search cluster, in the points of
-        /// HKUST-SING `DCTCP_CDF.txt` and HPCC `WebSearch_distribution.txt`. Mean 1.711 MB.
+        /// Alizadeh et al., DCTCP, SIGCOMM 2010, fig. 4: background flows of a web search cluster. The points are those
+        /// of HKUST-SING `DCTCP_CDF.txt` and HPCC `WebSearch_distribution.txt`. Mean 1.711 MB.
         WebSearch = "web_search",
-        /// Greenberg et al., VL2, SIGCOMM 2009, fig. 2, a data mining cluster, in the points of pFabric (SIGCOMM 2013),
-        /// which are packets of 1460 bytes. Mean 7.470 MB.
+        /// Greenberg et al., VL2, SIGCOMM 2009, fig. 2: a data mining cluster. The points are those of pFabric (SIGCOMM
+        /// 2013), in packets of 1460 bytes. Mean 7.470 MB.
         DataMining = "data_mining",
     }
 }
 
 impl SizeTable {
-    /// Points.
+    /// Points of the distribution.
     #[must_use]
     pub fn cdf(self) -> SizeCdf {
         let points = match self {
@@ -73,12 +74,12 @@ impl SizeTable {
 /// A distribution of sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizeCdf {
-    /// Sizes in bytes with the share of transfers up to them, neither of which falls; from share 0 to share 1.
+    /// Sizes in bytes with the share of transfers up to each size. Neither decreases; shares go from 0 to 1.
     points: Arc<[(f64, f64)]>,
 }
 
 impl SizeCdf {
-    /// From points in order; says which of them is wrong, by number from 0, and why.
+    /// Creates a distribution from points. An error has the number of the wrong point, from 0, and the reason.
     fn new(mut points: Vec<(f64, f64)>) -> Result<Self, (Option<usize>, String)> {
         let Some(&(largest, last)) = points.last() else {
             return Err((None, "is empty, a distribution has at least one point".into()));
@@ -122,7 +123,7 @@ impl SizeCdf {
     /// Reads the content of a file.
     ///
     /// # Errors
-    /// Error with its line.
+    /// A wrong line, with its number.
     pub fn of_file(content: &str) -> Result<Self, String> {
         let (mut points, mut lines) = (Vec::new(), Vec::new());
         for (number, line) in (1..).zip(content.lines()) {
@@ -146,7 +147,7 @@ impl SizeCdf {
         })
     }
 
-    /// The points in the notation of a scenario: a sequence of `SIZE:SHARE`.
+    /// Writes the points in the notation of a scenario: a sequence of `SIZE:SHARE`.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -168,7 +169,7 @@ impl SizeCdf {
         Self::new(points).map_err(|(_, problem)| problem)
     }
 
-    /// The size that a share `u` of transfers does not exceed.
+    /// Quantile: the size that a share `u` of transfers does not exceed.
     #[must_use]
     pub fn quantile(&self, u: f64) -> f64 {
         let above = self.points.partition_point(|&(_, share)| share < u).clamp(1, self.points.len() - 1);
@@ -176,16 +177,16 @@ impl SizeCdf {
         if to > from { low + (high - low) * (u - from) / (to - from) } else { high }
     }
 
-    /// Mean size in bytes: the integral over the quantiles.
+    /// Mean size in bytes: the integral over all quantiles.
     #[must_use]
     pub fn mean(&self) -> f64 {
         self.mean_of(|low, high| (low + high) / 2.0)
     }
 
-    /// Mean number of segments of `payload` bytes that a transfer takes, the last one not full.
+    /// Mean number of segments of a transfer with `payload` bytes per segment; the last one may be shorter.
     #[must_use]
     pub fn mean_segments(&self, payload: f64) -> f64 {
-        // The integral of ceil(x / payload) from 0 to x.
+        // Integral of ceil(x / payload) from 0 to x.
         let integral = |x: f64| {
             let full = (x / payload).floor();
             payload * full * (full + 1.0) / 2.0 + (full + 1.0) * (x - payload * full)
@@ -195,24 +196,23 @@ impl SizeCdf {
         })
     }
 
-    /// The mean of what `between` gives for the sizes between two points, uniform from the one to the other.
+    /// Mean over all sizes; `between` returns that over sizes uniform between two adjacent points.
     fn mean_of(&self, between: impl Fn(f64, f64) -> f64) -> f64 {
         let pairs = self.points.windows(2);
         pairs.map(|pair| (pair[1].1 - pair[0].1) * between(pair[0].0, pair[1].0)).sum()
     }
 }
 
-/// A distribution from a file; the reader of the scenario provides the content.
+/// A distribution from a file, whose content the reader of the scenario provides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CdfFile {
-    /// File that it was read from; does not influence results.
+    /// Name of the file; does not affect results.
     pub file: String,
     /// Content of the file.
     pub cdf: SizeCdf,
 }
 
 impl CdfFile {
-    /// Reads the table `cdf`, if there is one.
     pub(super) fn read(table: &mut Table<'_>) -> Result<Option<Self>, ConfigError> {
         let Some(mut table) = table.table("cdf")? else { return Ok(None) };
         let file = table.required_file("file", "sizes.txt")?;
@@ -226,7 +226,6 @@ impl CdfFile {
         Ok(Some(Self { file, cdf }))
     }
 
-    /// Writes the table.
     pub(super) fn write(&self) -> Json {
         let keys = [("file".to_string(), self.file.to_json()), ("points".to_string(), self.cdf.text().into())];
         Json::Object(Map::from_iter(keys))
@@ -255,13 +254,13 @@ mod tests {
         let draws: Vec<f64> = (0..n).map(|_| cdf.quantile(rng.open01())).collect();
         let mean = draws.iter().sum::<f64>() / f64::from(n);
         let deviation = (draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(n)).sqrt();
-        // Five standard errors.
+        // Tolerance: five standard errors.
         assert!((mean - cdf.mean()).abs() < 5.0 * deviation / f64::from(n).sqrt(), "{mean}");
         for (size, share) in [(10e3, 0.15), (80e3, 0.53), (1e6, 0.7), (10e6, 0.97)] {
             let below = draws.iter().filter(|&&x| x <= size).count() as f64 / f64::from(n);
             assert!((below - share).abs() < 5.0 * (share * (1.0 - share) / f64::from(n)).sqrt(), "{below} {share}");
         }
-        // Segments of 1000 bytes: about a half more than the bytes alone would fill.
+        // Segments of 1000 bytes: the last one is half full on average.
         let segments = draws.iter().map(|x| (x / 1000.0).ceil()).sum::<f64>() / f64::from(n);
         assert!((segments - cdf.mean_segments(1000.0)).abs() < 5.0 * deviation / 1000.0 / f64::from(n).sqrt());
     }
@@ -270,7 +269,7 @@ mod tests {
     fn segments_of_a_jump_and_of_a_uniform_size_are_counted_by_hand() {
         let jump = SizeCdf::of_file("1500 0\n1500 1\n").unwrap();
         assert_eq!((jump.mean(), jump.mean_segments(1000.0)), (1500.0, 2.0));
-        // Uniform from 0 to 2500: 1 with 0.4, 2 with 0.4, 3 with 0.2.
+        // Uniform from 0 to 2500 bytes: 1 segment with probability 0.4, 2 with 0.4, 3 with 0.2.
         let uniform = SizeCdf::of_file("2500 1").unwrap();
         assert!((uniform.mean_segments(1000.0) - 1.8).abs() < 1e-12);
         assert_eq!((uniform.quantile(0.5), uniform.quantile(1.0)), (1250.0, 2500.0));

@@ -38,17 +38,15 @@ choices! {
 }
 
 impl SourceKind {
-    /// True if it also takes the keys of TCP.
+    /// Returns true if the kind also accepts the keys of TCP.
     pub(super) fn is_tcp(self) -> bool {
         matches!(self, Self::Tcp | Self::Web | Self::Transfers | Self::Video | Self::Rpm)
     }
 
-    /// True if its rate is required.
     pub(super) fn has_rate(self) -> bool {
         matches!(self, Self::Poisson | Self::Cbr | Self::OnOff)
     }
 
-    /// Documentation of its parameters.
     pub(super) fn specs(self) -> Vec<ParamSpec> {
         match self {
             Self::Tcp => TcpSourceParams::specs(),
@@ -95,10 +93,10 @@ choices! {
 
 params! {
     /// Web sessions of one user: pages with objects, each object a TCP transfer over a new connection. Sessions start
-    /// as a Poisson process (`interval`), or a fixed number of them starts at uniform times (`sessions`).
+    /// as a Poisson process (`interval`), or a fixed number of sessions (`sessions`) starts at uniform random times.
     pub struct WebParams {
-        /// Mean of the exponential time between two session starts of a user, from `start_from` on. Either this or
-        /// `sessions`.
+        /// Mean of the exponential time between two session starts of a user, from `start_from` on. Requires that
+        /// `sessions` is not set.
         interval: Option<Time> = null, in "1 us"..="720 h", source "afpft III-E: 25 sessions a second";
         /// Sessions of each user, each starting at a uniform time between `start_from` and `start_until`.
         sessions: Option<u32> = null, in 1..=100000000, symbol "w", source "afc 4.4";
@@ -116,7 +114,7 @@ params! {
         distribution: SizeDistribution = "pareto", source "afpft III-E, afc 4.4";
         /// Shape of a Pareto or Lomax distribution; at 2 and below the variance is infinite.
         shape: f64 = 1.3, in 1.01..=100.0, source "afpft III-E; afc 4.4 has 1.2";
-        /// Rounds sizes up to whole TCP segments, which increases the mean; otherwise to bytes.
+        /// Rounds sizes up to whole TCP segments, which increases the mean. Otherwise sizes are rounded to bytes.
         whole_segments: bool = true, source "ns-2 webcache/webtraf.cc counts packets";
         /// Maximum number of open transfers of a user; further ones are refused and counted.
         limit: u32 = 10000, in 1..=1000000, source "our choice, bounds the memory";
@@ -125,11 +123,11 @@ params! {
 }
 
 params! {
-    /// One flow of each user with exponential gaps.
+    /// One UDP flow of each user with exponential gaps between packets.
     pub struct UdpParams {
         /// Rate on the wire.
         rate: BitRate = "1 Mbit/s", in "1 bit/s"..="10 Tbit/s", symbol "R_t", source "abc2018 IV-A1";
-        /// Length of a packet on the wire, headers included.
+        /// Length of a packet on the wire, including headers.
         packet_size: Bytes = "1500 B", in "31 B"..="65535 B", source "abc2018 IV-A1";
         with codepoint: CodepointParams;
         with until: StopParams;
@@ -137,11 +135,11 @@ params! {
 }
 
 params! {
-    /// One flow of each user with equal gaps, from a random phase.
+    /// One UDP flow of each user with equal gaps between packets, starting at a random phase.
     pub struct CbrParams {
         /// Rate on the wire.
         rate: BitRate = "1 Mbit/s", in "1 bit/s"..="10 Tbit/s", symbol "R_t", source "abc2018 IV-A1";
-        /// Length of a packet on the wire, headers included.
+        /// Length of a packet on the wire, including headers.
         packet_size: Bytes = "1500 B", in "31 B"..="65535 B", source "abc2018 IV-A1";
         /// Width of the uniform jitter of each gap, as a multiple of the gap; 1 is `random_` of ns-2.
         jitter: f64 = 0.0, in 0.0..=2.0, source "ns-2 tools/cbr_traffic.cc";
@@ -151,7 +149,7 @@ params! {
 }
 
 choices! {
-    /// Distribution of the lengths of bursts and of the silences between them.
+    /// Distribution of the durations of bursts and silences.
     pub enum BurstDistribution {
         /// Exponential.
         Exponential = "exponential",
@@ -161,18 +159,18 @@ choices! {
 }
 
 params! {
-    /// One on/off flow of each user: bursts with equal gaps, separated by silence. A burst has its length over the gap
-    /// packets, rounded, at least one.
+    /// One on/off UDP flow of each user: bursts of packets at equal gaps, separated by silence. The number of packets
+    /// in a burst is its duration divided by the gap, rounded, at least one.
     pub struct OnOffParams {
         /// Rate on the wire within a burst.
         rate: BitRate = "10 Mbit/s", in "1 bit/s"..="10 Tbit/s", symbol "R_t", source "afpft III-E: link rate";
-        /// Length of a packet on the wire, headers included.
+        /// Length of a packet on the wire, including headers.
         packet_size: Bytes = "1000 B", in "31 B"..="65535 B", source "afpft III-E";
-        /// Mean time of a burst.
+        /// Mean duration of a burst.
         on: Time = "0.2 s", in "1 ns"..="24 h", source "afpft III-E; afc 4.4 states none";
-        /// Mean time of silence.
+        /// Mean duration of a silence.
         off: Time = "3.8 s", in "0 s"..="24 h", source "afpft III-E: (N - 1) times 0.2 s for N = 20";
-        /// Distribution of both times.
+        /// Distribution of both durations.
         distribution: BurstDistribution = "exponential", source "afpft III-E, afc 4.4";
         /// Shape of a Pareto distribution; at 2 and below the variance is infinite.
         shape: f64 = 1.5, in 1.01..=100.0, source "ns-2 tools/pareto.cc";
@@ -181,7 +179,7 @@ params! {
     }
 }
 
-/// A UDP flow that does not react.
+/// An unresponsive UDP flow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UdpConfig {
     /// Exponential gaps.
@@ -217,7 +215,7 @@ impl UdpConfig {
         }
     }
 
-    /// Mean time between two packets while it sends, `E[T_IAT] = L / R_t` of abc2018 IV-A1.
+    /// Mean time between two packets while the source sends, `E[T_IAT] = L / R_t` of abc2018 IV-A1.
     #[must_use]
     pub fn gap(&self) -> Time {
         match self {
@@ -245,7 +243,7 @@ impl UdpConfig {
 }
 
 impl OnOffParams {
-    /// Mean of a burst in packets, `E[max(1, round(X / gap))]` with X the time of the burst.
+    /// Mean number of packets in a burst, `E[max(1, round(X / gap))]`, where X is the duration of the burst.
     #[must_use]
     pub fn mean_burst_packets(&self) -> f64 {
         let gap = self.rate.time_of(self.packet_size.0).as_secs_f64();
@@ -266,21 +264,21 @@ pub enum SourceConfig {
     Tcp {
         /// Number and size of flows.
         flows: TcpSourceParams,
-        /// Their TCP.
+        /// TCP parameters.
         tcp: TcpConfig,
     },
     /// Web sessions.
     Web {
         /// Arrivals and sizes.
         web: WebParams,
-        /// Their TCP.
+        /// TCP parameters.
         tcp: TcpConfig,
     },
-    /// Transfers of a distribution of sizes.
+    /// Transfers with a size distribution.
     Transfers {
         /// Arrivals and sizes.
         transfers: TransfersConfig,
-        /// Their TCP.
+        /// TCP parameters.
         tcp: TcpConfig,
     },
     /// Video that adapts its bitrate.
@@ -294,15 +292,15 @@ pub enum SourceConfig {
     Rpm {
         /// Load and probes.
         rpm: RpmParams,
-        /// Their TCP.
+        /// TCP parameters.
         tcp: TcpConfig,
     },
-    /// A UDP flow that does not react.
+    /// An unresponsive UDP flow.
     Udp(UdpConfig),
 }
 
 impl SourceConfig {
-    /// Reads a `[[groups.sources]]` table; `tcp` has the defaults of TCP.
+    /// Reads a `[[groups.sources]]` table; `tcp` has the default values of TCP keys.
     pub(super) fn read(table: &mut Table<'_>, tcp: TcpDefaults<'_>) -> Result<Self, ConfigError> {
         let kind: SourceKind = table.required("kind")?;
         let source = match kind {
@@ -337,7 +335,7 @@ impl SourceConfig {
         Ok(source)
     }
 
-    /// Writes the table, every default filled in.
+    /// Writes the table, including all defaults.
     #[must_use]
     pub fn write(&self) -> Map<String, Json> {
         let mut map = Map::new();
@@ -388,7 +386,7 @@ impl SourceConfig {
         map
     }
 
-    /// Stop time; [`Time::NEVER`] if it does not stop.
+    /// Stop time, or [`Time::NEVER`].
     #[must_use]
     pub fn stop(&self) -> Time {
         let until = match self {
@@ -405,7 +403,7 @@ impl SourceConfig {
         until.stop.unwrap_or(Time::NEVER)
     }
 
-    /// Checks that it stops after it has started, at `started` at the latest, and before the `end` of the run.
+    /// Checks that the source stops after `started`, its latest start, and before the `end` of the run.
     pub(super) fn check_stop(&self, key: String, started: Time, end: Time) -> Result<(), ConfigError> {
         let stop = self.stop();
         if stop == Time::NEVER {
@@ -424,7 +422,7 @@ impl SourceConfig {
         Err(ConfigError::new(key, format!("\"{stop}\" {problem}")))
     }
 
-    /// Returns true if it has greedy TCP flows.
+    /// Returns true if the source has greedy TCP flows.
     #[must_use]
     pub fn has_endless_flows(&self) -> bool {
         match self {
@@ -440,7 +438,7 @@ impl SourceConfig {
         matches!(self, Self::Udp(UdpConfig::Voip(_)))
     }
 
-    /// Flows of each user that last as long as the run.
+    /// Flows of each user that last for the whole run.
     #[must_use]
     pub fn lasting_flows(&self) -> u64 {
         match self {
@@ -451,8 +449,8 @@ impl SourceConfig {
         }
     }
 
-    /// Returns true if it sends from its start to the end of the run, so that its throughput depends on its start time;
-    /// finite transfers are measured individually.
+    /// Returns true if the source sends until the end of the run, so that its throughput depends on its start time.
+    /// Finite transfers are measured individually.
     #[must_use]
     pub fn sends_to_the_end(&self) -> bool {
         match self {
@@ -462,7 +460,7 @@ impl SourceConfig {
         }
     }
 
-    /// TCP of the source, if it speaks TCP.
+    /// TCP parameters of a TCP source.
     #[must_use]
     pub fn tcp(&self) -> Option<&TcpConfig> {
         match self {
@@ -476,7 +474,7 @@ impl SourceConfig {
     }
 }
 
-/// The rate of a UDP source has no default: scenarios depend on it.
+/// Reads the parameters of a UDP source. Its rate has no default, since scenarios depend on it.
 fn read_udp<T: ParamSet>(table: &mut Table<'_>) -> Result<T, ConfigError> {
     if table.get("rate").is_none() {
         table.required::<BitRate>("rate")?;
@@ -484,7 +482,7 @@ fn read_udp<T: ParamSet>(table: &mut Table<'_>) -> Result<T, ConfigError> {
     T::read(table)
 }
 
-/// An endless flow has no second transfer.
+/// Rejects repetitions of a greedy flow, which never ends.
 fn check_repeat(flows: &TcpSourceParams, table: &Table<'_>) -> Result<(), ConfigError> {
     if flows.transfer.is_none() && flows.repeat > 1 {
         let problem = format!("{} needs a transfer: a flow that always has data never ends", flows.repeat);
@@ -493,7 +491,7 @@ fn check_repeat(flows: &TcpSourceParams, table: &Table<'_>) -> Result<(), Config
     Ok(())
 }
 
-/// Sessions start by one rule.
+/// Checks that either `interval` or `sessions` is set, not both.
 fn check_arrivals(web: &WebParams, table: &Table<'_>) -> Result<(), ConfigError> {
     match (web.interval, web.sessions) {
         (None, None) => Err(ConfigError::new(

@@ -1,4 +1,4 @@
-//! TCP in a scenario: a named profile, and single parameters that differ from it.
+//! TCP in a scenario: a named profile, and individual parameters that override it.
 
 use crate::traffic::tcp::external::FindControl;
 use crate::traffic::tcp::{CongestionControl, Recovery, TcpParams, TcpProfile};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpConfig {
     profile: TcpProfile,
-    /// Parameters, overrides included.
+    /// Parameters, including overrides.
     pub params: TcpParams,
 }
 
@@ -24,8 +24,8 @@ impl TcpConfig {
         Self { profile, params: TcpParams::profile(profile) }
     }
 
-    /// Reads the `[tcp]` table; the caller checks for unknown keys. `congestion_control` may also be one that `find`
-    /// finds.
+    /// Reads the `[tcp]` table; the caller checks for unknown keys. `congestion_control` may also name a control that
+    /// `find` finds.
     ///
     /// # Errors
     /// A value out of range, or timeouts that contradict each other.
@@ -33,8 +33,8 @@ impl TcpConfig {
         TcpDefaults { config: &Self::default(), find }.read(table)
     }
 
-    /// Rejects a key of `[tcp]` that has no effect in any of the `sources` it applies to, or on its own if there are
-    /// none.
+    /// Rejects a key of `[tcp]` that has no effect in any of the `sources` that use it. If `sources` is empty, checks
+    /// the parameters of `[tcp]` themselves.
     ///
     /// # Errors
     /// The first such key.
@@ -67,7 +67,7 @@ impl TcpConfig {
         })
     }
 
-    /// Keys that differ from those of the profile.
+    /// Keys whose values differ from those of the profile.
     fn changed(&self) -> Vec<(String, Json)> {
         let profile = TcpParams::profile(self.profile);
         if profile == self.params {
@@ -77,7 +77,7 @@ impl TcpConfig {
         written(&self.params).into_iter().filter(|(key, value)| before.get(key) != Some(value)).collect()
     }
 
-    /// Writes profile and parameters, every default filled in.
+    /// Writes profile and parameters, including all defaults.
     #[must_use]
     pub fn write(&self) -> Map<String, Json> {
         let mut map = Map::new();
@@ -90,9 +90,7 @@ impl TcpConfig {
 /// Default values of the TCP keys of a source.
 #[derive(Clone, Copy)]
 pub(super) struct TcpDefaults<'a> {
-    /// The `[tcp]` table.
     pub(super) config: &'a TcpConfig,
-    /// Finds external congestion controls.
     pub(super) find: FindControl<'a>,
 }
 
@@ -106,7 +104,7 @@ impl TcpDefaults<'_> {
         let before = base.params.clone();
         let params = self.read_params(base.params, table)?;
         if params.min_rto > params.max_rto {
-            // Blame the one that was written here.
+            // The error names the key that this table sets.
             let (key, value, problem) = if table.get("max_rto").is_some() {
                 ("max_rto", params.max_rto, format!("at least min_rto, {}", params.min_rto))
             } else {
@@ -158,10 +156,10 @@ impl TcpDefaults<'_> {
         Ok(params)
     }
 
-    /// Reads the TCP keys of a source. Rejects keys set by the source itself that have no effect.
+    /// Reads the TCP keys of a source. Rejects keys of this source that have no effect.
     ///
     /// # Errors
-    /// As [`TcpDefaults::read`]; or one of its keys has no effect.
+    /// The same errors as [`TcpDefaults::read`], or a key without effect.
     pub(super) fn read_source(self, table: &mut Table<'_>) -> Result<TcpConfig, ConfigError> {
         let config = self.read(table)?;
         if config.params == self.config.params {
@@ -169,7 +167,7 @@ impl TcpDefaults<'_> {
         }
         let shared = written(&self.config.params);
         for (key, value) in config.changed() {
-            // Keys shared with [tcp] are checked there.
+            // `check_effects` checks values that `[tcp]` sets.
             if shared.get(&key) != Some(&value)
                 && let Some(reason) = config.params.why_without_effect(&key)
             {
@@ -180,10 +178,10 @@ impl TcpDefaults<'_> {
     }
 }
 
-/// Rejects features that need a sender with a record of each outstanding segment, if the sender keeps none.
+/// Rejects features that need a record of each outstanding segment if the sender keeps no such records.
 fn check_loss_detection(params: &TcpParams, table: &mut Table<'_>) -> Result<(), ConfigError> {
     let mut blame = |first: &'static str, second: &'static str| {
-        // Blame the one that was written here.
+        // The error names the key that this table sets.
         let key = if table.get(first).is_none() && table.get(second).is_some() { second } else { first };
         table.key(key)
     };
@@ -225,7 +223,6 @@ fn check_order(before: &TcpParams, params: &TcpParams, table: &mut Table<'_>) ->
     Ok(())
 }
 
-/// Every key with its value.
 pub(super) fn written(params: &TcpParams) -> Map<String, Json> {
     let mut map = Map::new();
     params.write(&mut map);
@@ -274,7 +271,7 @@ mod tests {
             "tcp.accurate_ecn: true has no effect with ecn = false"
         );
         for name in TcpProfile::ALL.iter().map(|profile| profile.name()) {
-            // Notation with every default filled in.
+            // The same table with all defaults.
             let written = Json::Object(read(&json!({"profile": name})).unwrap().write());
             assert_eq!(read(&written), read(&json!({"profile": name})));
         }
@@ -321,7 +318,7 @@ mod tests {
             "tcp.flight_size: \"pipe\" has no effect with congestion_control = \"cubic\": only reno, dctcp, vegas, \
              ledbat read it"
         );
-        // Classic HyStart is part of CUBIC; the profile linux has it, where it has no effect on other controls.
+        // Classic HyStart is part of CUBIC. The profile linux enables it, but it has no effect on other controls.
         assert_eq!(
             refusal(&json!({"profile": "quic", "congestion_control": "reno", "hystart": "classic"}), &none),
             "tcp.hystart: \"classic\" has no effect with congestion_control = \"reno\""
@@ -333,7 +330,7 @@ mod tests {
         ] {
             assert!(scenario(&tcp, &none).is_ok(), "{tcp}");
         }
-        // Slow start of the sender counts bytes whatever the control.
+        // The sender's slow start counts bytes with every congestion control.
         for profile in ["ns3", "linux"] {
             assert!(read(&json!({"profile": profile, "byte_counting": false})).is_ok());
         }
@@ -397,7 +394,7 @@ mod tests {
             let scenario = scenario(&tcp, &sources).unwrap_or_else(|error| panic!("{tcp}: {error}"));
             assert_eq!(Scenario::read(&scenario.write()), Ok(scenario), "{tcp}");
         }
-        // Not if the source that reads it sets its own value.
+        // Not if the source that would use it sets a different value.
         let own = [json!({}), json!({"congestion_control": "reno"}), json!({"cubic_c": 0.6})];
         assert!(scenario(&json!({"cubic_c": 0.5}), &own[..2]).is_ok());
         assert!(scenario(&json!({"cubic_c": 0.5}), &own[1..]).is_err());

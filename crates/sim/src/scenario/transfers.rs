@@ -1,4 +1,4 @@
-//! Transfers whose sizes are drawn from a distribution, at the times of a Poisson process.
+//! Transfers with random sizes from a distribution, starting as a Poisson process.
 
 use super::size_cdf::{CdfFile, SizeCdf, SizeTable};
 use super::stop::StopParams;
@@ -11,12 +11,11 @@ use serde_json::{Map, Value as Json};
 /// A share of a link's rate, written as a percentage; it may be above 100 %.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Load {
-    /// In hundredths.
     percent: f64,
 }
 
 impl Load {
-    /// Overhead as a factor of the rate.
+    /// Load as a fraction of the rate.
     #[must_use]
     pub fn share(self) -> f64 {
         self.percent / 100.0
@@ -42,13 +41,13 @@ params! {
     /// TCP transfers of one user, each over a new connection, starting as a Poisson process. Their sizes follow a named
     /// distribution (`sizes`) or one from a file (`cdf`).
     pub struct TransfersParams {
-        /// Load offered by all users of the group together, as a share of the rate of the slowest link of their route:
-        /// payload and headers, without handshakes and retransmissions. Either this or `interval`.
+        /// Load offered by all users of the group together, as a share of the rate of the slowest link of their route.
+        /// It includes payload and headers, but no handshakes and retransmissions. Either this or `interval`.
         load: Option<Load> = null, in "0.01 %"..="1000 %", symbol "rho", source "pFabric (SIGCOMM 2013) 5.1";
         /// Mean of the exponential time between two transfer starts of a user, from `start_from` on.
         interval: Option<Time> = null, in "1 us"..="720 h", source "as of web";
         /// Distribution of the payload: web search (DCTCP, SIGCOMM 2010, fig. 4; mean 1.711 MB) or data mining (VL2,
-        /// SIGCOMM 2009, fig. 2, in the points of pFabric; mean 7.470 MB). Either this or `cdf`.
+        /// SIGCOMM 2009, fig. 2, with the points of pFabric; mean 7.470 MB). Either this or `cdf`.
         sizes: Option<SizeTable> = null, source "DCTCP, SIGCOMM 2010; VL2, SIGCOMM 2009";
         /// Maximum number of open transfers of a user; further ones are refused and counted.
         limit: u32 = 10000, in 1..=1000000, source "our choice, bounds the memory";
@@ -59,7 +58,7 @@ params! {
 /// Transfers of one user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransfersConfig {
-    /// Arrivals, and the distribution if it has a name.
+    /// Arrivals, and the distribution if it is a named one.
     pub params: TransfersParams,
     /// The distribution if it comes from a file.
     pub file: Option<CdfFile>,
@@ -108,7 +107,7 @@ impl TransfersConfig {
         self.file.as_ref().map_or_else(named, |file| file.cdf.clone())
     }
 
-    /// Mean time between the starts of two transfers of a user, one of `users` that cross a link of `rate`.
+    /// Mean time between the starts of two transfers of a user, if `users` users share a link of `rate`.
     #[must_use]
     pub fn interval(&self, tcp: &TcpConfig, users: u32, rate: BitRate) -> Time {
         let Some(load) = self.params.load else { return self.params.interval.unwrap_or(Time::NEVER) };

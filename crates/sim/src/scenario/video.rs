@@ -5,9 +5,8 @@ use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::params;
 
-/// Maximum number of rungs of a ladder.
 const MOST_RUNGS: usize = 100;
-/// Range of a rung.
+/// Range of a bitrate.
 const RUNGS: [BitRate; 2] = [BitRate(1_000), BitRate(1_000_000_000_000)];
 
 params! {
@@ -65,7 +64,7 @@ impl VideoParams {
         Ok(params)
     }
 
-    /// Segments of this payload in a chunk of a rung: it is rounded up to whole ones.
+    /// Segments with this payload in a chunk of bitrate `rung`, rounded up.
     #[must_use]
     pub fn segments(&self, rung: usize, segment_payload: u32) -> u32 {
         let bits = u128::from(self.ladder[rung].0) * u128::from(self.chunk.0) / u128::from(Time::PER_SECOND);

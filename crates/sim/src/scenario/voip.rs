@@ -1,4 +1,4 @@
-//! Telephone calls: what turns speech into packets, and how long the receiver waits for them.
+//! Telephone calls: conversion of speech into packets, and the receiver's playout buffer.
 
 use super::headers::{RTP_HEADER_BYTES, UDP_HEADER_BYTES};
 use super::stop::StopParams;
@@ -6,7 +6,7 @@ use fairlane_schemes::base::config::{ConfigError, ParamSet, Table};
 use fairlane_schemes::base::units::{Bytes, Time};
 use fairlane_schemes::{choices, params};
 
-/// Speech in a packet is a multiple of this: the frame of G.729 (RFC 3551 4.5.6), and 80 samples of G.711.
+/// Speech in a packet is a multiple of this duration: a frame of G.729 (RFC 3551 4.5.6), or 80 samples of G.711.
 const FRAME: Time = Time::from_millis(10);
 
 choices! {
@@ -31,7 +31,7 @@ impl Codec {
         }
     }
 
-    /// Time that the encoder looks ahead. ITU-T G.729: 5 ms.
+    /// Look-ahead of the encoder. ITU-T G.729: 5 ms.
     #[must_use]
     pub fn lookahead(self) -> Time {
         match self {
@@ -52,14 +52,14 @@ impl Codec {
 }
 
 params! {
-    /// A call of each user for its whole duration: packets of equal size at equal gaps, without silence suppression.
+    /// A call of each user for the whole run: packets of equal size at equal gaps, without silence suppression.
     pub struct VoipParams {
         /// Codec: determines the packet size and the sensitivity to losses.
         codec: Codec = "g711", source "ITU-T G.711, G.729; G.113 appendix I";
         /// Packetisation interval: speech in a packet, and the gap between packets; a multiple of 10 ms.
         packet_interval: Time = "20 ms", in "10 ms"..="120 ms", source "RFC 3551 4.2";
-        /// Playout delay that the receiver's buffer adds to the first measured packet. Later packets are played at
-        /// equal gaps from then on; packets that arrive after their playout time are lost.
+        /// Delay that the receiver's buffer adds to the first measured packet. Later packets are played at equal gaps
+        /// from then on; packets that arrive after their playout time are lost.
         buffer: Time = "50 ms", in "0 s"..="10 s", source "VoIPmonitor: a fixed buffer of 50 ms";
         with until: StopParams;
     }
@@ -75,14 +75,14 @@ impl VoipParams {
         Ok(params)
     }
 
-    /// Length of a packet on the wire: speech, RTP, and the headers of any UDP packet.
+    /// Length of a packet on the wire: speech, RTP header, and the headers of any UDP packet.
     #[must_use]
     pub fn packet_size(&self) -> Bytes {
         let speech = self.codec.rate_bps() * (self.packet_interval.0 / FRAME.0) / 8 / (Time::PER_SECOND / FRAME.0);
         Bytes(speech + u64::from(RTP_HEADER_BYTES + UDP_HEADER_BYTES))
     }
 
-    /// Delay from the mouth to the first bit on the wire: packetisation and look-ahead of the encoder.
+    /// Delay from the mouth to the first bit on the wire: packetisation and encoder look-ahead.
     #[must_use]
     pub fn coding_delay(&self) -> Time {
         self.packet_interval + self.codec.lookahead()

@@ -1,4 +1,4 @@
-//! Traffic of hosts: TCP flows, web sessions and datagrams.
+//! Traffic sources and sinks of hosts: TCP flows, web sessions and datagrams.
 
 pub mod tcp;
 pub mod udp_source;

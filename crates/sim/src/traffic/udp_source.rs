@@ -1,34 +1,31 @@
-//! Sources that do not react: Poisson, constant bit rate and bursts over UDP. abc2018 IV-A1, afpft III-E, afc 4.4.
+//! Unresponsive sources: Poisson, constant bit rate and bursts over UDP. abc2018 IV-A1, afpft III-E, afc 4.4.
 //!
-//! Bursts are those of ns-2 (`tools/expoo.cc`, `tools/pareto.cc`): a burst is a whole number of packets, its time over
-//! the gap rounded, one at least; the gap after its last packet is lengthened by a silence. Deviation: the source
-//! begins with a silence, so that sources that start together do not burst together.
+//! Bursts are those of ns-2 (`tools/expoo.cc`, `tools/pareto.cc`). A burst is a whole number of packets: its duration
+//! divided by the gap, rounded, at least one. A silence lengthens the gap after its last packet. Deviation: the source
+//! starts with a silence, so that sources that start together do not burst together.
 
 use crate::network::sim_packet::{PacketKind, SimPacket};
 use crate::scenario::{BurstDistribution, OnOffParams, UDP_HEADER_BYTES, UdpConfig};
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::Time;
 
-/// When the next packet comes.
 #[derive(Clone, Debug)]
 enum Pattern {
     Poisson,
     Cbr,
-    /// Gaps that differ, by a width in picoseconds.
+    /// Gaps with uniform jitter of this width in picoseconds.
     Jittered(f64),
     Bursts(Box<Bursts>),
 }
 
-/// State of a source that is on and off.
 #[derive(Clone, Debug)]
 struct Bursts {
     params: OnOffParams,
-    /// Packets of the present burst still to come.
     left: u32,
 }
 
 impl Bursts {
-    /// Gap before the next packet, which may be the first of another burst.
+    /// Draws the gap before the next packet, which may be the first of another burst.
     fn gap(&mut self, gap: Time, rng: &mut Rng) -> Time {
         let mut wait = gap;
         if self.left == 0 {
@@ -48,7 +45,7 @@ impl Bursts {
     }
 }
 
-/// A source that sends packets of one size at its own rate.
+/// A source that sends packets of one size, regardless of congestion.
 #[derive(Clone, Debug)]
 pub struct UdpSource {
     pattern: Pattern,
@@ -57,14 +54,13 @@ pub struct UdpSource {
     gap: Time,
     next: Time,
     emitted: u64,
-    /// Packets sent before the measurement.
     unmeasured: u64,
     rng: Rng,
 }
 
 impl UdpSource {
-    /// A source that begins at `start`; its first packet comes after a gap (Poisson), at a random phase of one
-    /// (CBR) or after a silence (bursts), so that sources do not march in step.
+    /// Creates a source that starts at `start`. Its first packet follows after a gap (Poisson), at a random phase of a
+    /// gap (CBR) or after a silence (bursts), so that sources are not synchronised.
     #[must_use]
     pub fn new(config: &UdpConfig, template: SimPacket, start: Time, rng: Rng) -> Self {
         let wire_bytes = config.packet_size().0 as u16;
@@ -90,18 +86,18 @@ impl UdpSource {
         source
     }
 
-    /// Sets the flow's number.
+    /// Sets the flow number.
     pub fn set_flow(&mut self, flow: u32) {
         self.packet.flow = flow;
     }
 
-    /// The number of its flow.
+    /// Flow number.
     #[must_use]
     pub fn flow(&self) -> u32 {
         self.packet.flow
     }
 
-    /// The user that it belongs to.
+    /// User that the source belongs to.
     #[must_use]
     pub fn user(&self) -> u32 {
         self.packet.user
@@ -113,13 +109,13 @@ impl UdpSource {
         u32::from(self.packet.wire_bytes)
     }
 
-    /// When the next packet is due.
+    /// Time of the next packet.
     #[must_use]
     pub fn next(&self) -> Time {
         self.next
     }
 
-    /// Sends nothing more.
+    /// Stops the source.
     pub fn stop(&mut self) {
         self.next = Time::NEVER;
     }
@@ -130,7 +126,7 @@ impl UdpSource {
         self.emitted
     }
 
-    /// The measurement starts.
+    /// Starts the measurement.
     pub fn restart(&mut self) {
         self.unmeasured = self.emitted;
     }
@@ -141,7 +137,7 @@ impl UdpSource {
         self.emitted - self.unmeasured
     }
 
-    /// The packet that is due; [`UdpSource::next`] is then the time of the one after it.
+    /// Packet that is due. [`UdpSource::next`] is afterwards the time of the following one.
     #[inline]
     pub fn emit(&mut self) -> SimPacket {
         self.packet.timestamp = self.next;
@@ -182,7 +178,6 @@ mod tests {
         source(&UdpConfig::Cbr(CbrParams { rate: BitRate(rate), packet_size: PACKET, jitter, ..CbrParams::default() }))
     }
 
-    /// Times of the packets until `end`.
     fn times(source: &mut UdpSource, end: Time) -> Vec<Time> {
         let mut times = Vec::new();
         while source.next() < end {
@@ -205,7 +200,7 @@ mod tests {
 
     #[test]
     fn poisson_rate_varies_as_abc2018_states() {
-        // IV-A1 with its formula mended: c_var over 1 s is (R*I/L)^(-1/2) = 0.110 at 1 Mbit/s, 0.035 at 10 Mbit/s.
+        // IV-A1 with its formula corrected: c_var over 1 s is (R*I/L)^(-1/2) = 0.110 at 1 Mbit/s, 0.035 at 10 Mbit/s.
         for (rate, expected) in [(1_000_000, 0.1095), (10_000_000, 0.0346)] {
             let seconds = 4000;
             let mut counts = vec![0.0f64; seconds];
@@ -214,7 +209,8 @@ mod tests {
             }
             let mean = counts.iter().sum::<f64>() / seconds as f64;
             let variance = counts.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / seconds as f64;
-            // Mean L/R apart: 83.3 or 833.3 a second; five standard errors of the mean, and of the deviation.
+            // Mean gap L/R: 83.3 or 833.3 packets per second. Tolerances are five standard errors of the mean and of
+            // the deviation.
             let packets = rate as f64 / 12_000.0;
             assert!((mean - packets).abs() < 5.0 * (packets / seconds as f64).sqrt(), "{mean}");
             let cvar = variance.sqrt() / mean;
@@ -234,20 +230,20 @@ mod tests {
 
     #[test]
     fn jitter_spreads_gaps_evenly_and_keeps_the_rate() {
-        // Uniform within half a gap of 1.2 ms on either side: standard deviation 1.2 ms / sqrt(12) each; five of the
-        // mean.
+        // Uniform within half a gap of 1.2 ms on either side: standard deviation 1.2 ms / sqrt(12) each. The tolerance
+        // is five standard errors of the mean.
         let times = times(&mut cbr(10_000_000, 1.0), Time::from_secs(60));
         let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
         let n = gaps.len() as f64;
         let mean = gaps.iter().sum::<f64>() / n;
         assert!((mean - 1.2e-3).abs() < 5.0 * 1.2e-3 / (12.0 * n).sqrt(), "{mean}");
         assert!(gaps.iter().all(|gap| (0.6e-3..=1.8e-3).contains(gap)));
-        // A quarter of them in each quarter of the width.
+        // A quarter of the gaps is in each quarter of the width.
         let low = gaps.iter().filter(|&&gap| gap < 0.9e-3).count() as f64 / n;
         assert!((low - 0.25).abs() < 5.0 * (0.25 * 0.75 / n).sqrt(), "{low}");
     }
 
-    /// Lengths of bursts in packets, and silences in seconds: a wait longer than the gap ends a burst.
+    /// Lengths of bursts in packets, and silences in seconds. A wait longer than the gap ends a burst.
     fn bursts(source: &mut UdpSource, gap: Time, seconds: u64) -> (Vec<f64>, Vec<f64>) {
         let times = times(source, Time::from_secs(seconds));
         let (mut lengths, mut silences, mut length) = (Vec::new(), Vec::new(), 1.0);
@@ -264,8 +260,8 @@ mod tests {
 
     #[test]
     fn bursts_have_the_duty_cycle_of_ns2() {
-        // afpft: 10 Mb/s, 1000 B, ON 0.2 s, OFF 3.8 s: 250 packets a burst, 0.5 Mb/s. afc as proposed: 1 Mb/s, 0.5 s
-        // each. And bursts so short that rounding counts: 2.5 packets on average, 1 + e^-0.6/(1 - e^-0.4) = 2.6647
+        // afpft: 10 Mb/s, 1000 B, ON 0.2 s, OFF 3.8 s: 250 packets per burst, 0.5 Mb/s. afc as proposed: 1 Mb/s, 0.5 s
+        // each. Last, bursts so short that rounding matters: 2.5 packets on average, 1 + e^-0.6/(1 - e^-0.4) = 2.6647
         // rounded.
         for (rate, on_ms, off_ms, packets) in
             [(10_000_000, 200, 3800, 250.0), (1_000_000, 500, 500, 62.5), (10_000_000, 2, 10, 2.6647)]
@@ -277,7 +273,7 @@ mod tests {
                 off: Time::from_millis(off_ms),
                 ..OnOffParams::default()
             };
-            // mean on/gap, see OnOffParams::mean_burst_packets: 1 + e^(-1.5/m)/(1 - e^(-1/m)).
+            // Mean of on/gap, see OnOffParams::mean_burst_packets: 1 + e^(-1.5/m)/(1 - e^(-1/m)).
             let gap = BitRate(rate).time_of(1000);
             let mean_on = on_ms as f64 * 1e9 / gap.0 as f64;
             let expected = 1.0 + (-1.5 / mean_on).exp() / (1.0 - (-1.0 / mean_on).exp());
@@ -288,26 +284,27 @@ mod tests {
             let n = lengths.len() as f64;
             let burst = lengths.iter().sum::<f64>() / n;
             let silence = silences.iter().sum::<f64>() / n;
-            // Exponential times: the standard error of a mean is the mean over root n; five of them.
+            // Exponential times: the standard error of a mean is the mean over sqrt(n). Tolerance: five standard
+            // errors.
             assert!((burst / expected - 1.0).abs() < 5.0 / n.sqrt(), "{burst} {expected}");
             assert!((silence / (off_ms as f64 / 1e3) - 1.0).abs() < 5.0 / n.sqrt(), "{silence}");
-            // Mean rate: packets per cycle over its time.
+            // Mean rate: packets per cycle divided by the duration of the cycle.
             let cycle = expected * gap.as_secs_f64() + off_ms as f64 / 1e3;
             assert!((config.mean_rate_bps() / (expected * 8000.0 / cycle) - 1.0).abs() < 1e-12);
         }
-        // The first case is 0.5 Mb/s except for the rounding: the fair rate of 20 flows on 10 Mb/s.
+        // The first case is 0.5 Mb/s except for rounding: the fair rate of 20 flows on 10 Mb/s.
         assert!((UdpConfig::OnOff(OnOffParams::default()).mean_rate_bps() / 0.5e6 - 1.0).abs() < 1e-3);
     }
 
     #[test]
     fn pareto_bursts_have_their_least_length_and_tail() {
-        // Shape 1.5, mean 200 ms at 0.8 ms a packet: 250 packets on average, at least 250/3 = 83.3, rounded.
+        // Shape 1.5, mean 200 ms at 0.8 ms per packet: 250 packets on average, at least 250/3 = 83.3, rounded.
         let params = OnOffParams { distribution: BurstDistribution::Pareto, ..OnOffParams::default() };
         let gap = Time::from_micros(800);
         let (lengths, silences) = bursts(&mut source(&UdpConfig::OnOff(params)), gap, 40_000);
         assert!(lengths.iter().all(|&length| length >= 83.0));
         assert!(silences.iter().all(|&silence| silence >= 3.8 / 3.0 - 1e-9));
-        // P(X > 500.5) = (83.3/500.5)^1.5 = 0.0679; five standard errors.
+        // P(X > 500.5) = (83.3/500.5)^1.5 = 0.0679. Tolerance: five standard errors.
         let n = lengths.len() as f64;
         let tail = (250.0 / 3.0 / 500.5f64).powf(1.5);
         let share = lengths.iter().filter(|&&length| length > 500.5).count() as f64 / n;

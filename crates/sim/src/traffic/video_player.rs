@@ -1,4 +1,4 @@
-//! A video player that chooses the bitrate of each chunk by what is in its playback buffer.
+//! A video player that chooses the bitrate of each chunk by the level of its playback buffer.
 //!
 //! Source: Huang, Johari, McKeown, Trunnell, Watson, A Buffer-Based Approach to Rate Adaptation, SIGCOMM 2014, BBA-0:
 //! section 4, fig. 6, algorithm 1.
@@ -7,58 +7,57 @@
 //! |---|---|---|
 //! | (1) | `f(B) = R_1` up to `r`, `R_m` from `r + cu` on, linear between | [`VideoPlayer::rate_map`] |
 //! | (2) | at `B <= r` the lowest bitrate, at `B >= r + cu` the highest | [`VideoPlayer::choose`] |
-//! | (3) | if `f(B)` is at or above the next higher bitrate, the highest one below `f(B)` | the same |
-//! | (4) | if `f(B)` is at or below the next lower bitrate, the lowest one above `f(B)` | the same |
+//! | (3) | if `f(B)` is at or above the next higher bitrate, the highest bitrate below `f(B)` | the same |
+//! | (4) | if `f(B)` is at or below the next lower bitrate, the lowest bitrate above `f(B)` | the same |
 //! | (5) | otherwise the bitrate stays | the same |
-//! | (6) | a full buffer has room for the next chunk before it is asked for | [`VideoPlayer::receive`] |
+//! | (6) | the next chunk is requested only when the buffer has room for it | [`VideoPlayer::receive`] |
 //!
-//! Cost: a few operations per chunk, 250 bytes a player.
+//! Cost: a few operations per chunk, 250 bytes per player.
 //!
 //! Deviations:
-//! 1. All chunks of a bitrate are of one size, rounded up to whole TCP segments; the chunk map of BBA-1 and the
-//!    start-up of BBA-2 are not there.
-//! 2. Playing starts, and goes on after a stall, with the first whole chunk: the paper does not say when.
-//! 3. The buffer is that of the player alone: there are no seeks, and a user watches to the end.
+//! 1. All chunks of a bitrate have the same size, rounded up to whole TCP segments. The chunk map of BBA-1 and the
+//!    start-up of BBA-2 are missing.
+//! 2. Playing starts, and resumes after a stall, with the first complete chunk: the paper does not specify this.
+//! 3. Only the player's buffer is modelled: there are no seeks, and users watch to the end.
 
 use crate::scenario::VideoParams;
 use fairlane_schemes::base::units::Time;
 
-/// State of the player.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Playback {
-    /// It has no chunk yet.
+    /// Waits for the first chunk.
     Starting,
     Playing,
     Stalled,
-    /// It has played all requested chunks, and requests no more.
+    /// Has played all requested chunks and requests no more.
     Ended,
 }
 
-/// Next event of the player.
+/// Event that the player waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaits {
-    /// The rest of a chunk.
+    /// Arrival of the rest of a chunk.
     Chunk,
-    /// Room for the next chunk.
+    /// Room in the buffer for the next chunk.
     Room,
-    /// The arrival of its request at the server.
+    /// Arrival of its request at the server.
     Request,
 }
 
 /// Results of a player during the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VideoFigures {
-    /// Times at which it ran out of video.
+    /// Number of times that it ran out of video.
     pub stalls: u64,
-    /// Time that it stood still, the start left out.
+    /// Stalled time, without the start-up.
     pub stalled: Time,
-    /// Time that it played.
+    /// Time spent playing.
     pub played: Time,
     /// Chunks received.
     pub chunks: u64,
     /// Sum of their bitrates in bit/s.
     pub bitrates_bps: f64,
-    /// Chunks of another bitrate than the one before.
+    /// Chunks whose bitrate differs from that of the previous chunk.
     pub switches: u64,
 }
 
@@ -69,7 +68,7 @@ impl VideoFigures {
         (self.chunks > 0).then(|| self.bitrates_bps / self.chunks as f64)
     }
 
-    /// Time of stalls over the time that the video played or should have; `None` before it played.
+    /// Stalled time divided by stalled plus played time; `None` if both are zero.
     #[must_use]
     pub fn stalled_share(&self) -> Option<f64> {
         let all = self.stalled + self.played;
@@ -81,28 +80,27 @@ impl VideoFigures {
 #[derive(Clone, Debug)]
 pub struct VideoPlayer {
     params: VideoParams,
-    /// The measurement.
+    /// Start and end of the measurement.
     window: (Time, Time),
-    /// Place of its connection.
+    /// Index of its connection.
     pub flow: u32,
     /// Next event.
     pub awaits: Awaits,
     /// Time of its next action; [`Time::NEVER`] while a chunk is being downloaded.
     pub next: Time,
     playback: Playback,
-    /// Time buffered at `since`.
     buffered: Time,
     since: Time,
-    /// Number of the bitrate of the chunk that comes or came last, and of the one before.
+    /// Index of the bitrate of the current or last chunk, and of the previous one.
     rung: usize,
     rung_before: Option<usize>,
-    /// Time from the opening of the connection to the first picture; `None` before that.
+    /// Time from the opening of the connection to the first picture; `None` before the first picture.
     pub startup: Option<Time>,
     figures: VideoFigures,
 }
 
 impl VideoPlayer {
-    /// A player that has requested its first chunk, of the lowest bitrate: its buffer is empty.
+    /// Creates a player with an empty buffer that has requested its first chunk at the lowest bitrate.
     #[must_use]
     pub fn new(params: VideoParams, flow: u32, window: (Time, Time)) -> Self {
         Self {
@@ -121,7 +119,7 @@ impl VideoPlayer {
         }
     }
 
-    /// The last byte of a chunk arrived, `elapsed` after the opening of the connection.
+    /// Handles the arrival of the last byte of a chunk, `elapsed` after the opening of the connection.
     pub fn receive(&mut self, now: Time, elapsed: Time) {
         self.advance(now);
         self.startup.get_or_insert(elapsed);
@@ -132,7 +130,7 @@ impl VideoPlayer {
             self.figures.bitrates_bps += self.params.ladder[self.rung].as_f64();
             self.figures.switches += u64::from(self.rung_before.is_some_and(|before| before != self.rung));
         }
-        // Rule 6: while it plays, the buffer empties as time passes.
+        // Rule 6: during playback the buffer empties as time passes.
         let room = self.buffered.saturating_add(self.params.chunk).saturating_sub(self.params.buffer);
         self.next = now.saturating_add(room);
         self.awaits = Awaits::Room;
@@ -141,7 +139,7 @@ impl VideoPlayer {
         }
     }
 
-    /// Chooses the next chunk; its request is at the server at `at_server`. The server then calls
+    /// Chooses the next chunk, whose request reaches the server at `at_server`. The server then calls
     /// [`VideoPlayer::serve`].
     pub fn request(&mut self, now: Time, at_server: Time) {
         self.advance(now);
@@ -150,13 +148,13 @@ impl VideoPlayer {
         (self.awaits, self.next) = (Awaits::Request, at_server);
     }
 
-    /// The request is at the server: the segments of the chunk, each of so much payload.
+    /// Number of segments of the requested chunk, with this payload per segment, for the server to send.
     pub fn serve(&mut self, segment_payload: u32) -> u32 {
         (self.awaits, self.next) = (Awaits::Chunk, Time::NEVER);
         self.params.segments(self.rung, segment_payload)
     }
 
-    /// Results during the measurement, up to now, the end of the run.
+    /// Results of the measurement up to `now`, the end of the run.
     #[must_use]
     pub fn figures(&self, now: Time) -> VideoFigures {
         let mut player = self.clone();
@@ -164,14 +162,14 @@ impl VideoPlayer {
         player.figures
     }
 
-    /// Rule 1, in bit/s.
+    /// Rate map (rule 1), in bit/s.
     fn rate_map(&self, buffered: Time) -> f64 {
         let (lowest, highest) = (self.rate(0), self.rate(self.params.ladder.len() - 1));
         let share = buffered.saturating_sub(self.params.reservoir).0 as f64 / self.params.cushion.0 as f64;
         lowest + (highest - lowest) * share.min(1.0)
     }
 
-    /// The number of the next bitrate. Rules 2 to 5.
+    /// Index of the next bitrate (rules 2 to 5).
     fn choose(&self) -> usize {
         let (rung, last) = (self.rung, self.params.ladder.len() - 1);
         if self.buffered <= self.params.reservoir {
@@ -194,7 +192,6 @@ impl VideoPlayer {
         self.params.ladder[rung].as_f64()
     }
 
-    /// Plays until `now`.
     fn advance(&mut self, now: Time) {
         let since = std::mem::replace(&mut self.since, now);
         match self.playback {
@@ -229,7 +226,7 @@ impl VideoPlayer {
         (self.window.0..self.window.1).contains(&time)
     }
 
-    /// Part of a time span within the measurement.
+    /// Duration of the part of a time span that is within the measurement.
     fn measured(&self, from: Time, to: Time) -> Time {
         to.min(self.window.1).saturating_sub(from.max(self.window.0))
     }
@@ -242,7 +239,7 @@ mod tests {
 
     const END: Time = Time::from_secs(1000);
 
-    /// 1, 2, 3 and 4 Mbit/s; reservoir 10 s, cushion 30 s: 0.1 Mbit/s a second.
+    /// Bitrates of 1, 2, 3 and 4 Mbit/s; reservoir 10 s, cushion 30 s: 0.1 Mbit/s per second.
     fn params() -> VideoParams {
         VideoParams {
             ladder: (1..=4).map(|rate| BitRate(rate * 1_000_000)).collect(),
@@ -258,7 +255,7 @@ mod tests {
         VideoPlayer::new(params(), 0, (Time::ZERO, END))
     }
 
-    /// The player gets chunks at a constant rate in bit/s until `until`, and asks without delay.
+    /// Delivers chunks at a constant rate in bit/s until `until`; the player requests without delay.
     fn watch(player: &mut VideoPlayer, rate: f64, until: Time) {
         let mut now = player.since;
         loop {
@@ -281,7 +278,7 @@ mod tests {
         // f(B) = 1 + 0.1 (B - 10) Mbit/s: 2 Mbit/s at 20 s, 3 at 30 s.
         for (rung, buffered, next) in [
             (3, 10, 0), // the reservoir
-            (0, 40, 3), // beyond the cushion
+            (0, 40, 3), // above the cushion
             (0, 19, 0), // f = 1.9 is below the next higher
             (0, 20, 0), // f = 2 is at the next higher, but the highest below f is 1
             (0, 21, 1), // f = 2.1
@@ -298,9 +295,9 @@ mod tests {
 
     #[test]
     fn at_a_constant_rate_it_alternates_around_it_and_never_stalls() {
-        // 2.5 Mbit/s: below it the buffer fills, above it empties; the mean over chunks is that for which it stands
-        // still, each chunk weighted alike: sum of sizes over time = rate, so the mean bitrate is 2.5 Mbit/s, at the
-        // end within what the buffer, 60 s of 1000 s, may have taken up.
+        // 2.5 Mbit/s: at lower bitrates the buffer fills, at higher ones it empties. The player alternates so that the
+        // buffer stays: the sum of sizes over time equals the rate, so the mean bitrate over chunks is 2.5 Mbit/s, up
+        // to what the final buffer, 60 s of 1000 s, contains.
         let mut player = player();
         watch(&mut player, 2.5e6, END);
         let figures = player.figures(END);
@@ -315,17 +312,17 @@ mod tests {
         let mut player = player();
         watch(&mut player, 8e6, END);
         assert_eq!(player.rung, 3);
-        // A chunk takes half its time: the buffer has between 60 s less what plays meanwhile, 1 s and a chunk, and
-        // 60 s.
+        // A chunk takes half its playing time to arrive: the buffer is between 60 s minus the time played meanwhile (1
+        // s and a chunk) and 60 s.
         assert!(player.buffered >= Time::from_secs(57), "{}", player.buffered);
-        // It climbed the ladder once.
+        // The bitrate went up the ladder once.
         assert!(player.figures(END).switches <= 3, "{:?}", player.figures(END));
     }
 
     #[test]
     fn below_the_ladder_it_stalls_for_the_share_that_is_missing() {
-        // 0.8 Mbit/s for 1 Mbit/s: plays 80 % of the time once started; each chunk of 2 s comes in 2.5 s, a stall for
-        // each.
+        // 0.8 Mbit/s for a bitrate of 1 Mbit/s: the video plays 80 % of the time once started. Each chunk of 2 s takes
+        // 2.5 s, which causes a stall each.
         let mut player = player();
         watch(&mut player, 8e5, END);
         let figures = player.figures(END);

@@ -1,7 +1,7 @@
-//! Web sessions: when a user's short transfers start, and how large they are. afpft III-E, afc 4.4.
+//! Web sessions: start times and sizes of a user's short transfers. afpft III-E, afc 4.4.
 //!
-//! Open loop: a transfer starts at its time, whether or not those before it have ended. A session takes memory from its
-//! start to its last object; so what a source holds grows with the sessions under way, not with time.
+//! Open loop: a transfer starts at its time, even if earlier ones have not ended. A session takes memory from its start
+//! to its last object, so a source's memory grows with the number of concurrent sessions, not with time.
 
 use crate::scenario::{RpmParams, SizeCdf, SizeDistribution, TransfersConfig, TransfersParams, WebParams};
 use fairlane_schemes::base::rng::Rng;
@@ -11,34 +11,34 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-/// A session that has more objects to come, by the time of the next one.
+/// A session with more objects, ordered by the time of the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Session {
     next: Time,
-    /// Number in the order of starts: equal times have an order.
+    /// Number in the order of starts, which orders equal times.
     number: u64,
     objects_left: u32,
     pages_left: u32,
 }
 
-/// The sessions of one user.
+/// Sessions of one user.
 #[derive(Clone, Debug)]
 pub struct WebSource {
     params: WebParams,
-    /// Payload of a TCP segment: sizes are multiples of it, or of a byte.
+    /// Unit of sizes: payload of a TCP segment, or a byte.
     unit: f64,
-    /// Size distribution that replaces that of the parameters.
+    /// Size distribution that replaces that of `params`.
     cdf: Option<SizeCdf>,
     next_session: Time,
-    /// Sessions still to start, for a fixed number of them; and when the last one may.
+    /// Sessions still to start, if their number is fixed, and latest start of a session.
     sessions_left: u64,
     until: Time,
-    /// No transfer starts from then on.
+    /// Time from which no transfer starts.
     stop: Time,
     started: u64,
     under_way: BinaryHeap<Reverse<Session>>,
     rng: Rng,
-    /// The user that it belongs to.
+    /// User that the source belongs to.
     pub user: u32,
     /// Index of its TCP parameters.
     pub tcp: u32,
@@ -46,18 +46,19 @@ pub struct WebSource {
     pub class: TrafficClass,
     /// Ingress nodes of the user.
     pub ingresses: u32,
-    /// The load-generating flows of a test of responsiveness, whose probes its transfers are; none for other sources.
+    /// Load-generating flows, if the source's transfers are the probes of a test of responsiveness; else empty.
     pub load: Range<u32>,
-    /// Its transfers that are open.
+    /// Number of its open transfers.
     pub open: u32,
-    /// Transfers that have started: they take turns over the user's ingress nodes.
+    /// Started transfers, which use the user's ingress nodes in turn.
     pub transfers: u64,
     /// Bytes on the wire of transfers started during the measurement: payload and headers of their segments.
     pub measured_wire_bytes: u64,
 }
 
 impl WebSource {
-    /// Sessions from `from` on; a fixed number of them starts by `until`. `segment_payload` is that of TCP.
+    /// Creates sessions from `from` on. A fixed number of sessions starts by `until`. `segment_payload` is the payload
+    /// of a TCP segment.
     #[must_use]
     pub fn new(params: &WebParams, segment_payload: u32, (from, until): (Time, Time), rng: Rng) -> Self {
         let mut source = Self {
@@ -84,7 +85,7 @@ impl WebSource {
         source
     }
 
-    /// Transfers of a distribution of sizes: sessions of one each, `interval` apart on average.
+    /// Creates transfers with a size distribution: sessions of one transfer each, `interval` apart on average.
     #[must_use]
     pub fn of_transfers(config: &TransfersConfig, interval: Time, from: Time, rng: Rng) -> Self {
         let TransfersParams { limit, until, .. } = config.params.clone();
@@ -93,7 +94,7 @@ impl WebSource {
         Self { cdf: Some(config.sizes()), ..Self::new(&params, 1, (from, from), rng) }
     }
 
-    /// Probes of one byte, next to the flows of `load`.
+    /// Creates probes of one byte, in addition to the flows of `load`.
     #[must_use]
     pub fn of_probes(rpm: &RpmParams, load: Range<u32>, from: Time, rng: Rng) -> Self {
         let params = WebParams {
@@ -107,26 +108,26 @@ impl WebSource {
         Self { load, ..Self::new(&params, 1, (from, from), rng) }
     }
 
-    /// One of the load-generating flows, if there are any.
+    /// Draws one of the load-generating flows, if there are any.
     pub fn draw_load(&mut self) -> Option<u32> {
         let flows = self.load.end - self.load.start;
         (flows > 0).then(|| self.load.start + (self.rng.bits() % u64::from(flows)) as u32)
     }
 
-    /// Configuration.
+    /// Parameters.
     #[must_use]
     pub fn params(&self) -> &WebParams {
         &self.params
     }
 
-    /// When the next transfer starts; [`Time::NEVER`] after the last.
+    /// Time of the next transfer; [`Time::NEVER`] after the last.
     #[must_use]
     pub fn next(&self) -> Time {
         let next = self.under_way.peek().map_or(Time::NEVER, |Reverse(session)| session.next).min(self.next_session);
         if next < self.stop { next } else { Time::NEVER }
     }
 
-    /// The payload of the transfer that starts now, which is [`WebSource::next`].
+    /// Payload of the transfer that starts now, at [`WebSource::next`].
     pub fn start_transfer(&mut self) -> u64 {
         let session = match self.under_way.peek() {
             Some(Reverse(session)) if session.next <= self.next_session => {
@@ -153,12 +154,12 @@ impl WebSource {
         session
     }
 
-    /// Draws the start of the next session.
     fn schedule_session(&mut self) {
         self.next_session = match self.params.interval {
             _ if self.sessions_left == 0 => Time::NEVER,
             Some(interval) => self.next_session.saturating_add(self.exponential(interval)),
-            // The least of n uniform times is distributed as 1 - U^(1/n): they come in order, without a list of them.
+            // The minimum of n uniform times is distributed as 1 - U^(1/n), so they can be drawn in order, without a
+            // list.
             None => {
                 let left = self.until.saturating_sub(self.next_session).0 as f64;
                 let least = 1.0 - libm::pow(self.rng.open01(), 1.0 / self.sessions_left as f64);
@@ -167,7 +168,7 @@ impl WebSource {
         };
     }
 
-    /// One object of the session has started: when does the next one?
+    /// Schedules the next object of a session after one has started.
     fn proceed(&mut self, mut session: Session) {
         session.objects_left -= 1;
         let mut wait = self.params.object_interval;
@@ -187,7 +188,7 @@ impl WebSource {
         Time(self.rng.exponential(mean.0 as f64) as u64)
     }
 
-    /// A payload in bytes: whole units, one at least.
+    /// Draws a payload in bytes: whole units, at least one.
     fn draw_size(&mut self) -> u64 {
         if let Some(cdf) = &self.cdf {
             return cdf.quantile(self.rng.open01()).ceil().max(1.0) as u64;
@@ -211,7 +212,6 @@ mod tests {
         Rng::stream(1, 0, "web", 0)
     }
 
-    /// Starts and sizes until `end`.
     fn transfers(source: &mut WebSource, end: Time) -> Vec<(Time, u64)> {
         let mut transfers = Vec::new();
         while source.next() < end {
@@ -227,8 +227,8 @@ mod tests {
 
     #[test]
     fn sessions_arrive_as_a_poisson_process() {
-        // afpft III-E: 25 a second. Counts per second have mean and variance 25; standard errors sqrt(25/n) and about
-        // 25 sqrt(2/n) over n seconds, five of each.
+        // afpft III-E: 25 per second. Counts per second have mean and variance 25; over n seconds the standard errors
+        // are sqrt(25/n) and about 25 sqrt(2/n). Tolerance: five of each.
         let seconds = 4000;
         let mut source = WebSource::new(&afpft(), 960, (Time::ZERO, Time::ZERO), rng());
         let mut counts = vec![0.0f64; seconds];
@@ -245,8 +245,8 @@ mod tests {
 
     #[test]
     fn sizes_are_whole_segments_with_the_tail_of_pareto() {
-        // Mean 30 kB, shape 1.3: scale 6923 B, so 8 segments of 960 B at least; P(X > 96 000) = (6923/96000)^1.3 =
-        // 0.0328; five standard errors.
+        // Mean 30 kB, shape 1.3: scale 6923 B, so at least 8 segments of 960 B; P(X > 96 000) = (6923/96000)^1.3 =
+        // 0.0328. Tolerance: five standard errors.
         let mut source = WebSource::new(&afpft(), 960, (Time::ZERO, Time::ZERO), rng());
         let sizes: Vec<u64> = transfers(&mut source, Time::from_secs(4000)).iter().map(|&(_, size)| size).collect();
         assert!(sizes.iter().all(|size| size % 960 == 0 && *size >= 8 * 960));
@@ -261,7 +261,8 @@ mod tests {
 
     #[test]
     fn exponential_sizes_offer_the_load_that_rounding_up_gives() {
-        // Mean m = 15 segments: E[ceil(X)] = 1/(1 - e^(-1/m)) = 15.5 segments; standard error m/sqrt(n), five of them.
+        // Mean m = 15 segments: E[ceil(X)] = 1/(1 - e^(-1/m)) = 15.5 segments; standard error m/sqrt(n). The tolerance
+        // is five.
         let params = WebParams { distribution: SizeDistribution::Exponential, size: Bytes(14_400), ..afpft() };
         let mut source = WebSource::new(&params, 960, (Time::ZERO, Time::ZERO), rng());
         let sizes = transfers(&mut source, Time::from_secs(4000));
@@ -273,7 +274,8 @@ mod tests {
 
     #[test]
     fn a_fixed_number_of_sessions_starts_uniformly_in_its_window() {
-        // afc 4.4: w sessions in [0, 250 s]. All of them start; a tenth in each tenth, five standard errors.
+        // afc 4.4: w sessions in [0, 250 s]. All of them start; a tenth in each tenth. Tolerance: five standard
+        // errors.
         let params = WebParams { sessions: Some(10_000), ..WebParams::default() };
         let window = (Time::from_secs(10), Time::from_secs(260));
         let mut source = WebSource::new(&params, 960, window, rng());
@@ -314,8 +316,8 @@ mod tests {
 
     #[test]
     fn sessions_under_way_are_all_that_is_kept() {
-        // Little: 10 sessions a second, each 9 s from first to last page: 90 on average, Poisson: not above 90 + 6 *
-        // 9.5.
+        // Little's law: 10 sessions per second, each 9 s from first to last page: 90 on average, Poisson, so at most
+        // 90 + 6 * 9.5.
         let params = WebParams { interval: Some(Time::from_millis(100)), pages: 10, ..WebParams::default() };
         let mut source = WebSource::new(&params, 960, (Time::ZERO, Time::ZERO), rng());
         let mut most = 0;

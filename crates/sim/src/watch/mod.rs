@@ -1,4 +1,4 @@
-//! Watching a run: the hooks, and what is made of them.
+//! Observation of a run: the hooks, and outputs based on them.
 
 pub mod observer;
 pub mod pcap;

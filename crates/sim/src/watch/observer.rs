@@ -1,11 +1,11 @@
-//! Watching a run without changing it: hooks that the engine calls, dispatched statically.
+//! Observation of a run without changing it: hooks that the engine calls, dispatched statically.
 //!
-//! Every hook has an empty default, so that [`NoObserver`] compiles to nothing. An observer sees references only: the
-//! record of a run is the same with any observer.
+//! Every hook has an empty default, so that [`NoObserver`] compiles to nothing. An observer gets only shared
+//! references, so the record of a run is the same with any observer.
 //!
-//! Links serve their queue lazily (docs/engine.md), so that the start of a transmission is reported later than it
-//! happens, yet before anything that it could influence. The hooks of one link come in the order of the times that they
-//! report; those of different links, and of links and flows, need not.
+//! Links serve their queue lazily (docs/engine.md). So the start of a transmission is reported after it happens, but
+//! before any event that it could influence. The hooks of one link are called in the order of the times that they
+//! report. Hooks of different links, and of links and flows, may be out of order.
 
 use crate::network::Network;
 use crate::network::hosts::AckTimes;
@@ -16,21 +16,21 @@ use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::{Backlog, DropReason};
 use fairlane_schemes::port::PortObserver;
 
-/// Sees what happens in a run.
+/// Hooks for events in a run.
 pub trait Observer {
     /// True if the observer uses more hooks than [`Observer::reached`] and [`Observer::gives_up`]. The engine then
-    /// handles each event at its own time; otherwise it may handle deliveries together.
+    /// handles each event separately at its time; otherwise it may combine deliveries.
     const LOOKS: bool = true;
-    /// The run begins.
+    /// The run starts.
     #[inline]
     fn started(&mut self, _network: &Network) {}
-    /// The next event happens at `now`; those before it have been handled.
+    /// The next event happens at `now`; all earlier events have been handled.
     #[inline]
     fn advanced(&mut self, _now: Time, _network: &Network) {}
-    /// `packet` was offered to `link`, and `backlog` waits after that, be it with the packet or without.
+    /// `packet` was offered to `link`; `backlog` waits afterwards, which includes the packet only if it was accepted.
     #[inline]
     fn offered(&mut self, _link: u32, _packet: &SimPacket, _now: Time, _backlog: Backlog) {}
-    /// The packet that is offered to `link` next met this drop threshold, in the unit of the scheme's thresholds.
+    /// Reports the drop threshold for the next packet offered to `link`, in the unit of the scheme's thresholds.
     #[inline]
     fn threshold_met(&mut self, _link: u32, _threshold: f64) {}
     /// `link` dropped `packet`, which found `backlog` waiting.
@@ -39,20 +39,20 @@ pub trait Observer {
     /// `packet`, which `link` transmitted, is lost on the wire.
     #[inline]
     fn lost(&mut self, _link: u32, _packet: &SimPacket, _now: Time) {}
-    /// The transmission of `packet` on `link` starts, and `backlog` stays behind.
+    /// The transmission of `packet` on `link` starts, and `backlog` still waits.
     #[inline]
     fn transmitted(&mut self, _link: u32, _packet: &SimPacket, _start: Time, _backlog: Backlog) {}
     /// `packet` reaches the far end of `link`.
     #[inline]
     fn arrived(&mut self, _link: u32, _packet: &SimPacket, _now: Time) {}
-    /// A TCP connection is opened during the run, in a new or reused slot; long-lived ones exist from the start.
+    /// A TCP connection is opened during the run, in a new or reused slot. Long-lived connections exist from the start.
     #[inline]
     fn opened(&mut self, _index: u32, _flow: &TcpFlow, _params: &TcpParams) {}
-    /// The receiver of a flow sends an acknowledgement. Its whole way back is known: nothing can be lost on it.
+    /// The receiver of a flow sends an acknowledgement. All its times are known, because the reverse path loses none.
     #[inline]
     fn ack_sent(&mut self, _index: u32, _flow: &TcpFlow, _ack: &Ack, _wire_bytes: u32, _times: AckTimes) {}
-    /// The sender of a flow processed an acknowledgement, which may have shown losses, and has sent nothing yet; `rtt`
-    /// is its sample.
+    /// The sender of a flow has processed an acknowledgement, which may have shown losses, but has not sent anything
+    /// yet. `rtt` is the RTT sample.
     #[inline]
     fn ack_taken_in(
         &mut self,
@@ -64,29 +64,29 @@ pub trait Observer {
         _now: Time,
     ) {
     }
-    /// A timer of the sender of a flow was due; it may take segments for lost, and has sent nothing yet.
+    /// The sender of a flow has handled a timer, which may have detected losses, but has not sent anything yet.
     #[inline]
     fn timer_handled(&mut self, _index: u32, _flow: &TcpFlow, _params: &TcpParams, _now: Time) {}
     /// The sender of a flow has sent a segment.
     #[inline]
     fn segment_sent(&mut self, _index: u32, _flow: &TcpFlow, _params: &TcpParams, _segment: &Segment, _now: Time) {}
-    /// The sender of a flow has handled an acknowledgement or a timer and has sent what it may.
+    /// The sender of a flow has handled an acknowledgement or a timer and has sent everything that it may send.
     #[inline]
     fn sender_acted(&mut self, _index: u32, _flow: &TcpFlow, _params: &TcpParams, _now: Time) {}
     /// The run is over; the links have been served until `end`.
     #[inline]
     fn finished(&mut self, _end: Time, _network: &Network) {}
-    /// The run has reached `now`, after `events` events: reported every few thousand.
+    /// The run has reached `now` after `events` events. Called every few thousand events.
     #[inline]
     fn reached(&mut self, _now: Time, _events: u64) {}
-    /// Returns true to cancel the run; called every few thousand events.
+    /// Returns true to cancel the run. Called every few thousand events.
     #[inline]
     fn gives_up(&self) -> bool {
         false
     }
 }
 
-/// Sees nothing and costs nothing.
+/// An observer without hooks and without cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoObserver;
 
@@ -94,12 +94,12 @@ impl Observer for NoObserver {
     const LOOKS: bool = false;
 }
 
-/// An observer as one link sees it.
+/// Passes the events of one link to an observer.
 #[derive(Debug)]
 pub struct LinkObserver<'a, O> {
     /// The observer.
     pub observer: &'a mut O,
-    /// The number of the link.
+    /// Index of the link.
     pub link: u32,
 }
 

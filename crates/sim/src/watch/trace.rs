@@ -1,8 +1,8 @@
-//! Time series of TCP senders and queues, in columns.
+//! Time series of TCP senders and queues, as tables of columns.
 //!
-//! Sampled at the multiples of an interval, or with a row at every change. A table is sent in chunks of
-//! [`ROWS_PER_CHUNK`] rows, so that the memory does not grow with simulated time. A row has the state after everything
-//! that happened up to its time.
+//! Rows are sampled at multiples of an interval, or written at every change. A table is sent in chunks of
+//! [`ROWS_PER_CHUNK`] rows, so that memory does not grow with simulated time. A row has the state after all events up
+//! to its time.
 
 use crate::network::Network;
 use crate::network::sim_packet::SimPacket;
@@ -14,15 +14,15 @@ use fairlane_schemes::base::config::ConfigError;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::discipline::Backlog;
 
-/// Rows of a chunk: 6 MB of TCP columns.
+/// Rows in a chunk: 6 MB of TCP columns.
 pub const ROWS_PER_CHUNK: usize = 1 << 17;
-/// Maximum number of rows of a sampled trace: some 10 GB of Parquet.
+/// Maximum number of rows of a sampled trace, some 10 GB of Parquet.
 const MOST_ROWS: u128 = 1_000_000_000;
 
 /// Values of one quantity, as bytes in little-endian order.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// Name; its end is the unit.
+    /// Name, which ends with the unit.
     pub name: &'static str,
     /// Type of a value, in the notation of numpy.
     pub dtype: &'static str,
@@ -30,7 +30,7 @@ pub struct Column {
     pub bytes: Vec<u8>,
 }
 
-/// Some rows of a table.
+/// Consecutive rows of a table.
 #[derive(Clone, Debug)]
 pub struct Chunk {
     /// Name of the table.
@@ -52,7 +52,7 @@ impl Chunk {
         self.rows
     }
 
-    /// Takes the rows out and leaves an empty chunk.
+    /// Returns the rows and leaves an empty chunk.
     fn take(&mut self) -> Self {
         let emptied = |column: &Column| Column { bytes: Vec::new(), ..*column };
         let empty = Self { columns: self.columns.iter().map(emptied).collect(), rows: 0, ..*self };
@@ -60,7 +60,6 @@ impl Chunk {
     }
 }
 
-/// State of a sender in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SenderState {
     phase: Phase,
@@ -85,10 +84,10 @@ impl SenderState {
     }
 }
 
-/// Says why a trace cannot be taken, if it cannot.
+/// Checks whether a trace of a scenario is possible.
 ///
 /// # Errors
-/// More rows than anyone can want.
+/// The interval gives too many rows.
 pub fn check(scenario: &Scenario, interval: Time) -> Result<(), ConfigError> {
     let tcp = |source: &SourceConfig| match source {
         SourceConfig::Tcp { flows, .. } => u128::from(flows.flows),
@@ -113,14 +112,14 @@ pub fn check(scenario: &Scenario, interval: Time) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// An observer that passes tables on.
+/// An observer that sends tables in chunks.
 pub struct Trace<S> {
     /// Time between two samples; zero for every change.
     interval: Time,
     sink: S,
     tcp: Chunk,
     queue: Chunk,
-    /// Last row of each flow, for changes only.
+    /// Last row of each flow, used only for rows at changes.
     last: Vec<Option<SenderState>>,
     /// Next sample of all flows.
     next: Time,
@@ -136,8 +135,8 @@ impl<S> std::fmt::Debug for Trace<S> {
 }
 
 impl<S: FnMut(Chunk) -> bool> Trace<S> {
-    /// A trace with a row per `interval`, or at every change if that is zero. `sink` takes the chunks; if it says no,
-    /// the run is given up.
+    /// Creates a trace with a row per `interval`, or at every change if that is zero. `sink` receives the chunks; if it
+    /// returns false, the run is cancelled.
     #[must_use]
     pub fn new(interval: Time, sink: S) -> Self {
         let tcp = [
@@ -165,7 +164,7 @@ impl<S: FnMut(Chunk) -> bool> Trace<S> {
     }
 
     fn add_tcp(&mut self, time: Time, flow: &TcpFlow, state: &SenderState) {
-        // No sample yet: not a number.
+        // NaN before the first sample.
         let srtt = if state.srtt == Time::ZERO { f64::NAN } else { state.srtt.as_secs_f64() };
         let [times, users, flows, phases, cwnd, ssthresh, in_flight, srtts, rtos] = self.tcp.columns.as_mut_slice()
         else {
@@ -200,7 +199,7 @@ impl<S: FnMut(Chunk) -> bool> Trace<S> {
         }
     }
 
-    /// A row for every flow that has started.
+    /// Adds a row for every flow that has started.
     fn sample_flows(&mut self, time: Time, network: &Network) {
         for flow in &network.flows {
             if flow.sender.phase() != Phase::Closed {
@@ -210,7 +209,7 @@ impl<S: FnMut(Chunk) -> bool> Trace<S> {
         }
     }
 
-    /// The backlog of `link` is `backlog` from `now` on.
+    /// Records that `link` has this backlog from `now` on.
     fn queue_changed(&mut self, link: u32, now: Time, backlog: Backlog) {
         self.sample_queue_until(link, now);
         let (last, _) = &mut self.links[link as usize];
@@ -219,7 +218,7 @@ impl<S: FnMut(Chunk) -> bool> Trace<S> {
         }
     }
 
-    /// Samples a link at the instants before `now`.
+    /// Samples a link at all sampling times before `now`.
     fn sample_queue_until(&mut self, link: u32, now: Time) {
         while self.interval > Time::ZERO && self.links[link as usize].1 < now {
             let (backlog, next) = self.links[link as usize];

@@ -1,16 +1,16 @@
-//! The situations of the screen. Each user has one flow, so that schemes that share per flow and those that share per
-//! user are to do the same.
+//! Situations of the screen. Each user has one flow, so that schemes that share per flow and per user should give the
+//! same shares.
 
 use serde_json::{Value as Json, json};
 
 /// One situation at a link of 10 Mbit/s with the buffer's default limit.
 pub struct Case {
-    /// Column of the table.
+    /// Heading of the table's column.
     pub name: &'static str,
-    /// Events, in the order of the column's numbers.
+    /// Description of the situation, with the groups in the order of the column's numbers.
     pub about: &'static str,
     groups: fn() -> Json,
-    /// Measured seconds, after [`WARMUP_S`].
+    /// Duration of the measurement in seconds, after [`WARMUP_S`].
     measure_s: u32,
 }
 
@@ -18,7 +18,7 @@ pub struct Case {
 const WARMUP_S: u32 = 5;
 
 impl Case {
-    /// The scenario, with `scheme` and its defaults.
+    /// Scenario with `scheme` at its defaults.
     pub fn scenario(&self, scheme: &str) -> Json {
         json!({
             "run": {"warmup": format!("{WARMUP_S} s"), "measure": format!("{} s", self.measure_s), "seed": 1},
@@ -34,7 +34,7 @@ fn group(name: &str, start: &str, source: Json) -> Json {
     json!({"name": name, "start_from": start, "start_until": start, "sources": [source]})
 }
 
-/// All of them.
+/// All situations.
 pub const CASES: &[Case] = &[
     Case {
         name: "poisson",

@@ -3,9 +3,9 @@
 //! The table is a snapshot, rounded to 0.1 Mbit/s. A change that moves a row shows here; if it is intended, its author
 //! regenerates the table with `make screen`.
 //!
-//! A snapshot alone would keep a defect for good. So the rows are also judged: nobody may be short of the max-min share
-//! by more than [`TOLERANCE`], unless [`UNFAIR`] says why that scheme does not prevent it in that situation. More than
-//! the max-min share is no offence: it is either taken from somebody, who is short then, or would be lost.
+//! A snapshot alone would preserve a defect forever, so the rows are also checked. No user's share may be below its
+//! max-min share by more than [`TOLERANCE`], unless [`UNFAIR`] has a reason why that scheme does not prevent it in that
+//! situation. More than the max-min share is permitted: either another user is short, or the capacity would be wasted.
 
 mod cases;
 mod unfair;
@@ -22,11 +22,11 @@ use std::thread;
 const TABLE: &str = include_str!("shares.txt");
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/screen/shares.txt");
 
-/// Part of the max-min share that may be missing: Poisson arrivals over 10 s vary by 1 %, dropping by measured rates by
-/// a tenth, and a TCP flow alone does not quite fill its share with 24 packets of buffer.
+/// Fraction of the max-min share that may be missing: Poisson arrivals over 10 s vary by 1 %, dropping by measured
+/// rates by a tenth, and a single TCP flow does not quite fill its share with 24 packets of buffer.
 const TOLERANCE: f64 = 0.15;
 
-/// Throughput of the groups of one case, Mbit/s, next to their max-min shares.
+/// Throughput of the groups in one situation in Mbit/s, with their max-min shares.
 struct Outcome {
     shares: Vec<f64>,
     fair: Vec<f64>,
@@ -41,7 +41,6 @@ fn outcome(case: &Case, scheme: Scheme) -> Outcome {
     }
 }
 
-/// The outcomes of all schemes, by case.
 fn outcomes() -> Vec<Vec<Outcome>> {
     let all = |case: &Case| Scheme::ALL.iter().map(|&scheme| outcome(case, scheme)).collect();
     thread::scope(|scope| {
@@ -75,7 +74,7 @@ fn table(outcomes: &[Vec<Outcome>]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Error for shares of which one is too small, or for an unnecessary reason.
+/// Error if a share is too small, or if a reason is not needed.
 fn verdict(scheme: Scheme, case: &Case, outcome: &Outcome) -> Option<String> {
     let reason = UNFAIR.iter().find(|unfair| unfair.schemes.contains(&scheme) && unfair.cases.contains(&case.name));
     let is_fair = outcome.shares.iter().zip(&outcome.fair).all(|(share, fair)| *share >= (1.0 - TOLERANCE) * fair);
@@ -107,7 +106,6 @@ fn all_schemes_share_as_the_table_says_and_fairly_unless_there_is_a_reason() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Lines of either table that the other does not have in the same place.
 fn diff<'a>(before: &'a str, now: &'a str) -> impl Iterator<Item = String> + use<'a> {
     let longest = before.lines().count().max(now.lines().count());
     let line = |text: &'a str, at| text.lines().nth(at).unwrap_or("");

@@ -1,19 +1,17 @@
-//! Schemes that give some user less than the max-min share in situations of the screen, with the reason why that is
+//! Schemes that give a user less than the max-min share in situations of the screen, with the reason why that is
 //! correct.
 
 use fairlane_schemes::registry::schemes::Scheme;
 
-/// Schemes that share otherwise than max-min, by their definition.
+/// Schemes that by definition do not share max-min fairly.
 pub struct Unfair {
-    /// The schemes.
     pub schemes: &'static [Scheme],
     /// Names of the situations.
     pub cases: &'static [&'static str],
-    /// Why.
     pub reason: &'static str,
 }
 
-/// All of them.
+/// All exceptions.
 pub const UNFAIR: &[Unfair] = &[
     Unfair {
         schemes: &[

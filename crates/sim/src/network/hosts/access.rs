@@ -1,4 +1,4 @@
-//! The access link of a host: its parameters, its state and its buffer.
+//! Access link of a host: its parameters, state and buffer.
 
 use super::arrivals::Arrivals;
 use super::delay_lines::{DelayLine, WatchedDelayLine};
@@ -14,36 +14,38 @@ pub struct HostParams {
     pub rate: BitRate,
     /// Propagation delay of the access link, up to the edge node.
     pub delay_up: Time,
-    /// The same downstream.
+    /// Propagation delay of the access link, from the edge node down to the host.
     pub delay_down: Time,
-    /// Buffer of the access link, without the packet in transmission.
+    /// Buffer of the access link; does not count the packet in transmission.
     pub limit: QueueLimit,
-    /// Path of acknowledgements back to the access link; without it, they pass the shared reverse bottleneck.
+    /// Path of acknowledgements back to the access link. Without it, they pass the shared reverse bottleneck.
     pub way_back: Option<WayBack>,
     /// True if each access link has an additional delay.
     pub are_longer: bool,
 }
 
-/// Shared lines up for equal access links: one for packets that find their link idle, and one for those behind them.
+/// Shared upstream lines for equal access links: one for packets that find their link idle, one for the packets behind
+/// them.
 pub(super) const UP_LINES: u32 = 2;
 
-/// Shared lines down for equal access links if acknowledgements pass no common bottleneck. An acknowledgement that
-/// waited at its access link, or has a longer link, arrives after later ones of others, and goes into the next line.
+/// Shared downstream lines for equal access links if acknowledgements pass no common bottleneck. An acknowledgement
+/// that waited at its access link, or has a longer link, arrives after later ones of other hosts, and goes into the
+/// next line.
 const DOWN_LINES: u32 = 4;
 /// Maximum backlog of an access link whose packets may be in the second shared line.
 const MOST_IN_BURST: u32 = 60_000;
 /// Maximum backlog of an access link whose packets go into the calendar.
 const MOST_WAITING: u32 = 10_000;
 
-/// The access link of one host, in a cache line.
+/// Access link of one host, in one cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(super) struct Host {
-    /// The host's own line up: packets waiting, in transmission and in flight, by arrival at the edge node.
+    /// The host's upstream line: packets waiting, in transmission and in flight, by arrival time at the edge node.
     pub up: WatchedDelayLine,
     /// End of the last transmission upstream.
     pub up_busy_until: Time,
-    /// The host's own line down: acknowledgements, by arrival at the host.
+    /// The host's downstream line: acknowledgements by arrival time at the host.
     pub down: DelayLine,
     /// End of the last transmission downstream.
     pub down_busy_until: Time,
@@ -51,25 +53,24 @@ pub(super) struct Host {
     pub access: u16,
     /// Packets sent since the access link was idle; saturates.
     pub burst: u16,
-    /// Number of these packets, counted from the first that did not go into the calendar: see
-    /// [`Access::has_room_by_length`].
+    /// Number of these packets, counted from the first one that did not go into the calendar (see
+    /// [`Access::has_room_by_length`]).
     pub apart: u16,
-    /// Length of the second of these packets, which that of those before `apart` equals.
+    /// Length of the second of these packets, and of all later ones that went into the calendar.
     pub bytes: u16,
 }
 
-/// Packets sent since the access link was idle.
+/// Burst: the packets sent since the access link was idle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Burst {
     packets: u16,
-    /// Length of the second one.
     second_bytes: u16,
-    /// End of their transmission.
+    /// End of the transmission of the burst.
     end: Time,
 }
 
 impl Host {
-    /// Creates a host that has sent nothing.
+    /// Creates a host that has not sent anything.
     pub fn new(access: u16) -> Self {
         Self {
             up: WatchedDelayLine::EMPTY,
@@ -83,13 +84,13 @@ impl Host {
         }
     }
 
-    /// Time of the next arrival in its lines; [`Time::NEVER`] if there is none.
+    /// Time of the next arrival in the host's lines; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_event(&self) -> Time {
         self.up.line().first_time().min(self.down.first_time())
     }
 
-    /// Packets sent since the access link was idle.
+    /// Current burst.
     #[inline(always)]
     pub fn burst(&self) -> Burst {
         Burst { packets: self.burst, second_bytes: self.bytes, end: self.up_busy_until }
@@ -103,7 +104,8 @@ impl Host {
         }
     }
 
-    /// Transmits a packet after those that wait; returns its arrival at the edge node and its position in the burst.
+    /// Transmits a packet after those that wait. Returns its arrival time at the edge node and its position in the
+    /// burst.
     #[inline(always)]
     pub fn transmit(&mut self, access: &mut Access, longer: Time, wire_bytes: u16, now: Time) -> (Time, u16) {
         self.up_busy_until = self.up_busy_until.max(now) + access.up.time_of(u64::from(wire_bytes));
@@ -115,7 +117,7 @@ impl Host {
         (self.up_busy_until + access.params.delay_up + longer, position)
     }
 
-    /// Returns true if the packets of the burst up to this one, except the first, have equal lengths.
+    /// Returns true if all packets of the burst up to this one, except the first, have equal lengths.
     #[inline]
     pub fn is_uniform(&mut self, wire_bytes: u16, position: u16) -> bool {
         if position <= 1 {
@@ -125,37 +127,37 @@ impl Host {
     }
 }
 
-/// The access links of a group of hosts.
 #[derive(Clone, Debug)]
 pub(super) struct Access {
     pub params: HostParams,
     pub up: Serialiser,
     pub down: Serialiser,
-    /// Shared line down for acknowledgements in step, and end of the lines for the others, which follow it.
+    /// First shared downstream line, for acknowledgements in step, and end of the lines after it, for the others.
     pub first_down: u32,
     pub end_down: u32,
-    /// Shared lines up: for packets that find their access link idle, then for those behind them.
+    /// First shared upstream line, for packets that find their access link idle. The line for packets behind them
+    /// follows.
     pub first_up: u32,
-    /// Number of shared lines up in use.
+    /// Shared upstream lines in use.
     pub usable_up: u16,
-    /// Maximum backlog if packets outside of shared lines go into the calendar.
+    /// Maximum backlog if packets that are not in shared lines go into the calendar.
     pub calendar_limit: Option<u16>,
     /// True if the calendar is used, or if access links have additional delays.
     pub is_apart: bool,
 }
 
 impl HostParams {
-    /// A lower bound of an acknowledgement's delay; `to_edge` is its delay to the edge node without a reverse path.
+    /// Lower bound of an acknowledgement's delay. `to_edge` is its delay to the edge node without a reverse path.
     pub(super) fn least_way_back(&self, to_edge: Time) -> Time {
         self.way_back.map_or(to_edge, |way| way.out_delay + way.delay) + self.delay_down
     }
 }
 
 impl Access {
-    /// Creates access links whose shared lines begin with these.
+    /// Creates access links whose shared lines start at these indices.
     pub fn new(params: HostParams, first_up: u32, first_down: u32) -> Self {
         let rate = Serialiser::new(params.rate);
-        // A common bottleneck needs few lines and no calendar, if the access links are equal.
+        // A common bottleneck needs few lines and, if the access links are equal, no calendar.
         let needs_calendar = params.are_longer || params.way_back.is_some();
         let calendar_limit = match params.limit {
             QueueLimit::Packets(limit @ 0..=MOST_WAITING) if needs_calendar => Some(limit as u16),
@@ -171,8 +173,8 @@ impl Access {
             usable_up: match params.limit {
                 _ if params.are_longer => 0,
                 QueueLimit::Packets(0..=MOST_IN_BURST) => UP_LINES as u16,
-                // A buffer in bytes, or a very long one, counts all waiting packets, so they stay in the lines of their
-                // hosts.
+                // For a buffer in bytes, or a very long one, all waiting packets must be counted, so they stay in the
+                // lines of their hosts.
                 _ => 1,
             },
             calendar_limit,
@@ -180,15 +182,15 @@ impl Access {
         }
     }
 
-    /// Start of the transmission of a packet that reaches the edge node at `arrival`, over a link with additional delay
-    /// `longer`.
+    /// Start of the transmission of a packet that reaches the edge node at `arrival` over a link with the
+    /// additional delay `longer`.
     #[inline(always)]
     fn start(&self, longer: Time, arrival: Time, packet: &SimPacket) -> Time {
         arrival - self.params.delay_up - longer - self.params.rate.time_of(u64::from(packet.wire_bytes))
     }
 
-    /// Returns true if a packet fits in the buffer, given the packets that may wait: the `line` of the host, after the
-    /// second packet of its `burst`, which may be elsewhere.
+    /// Returns true if a packet fits in the buffer. The packets that may wait are those in `line` of the host and the
+    /// second packet of the `burst`, which may be in another queue.
     #[inline(always)]
     pub fn has_room(
         &self,
@@ -201,12 +203,12 @@ impl Access {
         let started = |arrival: Time, other: &SimPacket| self.start(longer, arrival, other) <= now;
         match self.params.limit {
             QueueLimit::Packets(limit) => {
-                // The backlog is at most the last count plus later packets: a new count is seldom needed.
+                // The backlog is at most the last count plus packets sent since, so counting again is seldom necessary.
                 if burst.packets == 0 || line.left() + 1 < limit as usize {
                     return true;
                 }
                 let waiting = up.own.pass(line, started);
-                // If all from the third on wait in the host's line, the second may wait too, elsewhere.
+                // If all packets from the third on wait in the host's line, the second may also wait, in another queue.
                 let second_waits = waiting + 2 == usize::from(burst.packets) && {
                     let third = up.own.first_left(line).map(|(arrival, packet)| self.start(longer, arrival, packet));
                     let second_takes = self.params.rate.time_of(u64::from(burst.second_bytes));
@@ -224,9 +226,9 @@ impl Access {
 
     /// Returns true if a packet fits in the buffer of a host whose packets go into the calendar.
     ///
-    /// There is no list of waiting packets. But from the second packet of a burst on, all have the same length, so
-    /// their number follows from the end of the last transmission. The first packet of another length goes into the
-    /// line of the host, and so do all later ones until the link is idle; these are counted there.
+    /// There is no list of waiting packets. But all packets from the second of a burst on have the same length, so
+    /// their number follows from the end of the last transmission. The first packet of another length, and all later
+    /// ones until the link is idle, go into the line of the host and are counted there.
     #[inline]
     pub fn has_room_by_length(&mut self, host: &mut Host, longer: Time, up: &Arrivals<SimPacket>, now: Time) -> bool {
         let limit = self.calendar_limit.unwrap_or(0);
@@ -240,7 +242,7 @@ impl Access {
         } else {
             up.own.pass(&mut host.up, |arrival, packet| start(arrival, packet) <= now)
         };
-        // If a packet of the host's line has started, so have all before it.
+        // If a packet in the host's line has started, all packets before it have.
         let begin = match up.own.first_left(&host.up) {
             _ if host.apart == 0 => host.up_busy_until,
             Some((arrival, packet)) if own == usize::from(host.apart) => start(arrival, packet),
@@ -249,7 +251,7 @@ impl Access {
         if own >= usize::from(limit) {
             return false;
         }
-        // Of the packets before `begin`, the k-th from the end starts k transmissions before it.
+        // Of the packets before `begin`, the k-th last starts k transmission times before `begin`.
         let uniform = usize::from(host.burst - 1).saturating_sub(usize::from(host.apart));
         let left = limit - own as u16;
         uniform < usize::from(left)

@@ -1,12 +1,12 @@
-//! Arrivals of one direction: packets from hosts at their edge nodes, or acknowledgements at hosts.
+//! Arrivals in one direction: packets at their edge nodes, or acknowledgements at their hosts.
 //!
 //! An arrival waits in the first of three queues that can take it:
-//! - a [`SharedLine`], if it keeps the order of the arrivals of all hosts that are in step;
+//! - a [`SharedLine`], if the arrival keeps the time order of all hosts that are in step;
 //! - the [`Calendar`], for hosts that are not in step;
 //! - the line of its host.
 //!
-//! A shared line and the calendar have one event each, that of their first arrival. The lines of a host have the event
-//! of the host. Events are handled by time and user, so the choice of a queue changes the cost but not the result.
+//! A shared line and the calendar have one event each, for their first arrival. The lines of a host share the event of
+//! the host. Events are ordered by time and user, so the choice of a queue affects the cost but not the result.
 
 use super::calendar::Calendar;
 use super::delay_lines::DelayLines;
@@ -22,28 +22,27 @@ pub enum Queue {
     Calendar,
 }
 
-/// The event that became earlier when something was sent, because the new arrival is first in its queue, with its new
-/// time.
+/// Event that moved to an earlier time because a new arrival is the first in its queue, with the new time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Earlier {
-    /// None: something else arrives before it, or it was dropped.
+    /// None: another arrival comes first, or the packet was dropped.
     Nothing,
-    /// None, for it was not stored: it reaches the edge node before anything else happens.
+    /// None: the packet was not stored, since it reaches the edge node at this time, before any other event.
     AtEdge(Time),
-    /// The event of this previously empty shared line.
+    /// Event of this previously empty shared line.
     SharedLine(u32, Time),
-    /// The event of the calendar.
+    /// Event of the calendar.
     Calendar(Time),
-    /// The event of the host; the time may be unchanged.
+    /// Event of the host; the time may be unchanged.
     Host(Time),
 }
 
-/// Arrivals of one direction, with the memory of their queues.
+/// Arrivals in one direction, with the memory of their queues.
 #[derive(Clone, Debug)]
 pub struct Arrivals<T> {
     pub(super) shared: Vec<SharedLine<T>>,
     pub(super) calendar: Option<Box<Calendar<T>>>,
-    /// Memory of the lines of hosts.
+    /// Memory of the hosts' lines.
     pub(super) own: DelayLines<T>,
 }
 
@@ -60,15 +59,15 @@ impl<T: OfUser + Copy> Arrivals<T> {
         self.shared.len() as u32
     }
 
-    /// True if some hosts use the calendar.
+    /// Returns true if some hosts use the calendar.
     #[must_use]
     pub fn has_calendar(&self) -> bool {
         self.calendar.is_some()
     }
 
-    /// Adds an arrival to this shared line if it keeps the order. Otherwise, with `CALENDAR`, adds it to the calendar
-    /// if that is in range at `now`. Otherwise returns `None`: it belongs in the line of its host.
-    // Always inline: the event is then known where it is returned.
+    /// Adds an arrival to this shared line if it keeps the order. Otherwise, if `CALENDAR`, adds it to the calendar if
+    /// it is in range at `now`. Otherwise returns `None`: the arrival belongs in the line of its host.
+    // Always inlined, so that the caller knows the event.
     #[inline(always)]
     pub(super) fn enter<const CALENDAR: bool>(
         &mut self,
@@ -128,7 +127,6 @@ impl<T: OfUser + Copy> Arrivals<T> {
         }
     }
 
-    /// Number of arrivals in shared queues.
     pub(super) fn len_shared(&self) -> usize {
         let in_lines: usize = self.shared.iter().map(|line| line.iter().count()).sum();
         in_lines + self.calendar.as_ref().map_or(0, |calendar| calendar.entered())

@@ -1,23 +1,23 @@
-//! A calendar queue: arrivals in no particular order, stored by their time.
+//! A calendar queue: stores arrivals by time, in any order of insertion.
 //!
-//! If many access links are busy, their arrivals come in no particular order, and each host would need its own event.
-//! Here they are stored in days: lists of arrivals in the same interval. A day is sorted when it begins (Brown,
-//! "Calendar queues", 1988; but the length of a day is fixed). Upcoming arrivals are known early, and the values share
+//! If many access links are busy, their arrivals are not in order, and each host would need a separate event. The
+//! calendar stores them in days: lists of arrivals in the same time interval. A day is sorted when it begins (Brown,
+//! "Calendar queues", 1988; but here the length of a day is fixed). Upcoming arrivals are known early. The values share
 //! memory in which the slot freed last is reused first.
 
 use fairlane_schemes::base::units::Time;
 
-/// A day lasts 2^28 ps, 0.27 ms: 268 arrivals at a million per second. Only arrivals of the open day can be prefetched,
-/// so days must not be too short.
+/// Length of a day: 2^28 ps, 0.27 ms, which is 268 arrivals at a million per second. Only arrivals of the open day can
+/// be prefetched, so days must not be too short.
 const DAY_LOG2: u32 = 28;
-/// Number of days, 1.1 s in all; later arrivals cannot be stored.
+/// Number of days, 1.1 s in all. The calendar cannot store later arrivals.
 const DAYS: usize = 4096;
 const BITS: usize = u64::BITS as usize;
 
 /// Arrivals ordered by time and, for equal times, by user.
 #[derive(Clone, Debug)]
 pub struct Calendar<T> {
-    /// Arrivals of the open day, in descending order.
+    /// Arrivals of the open day, in descending order of time.
     present: Vec<Entry>,
     /// Number of the open day since time 0.
     open: u64,
@@ -25,7 +25,7 @@ pub struct Calendar<T> {
     days: Vec<Vec<Entry>>,
     occupied: [u64; DAYS / BITS],
     values: Vec<T>,
-    /// Free slots in `values`, and memory of past days; the last freed ones are last.
+    /// Free slots in `values`, and memory of past days. The ones freed last are at the end.
     free: Vec<u32>,
     spare: Vec<Vec<Entry>>,
 }
@@ -45,7 +45,6 @@ impl Entry {
     }
 }
 
-/// Day number of a time.
 #[inline]
 fn day(time: Time) -> u64 {
     time.0 >> DAY_LOG2
@@ -66,13 +65,13 @@ impl<T> Default for Calendar<T> {
 }
 
 impl<T: Copy> Calendar<T> {
-    /// Returns true if an arrival at `time` can be stored at `now`, which is not later.
+    /// Returns true if an arrival at `time` can be stored at `now`. `time` must not be before `now`.
     #[inline]
     pub fn reaches(&self, time: Time, now: Time) -> bool {
         day(time) < day(now) + DAYS as u64
     }
 
-    /// Stores an arrival in range; returns true if it is the first.
+    /// Stores an arrival in range. Returns true if it is the first.
     pub fn push(&mut self, time: Time, user: u32, value: T) -> bool {
         let place = self.free.pop().unwrap_or(self.values.len() as u32);
         match self.values.get_mut(place as usize) {
@@ -119,7 +118,7 @@ impl<T: Copy> Calendar<T> {
         self.present.last().map_or((Time::NEVER, 0), Entry::key)
     }
 
-    /// User and value of the arrival `places` behind the first one, if it is on the same day.
+    /// User and value of the arrival `places` positions behind the first one, if it is on the same day.
     #[must_use]
     #[inline]
     pub fn upcoming(&self, places: usize) -> Option<(u32, &T)> {
@@ -148,7 +147,7 @@ impl<T: Copy> Calendar<T> {
         self.occupied[index / BITS] |= 1 << (index % BITS);
     }
 
-    /// The open day is no longer the next one.
+    /// Closes the open day because an earlier one has an arrival.
     #[cold]
     fn close(&mut self) {
         let index = self.open as usize % DAYS;
@@ -170,7 +169,6 @@ impl<T: Copy> Calendar<T> {
         self.present.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.key()));
     }
 
-    /// The first non-empty day after day `from`, wrapping around.
     fn next_occupied(&self, from: usize) -> Option<usize> {
         let words = self.occupied.len();
         let (first, bit) = (from / BITS, from % BITS);
@@ -195,13 +193,13 @@ mod tests {
         fn what_is_entered_comes_by_time_and_user(
             steps in prop::collection::vec((any::<bool>(), 0u64..4000, 0u64..3, 0u32..3), 1..300),
         ) {
-            // Time advances by quarters of a day, so that days get several entries, up to 1000 days ahead.
+            // Time advances by quarters of a day, so that days get several entries, over up to 1000 days.
             let step = 1 << (DAY_LOG2 - 2);
             let (mut calendar, mut expected, mut now) = (Calendar::default(), BTreeSet::new(), Time::ZERO);
             for (number, (push, ahead, pause, user)) in (0u32..).zip(steps) {
                 if push {
                     let time = now + Time(ahead * step);
-                    // One host has at most one arrival at a time.
+                    // A host has at most one arrival at a time.
                     if expected.iter().any(|&(other, of, _)| (other, of) == (time, user)) {
                         continue;
                     }
@@ -211,7 +209,7 @@ mod tests {
                     prop_assert_eq!(calendar.push(time, user, number), is_first);
                 } else if let Some((time, _, value)) = expected.pop_first() {
                     prop_assert_eq!(calendar.pop(), value);
-                    // Time advances to the taken arrival, or by a pause if there is none.
+                    // Time advances to the arrival just taken, or by a pause if there is none.
                     let next = expected.first().map_or(Time::NEVER, |next| next.0);
                     now = (time + Time(pause * 2000 * step)).min(next).max(time);
                 }

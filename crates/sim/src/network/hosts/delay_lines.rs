@@ -1,8 +1,8 @@
 //! Delay lines that share memory.
 //!
-//! Each user has two short lines, for packets upstream and acknowledgements downstream. Ring buffers would each need
-//! room for their largest burst. Chains in one memory need room only for all entries in flight together, and the node
-//! freed last, still in the cache, is reused first.
+//! Each user has two short lines, for packets upstream and acknowledgements downstream. A ring buffer per line would
+//! need room for its largest burst. Chains in one memory need room only for all entries in flight, and the node freed
+//! last, which is still in the cache, is reused first.
 
 use fairlane_schemes::base::units::Time;
 
@@ -24,7 +24,7 @@ struct Node<T> {
     next: u32,
 }
 
-/// One delay line: values in the order of their times.
+/// A delay line: values in the order of their times.
 #[derive(Clone, Copy, Debug)]
 pub struct DelayLine {
     first_time: Time,
@@ -51,11 +51,11 @@ impl DelayLine {
     }
 }
 
-/// A delay line that counts the values for which a condition does not hold yet.
+/// A delay line that counts the values for which a condition is not true yet.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchedDelayLine {
     line: DelayLine,
-    /// The first value not passed by [`DelayLines::pass`], and the number of values from it on.
+    /// First value not passed by [`DelayLines::pass`], and the number of values from it on.
     unpassed: u32,
     left: u32,
 }
@@ -71,7 +71,7 @@ impl WatchedDelayLine {
         &self.line
     }
 
-    /// Number of values not passed at the last [`DelayLines::pass`], or added since.
+    /// Values not passed by the last [`DelayLines::pass`], including values added since.
     #[must_use]
     #[inline]
     pub fn left(&self) -> usize {
@@ -86,13 +86,13 @@ impl<T: Copy> Default for DelayLines<T> {
 }
 
 impl<T: Copy> DelayLines<T> {
-    /// Appends a value with time `time`, which must not be before the last one of the line.
+    /// Appends a value at `time`, which must not be before the last time of the line.
     #[inline]
     pub fn push(&mut self, line: &mut DelayLine, time: Time, value: T) {
         self.append(line, time, value);
     }
 
-    /// As [`DelayLines::push`].
+    /// Like [`DelayLines::push`], for a watched line.
     #[inline]
     pub fn push_watched(&mut self, watched: &mut WatchedDelayLine, time: Time, value: T) {
         let index = self.append(&mut watched.line, time, value);
@@ -102,7 +102,6 @@ impl<T: Copy> DelayLines<T> {
         watched.left += 1;
     }
 
-    /// As [`DelayLines::push`]; returns the node.
     #[inline]
     fn append(&mut self, line: &mut DelayLine, time: Time, value: T) -> u32 {
         let node = Node { time, value, next: NIL };
@@ -125,7 +124,7 @@ impl<T: Copy> DelayLines<T> {
         index
     }
 
-    /// Takes the first value. The line must not be empty.
+    /// Takes the first value of a line, which must not be empty.
     #[inline]
     pub fn pop(&mut self, line: &mut DelayLine) -> T {
         let index = line.head;
@@ -137,7 +136,7 @@ impl<T: Copy> DelayLines<T> {
         value
     }
 
-    /// As [`DelayLines::pop`].
+    /// Like [`DelayLines::pop`], for a watched line.
     #[inline]
     pub fn pop_watched(&mut self, watched: &mut WatchedDelayLine) -> T {
         if watched.unpassed == watched.line.head {
@@ -147,8 +146,8 @@ impl<T: Copy> DelayLines<T> {
         self.pop(&mut watched.line)
     }
 
-    /// Passes values from the first on while `over` holds; returns the number of values left. If `over` holds for a
-    /// value, it must hold for all before it, and stay true. So every value is tested once.
+    /// Passes values from the first on while `over` is true. Returns the number of values left. If `over` is true for a
+    /// value, it must be true for all earlier values, and stay true, so each value is tested only once.
     #[inline]
     pub fn pass(&self, watched: &mut WatchedDelayLine, over: impl Fn(Time, &T) -> bool) -> usize {
         while let Some(node) = self.nodes.get(watched.unpassed as usize)

@@ -1,15 +1,15 @@
-//! Hosts of users: the access link up, and the reverse path of acknowledgements down.
+//! Hosts of users: upstream their access link, downstream the reverse path of acknowledgements.
 //!
-//! Both are FIFO, and on both the arrival time is known at sending. On the access link only a full buffer drops
-//! packets; on the reverse path nothing is dropped. So neither needs a queue in addition to its delay line. The packets
-//! waiting at the access link are those in the line whose transmission has not started. It behaves like a
+//! Both directions are FIFO, and the arrival time is known at sending. Only a full buffer of an access link drops
+//! packets; the reverse path drops none. So neither needs a queue in addition to its delay line. The packets waiting at
+//! an access link are those in the line whose transmission has not started. It behaves like a
 //! [`crate::network::link::Link`] with drop-tail.
 //!
-//! A packet takes one walk, [`Hosts::send`], an acknowledgement another, [`Hosts::acknowledge`]. [`Arrivals`], one for
-//! each direction, chooses the queue in which it waits for its arrival. Most arrivals of similar hosts are in step: the
-//! first packets that an idle access link gets, and acknowledgements that need not wait for it. They are in shared
-//! lines, so that a host with fast links seldom has its own event. Hosts whose access links have individual delays are
-//! not in step and use the two calendars.
+//! [`Hosts::send`] sends a packet, [`Hosts::acknowledge`] an acknowledgement. [`Arrivals`], one for each direction,
+//! chooses the queue in which it waits for its arrival. Most arrivals of similar hosts are in step: the first packets
+//! on an idle access link, and acknowledgements that need not wait at an access link. They go into shared lines, so
+//! that a host with fast links seldom has its own event. Hosts whose access links have individual delays are not in
+//! step and use the two calendars.
 
 mod access;
 mod arrivals;
@@ -33,7 +33,7 @@ use fairlane_schemes::port::Serialiser;
 use prefetch_index::prefetch_index;
 use shared_line::{OfUser, SharedLine};
 
-/// An acknowledgement, its flow and its user.
+/// An acknowledgement with its flow and user.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowAck {
     /// Index of the flow.
@@ -61,11 +61,11 @@ impl OfUser for SimPacket {
 /// Times of an acknowledgement on the reverse path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckTimes {
-    /// It leaves the receiver.
+    /// Time at which it leaves the receiver.
     pub sent: Time,
-    /// It has passed the reverse bottleneck and reaches the edge node.
+    /// Time at which it has passed the reverse bottleneck and reaches the edge node.
     pub at_edge: Time,
-    /// It reaches the sender.
+    /// Time at which it reaches the sender.
     pub at_host: Time,
 }
 
@@ -78,9 +78,9 @@ pub struct Hosts {
     pub down: Arrivals<FlowAck>,
     hosts: Vec<Host>,
     access: Vec<Access>,
-    /// Additional delay of each access link beyond [`HostParams`], in each direction; empty if there is none.
+    /// Additional delay of each access link above [`HostParams`], in each direction; empty if there is none.
     longer: Vec<Time>,
-    /// Packets that may wait at access links whose edge nodes are in another part; empty if there are none.
+    /// Packets that may wait at access links to edge nodes in another part; empty without other parts.
     over: Vec<WatchedDelayLine>,
     arrived: u64,
     dropped: u64,
@@ -92,7 +92,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Creates an empty set; acknowledgements pass a bottleneck of this rate and delay.
+    /// Creates an empty set. Acknowledgements pass a bottleneck with this rate and delay.
     #[must_use]
     pub fn new(reverse_rate: BitRate, reverse_delay: Time) -> Self {
         Self {
@@ -124,14 +124,14 @@ impl Hosts {
         self.add(longer.len(), HostParams { are_longer: true, ..params });
     }
 
-    /// Additional one-way delay of a user's access link beyond its [`HostParams`].
+    /// Additional one-way delay of a user's access link above its [`HostParams`].
     #[must_use]
     #[inline]
     pub fn longer(&self, user: u32) -> Time {
         longer_of(&self.longer, user)
     }
 
-    /// Index of the access links with these parameters, new if necessary.
+    /// Index of the access links with these parameters, which are added if necessary.
     fn access_of(&mut self, params: HostParams) -> u16 {
         if let Some(same) = self.access.iter().position(|access| access.params == params) {
             return same as u16;
@@ -144,7 +144,7 @@ impl Hosts {
         let access = Access::new(params, first_up, first_down);
         if alike.is_none() {
             self.up.shared.extend((0..UP_LINES).map(|_| SharedLine::default()));
-            // A closed line accepts nothing, so that all acknowledgements go into the calendar.
+            // A closed line accepts no arrival, so all acknowledgements go into the calendar.
             let line = || if params.are_longer { SharedLine::closed() } else { SharedLine::default() };
             self.down.shared.extend((first_down..access.end_down).map(|_| line()));
         }
@@ -176,9 +176,9 @@ impl Hosts {
         self.hosts[user as usize].next_event()
     }
 
-    /// Sends the packet that `make` returns over the access link of its user at `now`. One that reaches the
-    /// edge node before `horizon()`, and need not be counted in the buffer, is not stored: the caller forwards it.
-    // Always inline: the packet is then constructed in its final position.
+    /// Sends the packet that `make` returns over the access link of its user at `now`. A packet that reaches the edge
+    /// node before `horizon()`, and need not be counted in the buffer, is not stored; the caller must forward it.
+    // Always inlined, so that the packet is constructed in its final position.
     #[inline(always)]
     pub fn send(&mut self, make: impl Fn() -> SimPacket, now: Time, horizon: impl Fn() -> Time) -> Earlier {
         let access = self.hosts[make().user as usize].access;
@@ -189,20 +189,20 @@ impl Hosts {
         }
     }
 
-    /// As [`Hosts::send`], if packets go into the calendar, or access links have individual delays.
+    /// Like [`Hosts::send`], for hosts that use the calendar or whose access links have individual delays.
     #[inline(never)]
     fn send_apart(&mut self, packet: SimPacket, now: Time) -> Earlier {
         let access = self.hosts[packet.user as usize].access;
         match self.access[usize::from(access)].calendar_limit {
             Some(_) => self.send_as::<true, true>(|| packet, now, || now),
-            // A buffer in bytes, or a very long one: all packets are in the line of the host.
+            // With a buffer in bytes, or a very long one, all packets are in the line of the host.
             None => self.send_as::<true, false>(|| packet, now, || now),
         }
     }
 
-    /// As [`Hosts::send`]; `LONGER` if the access link may have an additional delay, `CALENDAR` if packets go into the
+    /// Like [`Hosts::send`]. `LONGER`: the access link may have an additional delay. `CALENDAR`: packets go into the
     /// calendar.
-    // Const generics, so that the common case, neither, has no branches.
+    // Const generics make the common case, in which both are false, free of branches.
     #[inline(always)]
     fn send_as<const LONGER: bool, const CALENDAR: bool>(
         &mut self,
@@ -243,8 +243,9 @@ impl Hosts {
         Earlier::Host(host.next_event())
     }
 
-    /// As [`Hosts::send`], for a packet whose edge node is in another part and gets it immediately. Returns its arrival
-    /// there; `None` if it is dropped. Only packets that may wait are stored here, for the buffer; they have no event.
+    /// Like [`Hosts::send`], for a packet that is passed immediately to an edge node in another part. Returns its
+    /// arrival time there, or `None` if it is dropped. Stores only packets that may wait, to count the buffer; they
+    /// have no event.
     pub fn send_over(&mut self, packet: &SimPacket, now: Time) -> Option<Time> {
         self.over.resize(self.hosts.len(), WatchedDelayLine::EMPTY);
         let longer = self.longer(packet.user);
@@ -260,7 +261,7 @@ impl Hosts {
             return None;
         }
         let (arrival, position) = host.transmit(access, longer, packet.wire_bytes, now);
-        // The first packet of a burst is already in transmission.
+        // The first packet of a burst is in transmission and does not wait.
         if position > 0 {
             self.up.own.push_watched(over, arrival, *packet);
         }
@@ -273,21 +274,21 @@ impl Hosts {
         self.losses.push(loss);
     }
 
-    /// Takes the packet in the line of the host that reaches the edge node at `now`, if there is one.
+    /// Takes the packet in the host's line that reaches the edge node at `now`, if there is one.
     #[inline]
     pub fn packet_at_edge(&mut self, user: u32, now: Time) -> Option<SimPacket> {
         let host = &mut self.hosts[user as usize];
         (host.up.line().first_time() <= now).then(|| self.up.own.pop_watched(&mut host.up))
     }
 
-    /// Takes the next acknowledgement in the line of the host, which must not be empty.
+    /// Takes the next acknowledgement in the host's line, which must not be empty.
     #[inline]
     pub fn ack_at_host(&mut self, user: u32) -> FlowAck {
         self.down.own.pop(&mut self.hosts[user as usize].down)
     }
 
-    /// Sends an acknowledgement of a packet of `packet_bytes` that reached the end of its route at `now`.
-    // Always inline: otherwise the result is passed through memory.
+    /// Sends an acknowledgement for a packet of `packet_bytes` that reached the end of its route at `now`.
+    // Always inlined: otherwise the result is passed through memory.
     #[inline(always)]
     pub fn acknowledge(
         &mut self,
@@ -309,14 +310,14 @@ impl Hosts {
         let entered = self.down.enter::<false>(Some(access.first_down), (at_host, ack.user), || ack, now);
         let earlier = entered.unwrap_or_else(|| {
             at_host += longer_of(&self.longer, ack.user);
-            // A copy, so that the one above need not be in memory.
+            // A copy, so that `ack` itself need not be in memory.
             let copy = ack;
             self.acknowledge_out_of_step(&copy, at_host, now)
         });
         (AckTimes { sent, at_edge, at_host }, earlier)
     }
 
-    /// Stores an acknowledgement that does not keep the order of the first shared line.
+    /// Stores an acknowledgement that would break the order of the first shared line.
     #[inline(never)]
     fn acknowledge_out_of_step(&mut self, ack: &FlowAck, at_host: Time, now: Time) -> Earlier {
         let host = &mut self.hosts[ack.user as usize];
@@ -335,27 +336,27 @@ impl Hosts {
         prefetch_index(&self.hosts, user as usize);
     }
 
-    /// Lower bound of the delay of any acknowledgement from the end of its route back to its host.
+    /// Lower bound of the delay of all acknowledgements from the end of their route to their host.
     #[must_use]
     pub fn least_way_back(&self) -> Time {
         self.access.iter().map(|access| access.params.least_way_back(self.reverse_delay)).min().unwrap_or(Time::ZERO)
     }
 
-    /// Delay from the end of a user's route to the receiver, for a packet of `wire_bytes`.
+    /// Delay of a packet of `wire_bytes` from the end of a user's route to the receiver.
     #[must_use]
     pub fn to_receiver(&self, user: u32, wire_bytes: u32) -> Time {
         let access = &self.access[usize::from(self.hosts[user as usize].access)];
         access.params.way_back.map_or(Time::ZERO, |way| way.out(wire_bytes))
     }
 
-    /// Rate, delay up and buffer of a user's access link.
+    /// Rate, upstream delay and buffer of a user's access link.
     #[must_use]
     pub fn access_link(&self, user: u32) -> (BitRate, Time, QueueLimit) {
         let params = &self.access[usize::from(self.hosts[user as usize].access)].params;
         (params.rate, params.delay_up + self.longer(user), params.limit)
     }
 
-    /// Delay from the end of a user's route to the receiver and back to the host, without queueing, for a packet and an
+    /// Delay without queueing from the end of a user's route to the receiver and back to the host, for a packet and an
     /// acknowledgement of these lengths.
     #[must_use]
     pub fn idle_way_back(&self, user: u32, (packet_bytes, wire_bytes): (u32, u32)) -> Time {
@@ -367,7 +368,8 @@ impl Hosts {
         to_edge + params.rate.time_of(u64::from(wire_bytes)) + params.delay_down + self.longer(user)
     }
 
-    /// Packets that hosts sent to their access links, packets dropped there, and packets still on them.
+    /// Numbers of packets that hosts sent to their access links, that were dropped there, and that are
+    /// still there.
     #[must_use]
     pub fn accounting(&self) -> (u64, u64, u64) {
         let in_own: usize = self.hosts.iter().map(|host| self.up.own.iter(host.up.line()).count()).sum();
@@ -375,7 +377,7 @@ impl Hosts {
     }
 }
 
-/// Additional delay of a user's access link, given the list of additional delays.
+/// Additional delay of a user's access link, from the list of additional delays.
 #[inline]
 fn longer_of(longer: &[Time], user: u32) -> Time {
     longer.get(user as usize).copied().unwrap_or(Time::ZERO)

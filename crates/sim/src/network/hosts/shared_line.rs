@@ -1,8 +1,8 @@
-//! A shared line: arrivals from, or at, many hosts in step.
+//! A shared line: arrivals of many hosts that are in step.
 //!
 //! Many hosts have access links of the same rate and delay. A packet that finds its access link idle takes as long as
-//! any other of its length, and acknowledgements leave the shared reverse path one by one. So arrivals are in the order
-//! of sending, whichever host sent them. Such arrivals of all hosts are in one ring, of which only the first needs an
+//! any other packet of its length, and acknowledgements leave the shared reverse path one by one. So arrivals are in
+//! the order of sending, regardless of the host. One ring contains these arrivals of all hosts; only the first needs an
 //! event. Arrivals that would break the order stay in the line of their host ([`crate::network::hosts`]).
 
 use fairlane_schemes::base::units::Time;
@@ -18,7 +18,7 @@ pub trait OfUser {
 #[derive(Clone, Debug)]
 pub struct SharedLine<T> {
     arrivals: Ring<T>,
-    /// Time and user of the last arrival that was ever added.
+    /// Time and user of the last arrival that was added, even if it has been taken.
     last: (Time, u32),
 }
 
@@ -29,7 +29,7 @@ impl<T> Default for SharedLine<T> {
 }
 
 impl<T: OfUser + Copy> SharedLine<T> {
-    /// Creates a line that accepts nothing.
+    /// Creates a line that accepts no arrival.
     #[must_use]
     pub fn closed() -> Self {
         Self { last: (Time::NEVER, u32::MAX), ..Self::default() }
@@ -41,7 +41,7 @@ impl<T: OfUser + Copy> SharedLine<T> {
         time > self.last.0 || (time == self.last.0 && user >= self.last.1)
     }
 
-    /// Appends an arrival that keeps the order; returns true if it is the first.
+    /// Appends an arrival that keeps the order. Returns true if it is the first.
     #[inline(always)]
     pub fn push(&mut self, time: Time, user: u32, make: impl Fn() -> T) -> bool {
         debug_assert!(self.keeps_order(time, user) && make().user() == user);
@@ -50,7 +50,8 @@ impl<T: OfUser + Copy> SharedLine<T> {
         self.arrivals.len() == 1
     }
 
-    /// Takes the first arrival, which must exist; time and user of the next as by [`SharedLine::first`].
+    /// Takes the first arrival, which must exist. Also returns time and user of the next one, like
+    /// [`SharedLine::first`].
     #[inline(always)]
     pub fn pop(&mut self) -> (T, (Time, u32)) {
         (self.arrivals.take().1, self.first())
@@ -63,7 +64,7 @@ impl<T: OfUser + Copy> SharedLine<T> {
         self.arrivals.get(0).map_or((Time::NEVER, 0), |(time, value)| (*time, value.user()))
     }
 
-    /// The arrival `places` behind the first.
+    /// Arrival `places` positions behind the first.
     #[must_use]
     #[inline]
     pub fn upcoming(&self, places: usize) -> Option<&T> {
@@ -104,7 +105,7 @@ mod tests {
         assert_eq!(line.first(), (Time(5), 3));
         assert_eq!(line.pop(), (3, (Time(6), 1)));
         assert_eq!(line.pop().0, 1);
-        // Taken arrivals still count for the order.
+        // Arrivals that were taken still count for the order.
         assert!(!line.keeps_order(Time(5), 9));
         assert!(!SharedLine::<u32>::closed().keeps_order(Time(7), 9));
     }

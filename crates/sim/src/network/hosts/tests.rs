@@ -18,7 +18,7 @@ fn packet(seq: u32, wire_bytes: u16) -> SimPacket {
     SimPacket { seq, wire_bytes, ..SimPacket::BLANK }
 }
 
-/// The next packet of the only host that reaches the edge node by `until`.
+/// Takes the next packet of the only host that reaches the edge node by `until`.
 fn take_next(hosts: &mut Hosts, until: Time) -> Option<(Time, SimPacket)> {
     let queues = (0..hosts.up.shared_lines()).map(Queue::SharedLine).chain([Queue::Calendar]);
     let firsts = queues.map(|queue| (hosts.up.first(queue).0, Some(queue)));
@@ -40,7 +40,7 @@ fn one_host(params: HostParams) -> Hosts {
     hosts
 }
 
-/// As [`one_host`], but a third of the delay is the host's additional delay.
+/// Like [`one_host`], but a third of the delay is the host's additional delay.
 fn longer_host(rate: BitRate, delay: Time, limit: QueueLimit) -> Hosts {
     let mut hosts = Hosts::new(BitRate(10_000_000), Time::from_millis(5));
     let longer = Time(delay.0 / 3);
@@ -119,20 +119,21 @@ fn an_ack_takes_both_transmissions_and_both_delays() {
     assert_eq!((acknowledge(7), acknowledge(8)), (Earlier::SharedLine(0, first), Earlier::Nothing));
     assert_eq!(hosts.down.first(Queue::SharedLine(0)), (first, 0));
     assert_eq!(hosts.down.pop(Queue::SharedLine(0)).0.flow, 7);
-    // The second waits for the first only at the bottleneck: the access link is ten times faster.
+    // The second packet waits for the first only at the bottleneck: the access link is ten times faster.
     assert_eq!(hosts.down.first(Queue::SharedLine(0)), (first + Time::from_nanos(43_200), 0));
 }
 
 #[test]
 fn an_ack_overtakes_one_whose_host_has_a_longer_access_link() {
-    // 54 B: 43.2 us at 10 Mbit/s each; 5 ms behind it. The access links are 2 ms, 0 and 1.2 s longer.
+    // 54 B take 43.2 us at 10 Mbit/s, on both links; the bottleneck's delay is 5 ms. The access links are 2 ms, 0 and
+    // 1.2 s longer.
     let mut hosts = Hosts::new(BitRate(10_000_000), Time::from_millis(5));
     let params = params(BitRate(10_000_000), Time::ZERO, QueueLimit::Packets(50));
     hosts.add_longer(&[2, 0, 1200].map(Time::from_millis), params);
     let ack = Ack { ack: 1, ..Default::default() };
     let mut acknowledge = |user| hosts.acknowledge(FlowAck { flow: 0, user, ack }, (54, 1500), Time::ZERO);
     let (at_first, at_second, at_third) = (acknowledge(0), acknowledge(1), acknowledge(2));
-    // Out of the calendar's range, in the line of its host.
+    // Outside the calendar's range, so in the line of its host.
     let arrival =
         |position: u64, longer| Time::from_nanos(5_000_000 + 43_200 * (position + 1)) + Time::from_millis(longer);
     let earlier = [Earlier::Calendar(arrival(1, 2)), Earlier::Calendar(arrival(2, 0)), Earlier::Host(arrival(3, 1200))];
@@ -146,8 +147,8 @@ fn an_ack_overtakes_one_whose_host_has_a_longer_access_link() {
 
 #[test]
 fn an_ack_that_others_overtake_keeps_to_the_line_of_its_host() {
-    // The access link is ten times slower than the bottleneck: the second ACK of host 0 waits 432 us for the first,
-    // and that of host 1 is sent 4.32 us after them.
+    // The access link is ten times slower than the bottleneck: the second ACK of host 0 waits 432 us for the first, and
+    // the ACK of host 1 is sent 4.32 us after them.
     let mut hosts = Hosts::new(BitRate(10_000_000), Time::from_millis(5));
     hosts.add(2, params(BitRate(1_000_000), Time::ZERO, QueueLimit::Packets(50)));
     let ack = Ack { ack: 1, ..Default::default() };

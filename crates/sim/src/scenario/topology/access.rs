@@ -1,8 +1,8 @@
-//! Access networks: a gateway, sites, access points and subscribers as a tree, in both directions.
+//! Access networks: a tree of a gateway, sites, access points and subscribers, in both directions.
 //!
 //! The tree is given by counts and rates for each level, or by LibreQoS's `network.json` and `ShapedDevices.csv`
-//! ([`super::access_files`]). Each node has a link to its parent and one from it; the gateway has links to and from the
-//! Internet. A group of users stands for a share of the subscribers, in one direction.
+//! ([`super::access_files`]). Each node has one link to its parent and one from it; the gateway has links to and from
+//! the Internet. A group of users represents a share of the subscribers, in one direction.
 
 use super::access_files::FilesConfig;
 use super::access_tree::{AccessNetworkParams, AccessNode, Subscribers, by_counts};
@@ -14,7 +14,6 @@ use fairlane_schemes::registry::queue_config::QueueConfig;
 use fairlane_schemes::{choices, params};
 use serde_json::{Map, Value as Json, json};
 
-/// Catalogue entry.
 pub(super) const ABOUT: About = About {
     summary: "Gateway, sites, access points and subscribers as a tree, with links in both directions. A group is a \
               share of the subscribers in one direction: down, up, or to a neighbour without passing the gateway.",
@@ -22,24 +21,23 @@ pub(super) const ABOUT: About = About {
     picture: "servers --[plan]-- edge --[gateway]-- --[site]-- --[access point]-- subscribers, and back",
 };
 
-/// Links of a topology, other keys that are written back, and the tree if it has one.
+/// Links of a topology, its other keys for writing it back, and its tree if it has one.
 pub(super) type Arrangement = (Vec<LinkConfig>, Map<String, Json>, Option<AccessNetwork>);
 
-/// Maximum number of nodes of a tree: each has two links, and packets carry the number of a hop in 16 bits.
+/// Maximum number of nodes of a tree: each has two links, and packets store the number of a hop in 16 bits.
 const MOST_NODES: usize = 10_000;
-/// Maximum number of subscribers.
 const MOST_SUBSCRIBERS: u64 = 1_000_000;
 
 params! {
     /// Additional keys of a group on an access network.
     pub struct SubscriberParams {
-        /// Share of the subscribers under `node` that the group has; this determines the number of its users.
+        /// Share of the subscribers below `node` that the group represents. It determines the group's number of users.
         share: f64 = 1.0, in 0.0..=1.0, source "our choice";
         /// Path of its packets.
         direction: Direction = "down", source "our choice";
-        /// Site or access point of these subscribers; without it, subscribers of the whole network.
+        /// Site or access point of these subscribers; by default the whole network.
         node: Option<String> = null, source "our choice";
-        /// Rate of their plan, if different from the topology's or the file's.
+        /// Rate of their plan, if different from that of the topology or the file.
         plan: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
         /// Rate that the edge or the tree of shapers enforces instead of the plan: a configuration error.
         configured_plan: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
@@ -53,12 +51,12 @@ choices! {
         Down = "down",
         /// From subscribers through the gateway to servers.
         Up = "up",
-        /// From subscribers to those of the next access point of their site, not through the gateway.
+        /// From subscribers to those of the next access point of the same site, without crossing the gateway.
         Local = "local",
     }
 }
 
-/// A change of the rate of a node's links.
+/// A change of the rates of a node's links.
 #[derive(Clone, Debug, PartialEq)]
 struct Failover {
     node: String,
@@ -81,14 +79,13 @@ pub struct AccessNetwork {
     queues: [Option<QueueConfig>; 3],
 }
 
-/// Part of the ceiling of a node's class in a tree of shapers that is its rate.
+/// Rate of a node's class in a tree of shapers, as a fraction of the class's ceiling.
 pub const NODE_RATE: f64 = 0.95;
 
-/// Keys of the queues of the levels.
+/// Keys of the queues of each level.
 pub(super) const QUEUES: [&str; 3] = ["gateway_queue", "site_queue", "access_point_queue"];
 
 impl AccessNetwork {
-    /// Reads the keys of the topology.
     pub(super) fn read<'a>(table: &mut Table<'a>, own: OwnQueues<'_, 'a>) -> Result<Arrangement, ConfigError> {
         let params = AccessNetworkParams::read(table)?;
         let files = FilesConfig::read(table)?;
@@ -140,7 +137,6 @@ impl AccessNetwork {
         map
     }
 
-    /// The links, two for each node.
     fn links(&self) -> Vec<LinkConfig> {
         let mut links = Vec::new();
         for (index, node) in self.nodes.iter().enumerate() {
@@ -160,7 +156,7 @@ impl AccessNetwork {
         links
     }
 
-    /// 0 for the gateway, 2 for a node without nodes below it, 1 for the others.
+    /// Level of a node: 0 for the gateway, 2 for a node without child nodes, 1 for all others.
     #[must_use]
     pub fn level(&self, node: u32) -> usize {
         let node = &self.nodes[node as usize];
@@ -184,7 +180,7 @@ impl AccessNetwork {
         links
     }
 
-    /// The links that packets of a node's subscribers cross.
+    /// Links that packets of a node's subscribers cross.
     #[must_use]
     pub fn route(&self, node: u32, direction: Direction) -> Vec<u32> {
         match direction {
@@ -194,7 +190,7 @@ impl AccessNetwork {
         }
     }
 
-    /// The next node with the same parent and without nodes below it; the node itself if there is no other.
+    /// Next childless node with the same parent, or the node itself if there is none.
     fn neighbour(&self, node: u32) -> u32 {
         let parent = self.nodes[node as usize].parent;
         let alike = |&other: &u32| self.nodes[other as usize].parent == parent && self.nodes[other as usize].is_leaf;
@@ -202,13 +198,14 @@ impl AccessNetwork {
         (node + 1..count).chain(0..node).find(alike).unwrap_or(node)
     }
 
-    /// The first failover that begins at `end` or later, by number, with its time.
+    /// First failover at `end` or later: its index and time.
     #[must_use]
     pub fn late_failover(&self, end: Time) -> Option<(usize, Time)> {
         self.failovers.iter().map(|one| one.at).enumerate().find(|(_, at)| *at >= end)
     }
 
-    /// Subscribers in files without a node, who are therefore at the gateway of a tree with nodes.
+    /// Number of subscribers in files that are attached to the gateway because they have no parent node; 0 if the tree
+    /// has no other nodes.
     #[must_use]
     pub fn without_parent(&self) -> u32 {
         let at_gateway = self.subscribers.iter().filter(|some| some.node == 0);
@@ -221,8 +218,8 @@ impl AccessNetwork {
         self.files.as_ref().map(FilesConfig::notes).unwrap_or_default()
     }
 
-    /// The first node whose shaper class has a lower assured rate than the subscribers below it in the files together,
-    /// with both rates in bit/s; `rate` applies to subscribers without their own.
+    /// First node whose shaper class has a lower assured rate than the sum over the files' subscribers below it, with
+    /// both rates in bit/s. `rate` applies to subscribers without an assured rate.
     #[must_use]
     pub fn overbooked(&self, way: usize, margin: f64, rate: BitRate) -> Option<(&str, f64, f64)> {
         self.files.as_ref()?;
@@ -245,7 +242,7 @@ impl AccessNetwork {
         Some((&self.nodes[found].name, assured[found], has(found)))
     }
 
-    /// Returns true if `node` is `above` or below it.
+    /// Returns true if `node` is `above` or a descendant of it.
     #[must_use]
     pub fn is_under(&self, node: u32, above: u32) -> bool {
         let mut at = Some(node);
@@ -258,14 +255,13 @@ impl AccessNetwork {
         false
     }
 
-    /// Index of the node of this name.
     pub(super) fn node(&self, name: &str, key: &str) -> Result<u32, ConfigError> {
         find_node(&self.nodes, name, key)
     }
 
-    /// Share of the subscribers that are active at the hour of the scenario. Labovitz (Arbor Networks, "The Internet
-    /// after dark", 2009), consumer providers of North America: 50 % of the peak at 6 h, the peak at 23 h, 60 % at 3 h;
-    /// between them we draw lines.
+    /// Share of subscribers that are active at the scenario's hour. Labovitz (Arbor Networks, "The Internet after
+    /// dark", 2009), consumer providers of North America: 50 % of the peak at 6 h, the peak at 23 h, 60 % at 3 h. We
+    /// interpolate linearly.
     #[must_use]
     pub fn active_share(&self) -> f64 {
         const POINTS: [(f64, f64); 4] = [(-1.0, 1.0), (3.0, 0.6), (6.0, 0.5), (23.0, 1.0)];
@@ -277,7 +273,7 @@ impl AccessNetwork {
     }
 }
 
-/// Keys of a tree by counts, which files replace.
+/// Keys of a tree given by counts, which files replace.
 const OF_COUNTS: [&str; 9] = [
     "sites",
     "access_points",
@@ -290,8 +286,8 @@ const OF_COUNTS: [&str; 9] = [
     "plan_up",
 ];
 
-/// Rejects keys of a tree by counts together with files, unless they have their defaults, as in a scenario that was
-/// written back.
+/// Rejects keys of a tree given by counts together with files. Defaults are accepted, since a written scenario contains
+/// them.
 fn check_counts_unset(params: &AccessNetworkParams, table: &Table<'_>) -> Result<(), ConfigError> {
     let (mut given, mut defaults) = (Map::new(), Map::new());
     params.write(&mut given);
@@ -305,7 +301,6 @@ fn check_counts_unset(params: &AccessNetworkParams, table: &Table<'_>) -> Result
     }
 }
 
-/// Checks how large the tree of files is.
 fn check_files(nodes: &[AccessNode], subscribers: &[Subscribers], table: &Table<'_>) -> Result<(), ConfigError> {
     if nodes.len() > MOST_NODES {
         let problem = format!("{} nodes are out of range, there may be {MOST_NODES}", nodes.len());
@@ -319,7 +314,7 @@ fn check_files(nodes: &[AccessNode], subscribers: &[Subscribers], table: &Table<
     Ok(())
 }
 
-/// Checks how large the tree of these counts is; blames the count that is furthest above its default.
+/// Checks the size of a tree given by counts. The error names the count that most exceeds its default.
 fn check_counts(params: &AccessNetworkParams, table: &Table<'_>) -> Result<(), ConfigError> {
     let defaults = AccessNetworkParams::default();
     let [sites, points, subscribers] = [params.sites, params.access_points, params.subscribers].map(u64::from);
@@ -393,7 +388,7 @@ fn read_failovers(table: &mut Table<'_>, nodes: &[AccessNode]) -> Result<Vec<Fai
     Ok(failovers)
 }
 
-/// A group's share of the subscribers of a node, with the plan that they have and the one that is kept.
+/// The subscribers of a node that a group represents, with their plan and the enforced rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dealt {
     /// Index of the node.
@@ -404,15 +399,15 @@ pub struct Dealt {
     pub users: u32,
     /// Rate of the plan.
     pub plan: BitRate,
-    /// Rate that is kept in its place.
+    /// Rate that is enforced instead of the plan.
     pub configured: BitRate,
-    /// Rate that a tree of shapers assures them, instead of its queue's `rate`.
+    /// Rate that a tree of shapers assures to each of them, instead of its queue's `rate`.
     pub least: Option<BitRate>,
 }
 
 impl AccessNetwork {
-    /// Deals the subscribers to the groups of each direction in turn, in proportion to their shares: of each node in
-    /// order, group by group. A group gets its share of any run of subscribers, give or take one.
+    /// Distributes the subscribers among the groups of each direction in proportion to their shares, node by node and
+    /// group by group. Among any consecutive subscribers, a group gets its share to within one subscriber.
     #[must_use]
     pub fn deal(&self, groups: &[(SubscriberParams, Option<u32>)]) -> Vec<Dealt> {
         let active = self.active_share();
@@ -430,7 +425,7 @@ impl AccessNetwork {
                     continue;
                 }
                 let all: f64 = mine.iter().map(|&index| groups[index].0.share).sum();
-                // If groups with an explicit node exceed the total, all are reduced equally.
+                // If shares sum to more than one because of groups with a `node`, all are scaled down equally.
                 let scale = active / all.max(1.0);
                 let shares: Vec<f64> = mine.iter().map(|&index| groups[index].0.share * scale).collect();
                 let rest = (1.0 - shares.iter().sum::<f64>()).max(0.0);
@@ -480,7 +475,7 @@ mod tests {
         assert_eq!(names, ["gateway", "site1", "site1.ap1", "site1.ap2", "site2", "site2.ap1", "site2.ap2"]);
         assert_eq!(network.route(3, Direction::Down), [0, 2, 6]);
         assert_eq!(network.route(3, Direction::Up), [7, 3, 1]);
-        // To the other access point of the site, over neither gateway nor site.
+        // To the other access point of the site, without crossing gateway and site.
         assert_eq!(network.route(3, Direction::Local), [7, 4]);
         assert_eq!(network.route(2, Direction::Local), [5, 6]);
         assert_eq!(network.links()[6].name, "site1.ap2/down");
@@ -492,7 +487,8 @@ mod tests {
         let group = |share: f64, node| (SubscriberParams { share, ..Default::default() }, node);
         let dealt = network.deal(&[group(0.7, None), group(0.1, None), group(0.5, Some(1))]);
         let users = |group: usize| dealt.iter().filter(|one| one.group == group).map(|one| one.users).sum::<u32>();
-        // Under site 1 shares are 0.7, 0.1, 0.5 of 1.3: 26.9, 3.8, 19.2 of 50, give or take one; under site 2 35 and 5.
+        // Under site 1 the shares are 0.7, 0.1 and 0.5 of 1.3: 26.9, 3.8 and 19.2 of 50, to within one; under site 2,
+        // 35 and 5.
         assert!((61..=63).contains(&users(0)) && (8..=10).contains(&users(1)), "{} {}", users(0), users(1));
         assert!((18..=20).contains(&users(2)), "{}", users(2));
         let network = self::network(json!({"sites": 1, "access_points": 10, "subscribers": 10}));
@@ -533,7 +529,7 @@ mod tests {
         for (json, problem) in cases {
             assert_eq!(refusal(json), problem);
         }
-        // Values that the messages allow are accepted.
+        // Values that the messages permit are accepted.
         network(json!({"sites": 10, "access_points": 998}));
         network(json!({"sites": 909, "access_points": 10}));
     }
@@ -548,7 +544,7 @@ mod tests {
                 format!("topology.{key}: {value} has no effect with files, which have the tree and the plans");
             assert_eq!(refusal(with(key, value)), problem);
         }
-        // Notation with every default filled in.
+        // The same table with all defaults.
         network(with("sites", json!(4)));
         network(with("gateway_rate", json!("5 Gbit/s")));
     }
@@ -566,7 +562,7 @@ mod tests {
     #[test]
     fn at_night_fewer_are_active() {
         let at = |hour: f64| network(json!({"hour": hour})).active_share();
-        // The points of Labovitz, and halfway between 6 h and 23 h.
+        // The points of Labovitz, and midpoints between them.
         let expected = [(23.0, 1.0), (3.0, 0.6), (6.0, 0.5), (14.5, 0.75), (1.0, 0.8), (24.0, 0.9)];
         assert!(expected.iter().all(|&(hour, share)| (at(hour) - share).abs() < 1e-12));
         assert_eq!(network(json!({})).active_share(), 1.0);

@@ -1,21 +1,20 @@
-//! An access network as LibreQoS describes it, in `network.json` and `ShapedDevices.csv`.
+//! An access network described by LibreQoS's `network.json` and `ShapedDevices.csv`.
 //!
 //! Source: LibreQoS 2.2, docs/v2.0/configuration-advanced.md, src/virtual_tree_nodes.py.
 //!
-//! A scenario names the files. Its reader passes their content as one text, made by [`tree_of_files`]: nodes, equal
-//! circuits of a node with their number, and notes. `fairlane_libreqos` parses the files. Virtual nodes are skipped;
-//! their children are attached to the next non-virtual ancestor (`build_physical_network`).
+//! A scenario names the files. The reader of the scenario passes their content as one text, made by [`tree_of_files`]:
+//! nodes, equal circuits of a node with their number, and notes. `fairlane_libreqos` parses the files. Virtual nodes
+//! are skipped; their children are attached to the next non-virtual ancestor (`build_physical_network`).
 //!
-//! Cost: a line for each node, and for all circuits of a node that are alike.
+//! Cost: one line per node, and one per set of equal circuits of a node.
 //!
 //! Deviations:
-//! 1. A circuit without a parent node, or under virtual nodes only, is at the gateway, and a note says so: LibreQoS
-//!    distributes such circuits over generated nodes.
-//! 2. Minimum rates, from 1 kbit/s up, are assured by a tree of shapers, see `htb`; other schemes ignore them. Without
-//!    these columns, and for empty fields, `rate` of the queue applies: LibreQoS requires them.
+//! 1. A circuit without a parent node, or below only virtual nodes, is attached to the gateway, and a note reports
+//!    this. LibreQoS distributes such circuits over generated nodes.
+//! 2. A tree of shapers (see `htb`) assures minimum rates, from 1 kbit/s up; other schemes ignore them. LibreQoS
+//!    requires their columns. Here the queue's `rate` applies if columns or fields are missing.
 //! 3. No node may be called `gateway`, the name of the root.
-//! 4. Addresses, names of circuits, overrides of their queues (`sqm`) and comments have no effect; a note names the
-//!    columns.
+//! 4. Addresses, names of circuits, queue overrides (`sqm`) and comments have no effect; a note names the columns.
 
 use super::access_tree::{AccessNetworkParams, AccessNode, Subscribers, gateway};
 use fairlane_libreqos::{Circuits, Column, Network, Use};
@@ -24,7 +23,6 @@ use fairlane_schemes::base::units::BitRate;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Files that a tree is read from.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FilesConfig {
     network: String,
@@ -49,7 +47,6 @@ impl FilesConfig {
         json!({"network": self.network, "devices": self.devices, "tree": self.tree})
     }
 
-    /// Nodes and subscribers.
     pub(super) fn tree(
         &self,
         params: &AccessNetworkParams,
@@ -100,7 +97,6 @@ impl FilesConfig {
     }
 }
 
-/// Columns that are used.
 const COLUMNS: Use<'_> = Use {
     required: &[
         &[Column::ParentNode, Column::ParentNodeId, Column::AnchorNodeId],
@@ -126,12 +122,12 @@ pub fn nodes_of_network(content: &[u8]) -> Result<String, String> {
     Ok(json!(network).to_string())
 }
 
-/// The tree of the nodes of [`nodes_of_network`] and the content of `ShapedDevices.csv`, in the form of `files.tree` of
-/// a scenario: nodes with the index of their parent and rates; equal subscribers with their number, plan and minimum
+/// Tree of the nodes of [`nodes_of_network`] and the content of `ShapedDevices.csv`, in the form of
+/// `files.tree` of a scenario: nodes with parent index and rates; equal subscribers with their number, plan and minimum
 /// rates; and notes.
 ///
 /// # Errors
-/// Error with its line.
+/// A wrong line, with its number.
 pub fn tree_of_files(nodes: &str, devices: &[u8]) -> Result<String, String> {
     let network: Network = serde_json::from_str(nodes).map_err(|_| "not nodes of network.json")?;
     let circuits = Circuits::read(devices, Some(&network), COLUMNS)?;
@@ -148,7 +144,7 @@ pub fn tree_of_files(nodes: &str, devices: &[u8]) -> Result<String, String> {
         *counts.entry((place(circuit.node, &index), circuit.most, circuit.least)).or_insert(0) += 1;
     }
     let row = |((node, [down, up], least), count): (Alike, u32)| match least {
-        // Only where they are: a tree without them stays as it was.
+        // Minimum rates are written only if there are any, so that the text of trees without them does not change.
         [None, None] => json!([node, count, down, up]),
         [least_down, least_up] => json!([node, count, down, up, least_down, least_up]),
     };
@@ -171,7 +167,6 @@ mod tests {
 
     type Tree = (Vec<AccessNode>, Vec<Subscribers>, Vec<(String, String)>);
 
-    /// The tree of a network and these lines.
     fn tree(network: &str, rows: &str) -> Result<Tree, String> {
         let tree = tree_of_files(&nodes_of_network(network.as_bytes())?, format!("{HEAD}{rows}").as_bytes())?;
         let files = FilesConfig { network: String::new(), devices: String::new(), tree };

@@ -1,4 +1,4 @@
-//! The tree of an access network: its nodes and subscribers, by counts and rates.
+//! Tree of an access network: its nodes and subscribers, from counts and rates.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::params;
@@ -22,7 +22,7 @@ params! {
         site_rate_up: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
         /// Rate shared by the subscribers of an access point, downstream.
         access_point_rate: BitRate = "400 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// The same upstream; default: `access_point_rate`.
+        /// Rate shared by the subscribers of an access point, upstream; default: `access_point_rate`.
         access_point_rate_up: Option<BitRate> = null, in "1 kbit/s"..="10 Tbit/s", source "our choice";
         /// Propagation delay of the gateway's links, including the path to the servers.
         gateway_delay: Time = "5 ms", in "0 s"..="1 h", source "as the bottleneck's of abc2018";
@@ -30,29 +30,29 @@ params! {
         site_delay: Time = "0.5 ms", in "0 s"..="1 h", source "100 km of fibre";
         /// Propagation delay of an access point's links.
         access_point_delay: Time = "1 ms", in "0 s"..="1 h", source "our choice";
-        /// Downstream rate of a subscriber's plan, unless the group has another.
+        /// Downstream rate of a subscriber's plan, unless the group specifies one.
         plan: BitRate = "100 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
-        /// Upstream rate of a subscriber's plan, unless the group has another.
+        /// Upstream rate of a subscriber's plan, unless the group specifies one.
         plan_up: BitRate = "20 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "our choice";
         /// Hour of the day, from 0 to 24, which determines the number of active subscribers; without it all are active.
         hour: Option<f64> = null, in 0.0..=24.0, source "Labovitz 2009, Internet Observatory";
     }
 }
 
-/// A node of the tree. The gateway is the first, parents come before their children.
+/// A node of the tree. The gateway is the first node; parents precede their children.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccessNode {
     /// Name.
     pub name: String,
-    /// Index of its parent; of the gateway none.
+    /// Index of its parent; `None` for the gateway.
     pub parent: Option<u32>,
-    /// Rates to it and from it.
+    /// Rates of the links to it and from it.
     pub rates: [BitRate; 2],
-    /// Returns true if no node is below it.
+    /// True if the node has no child nodes.
     pub is_leaf: bool,
 }
 
-/// Subscribers of a node that are alike.
+/// Subscribers of a node with the same plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subscribers {
     /// Index of the node.
@@ -61,17 +61,15 @@ pub struct Subscribers {
     pub count: u32,
     /// Rates of the plan, down and up.
     pub plan: [BitRate; 2],
-    /// Rates that a tree of shapers assures them, down and up; without one, that of its queue applies.
+    /// Rates that a tree of shapers assures to each of them, down and up; if `None`, that of its queue applies.
     pub least: [Option<BitRate>; 2],
 }
 
-/// The gateway of a tree.
 pub(super) fn gateway(params: &AccessNetworkParams) -> AccessNode {
     let rates = [params.gateway_rate, params.gateway_rate_up.unwrap_or(params.gateway_rate)];
     AccessNode { name: "gateway".into(), parent: None, rates, is_leaf: false }
 }
 
-/// The tree that counts and rates give.
 pub(super) fn by_counts(params: &AccessNetworkParams) -> (Vec<AccessNode>, Vec<Subscribers>) {
     let mut nodes = vec![gateway(params)];
     let mut subscribers = Vec::new();

@@ -1,4 +1,4 @@
-//! The dumbbells: users share one bottleneck.
+//! Dumbbells: all users share one bottleneck.
 
 use super::link::{LinkConfig, LinkParams};
 use super::preset::{About, Preset};
@@ -16,7 +16,6 @@ params! {
 }
 
 impl BottleneckParams {
-    /// A link like this.
     pub(super) fn link(&self, name: &str) -> LinkConfig {
         LinkConfig::plain(name, LinkParams { rate: self.bottleneck_rate, delay: self.bottleneck_delay })
     }
@@ -45,7 +44,7 @@ impl Preset for OneSidedDumbbell {
 }
 
 params! {
-    /// One bottleneck to receivers with their own access links.
+    /// One bottleneck to receivers with separate access links.
     pub struct TwoSidedDumbbell {
         with bottleneck: BottleneckParams;
     }

@@ -19,17 +19,15 @@ params! {
     }
 }
 
-/// Parser of separate queues in a topology.
+/// Reader of queues that a topology specifies for its links.
 #[derive(Clone, Copy)]
 pub(crate) struct OwnQueues<'f, 'a> {
-    /// Finds external schemes.
     pub(crate) find: FindExternal<'f>,
-    /// Limit of the scenario's queue, which theirs is where they have none.
+    /// Limit of the scenario's queue, the default for these queues.
     pub(crate) limit: Option<&'a Json>,
 }
 
 impl<'a> OwnQueues<'_, 'a> {
-    /// The queue under a key, if there is one.
     pub(super) fn read(self, table: &mut Table<'a>, key: &'static str) -> Result<Option<QueueConfig>, ConfigError> {
         let Some(mut queue) = table.table(key)? else { return Ok(None) };
         queue.inherit("limit", self.limit);
@@ -37,15 +35,14 @@ impl<'a> OwnQueues<'_, 'a> {
     }
 }
 
-/// Maximum number of links of a graph.
 const MOST_LINKS: usize = 1000;
 
 /// A step in the rate of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateChange {
-    /// When.
+    /// Time of the step.
     pub at: Time,
-    /// The rate from then on.
+    /// Rate after the step.
     pub rate: BitRate,
 }
 
@@ -58,15 +55,15 @@ pub struct LinkConfig {
     pub params: LinkParams,
     /// Steps of the rate, in the order of time.
     pub schedule: Vec<RateChange>,
-    /// Trace that it follows instead of its rate, and that schemes are informed of.
+    /// Trace that the link follows instead of its rate. Schemes may be informed of it.
     pub trace: Option<TraceConfig>,
-    /// Impairments besides its delay.
+    /// Impairments in addition to its delay.
     pub impairments: Impairments,
     /// Queue, if different from the scenario's.
     pub queue: Option<QueueConfig>,
 }
 
-/// Names of the keys of a link beyond rate and delay.
+/// Names of a link's keys other than rate and delay.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinkKeys {
     rate: &'static str,
@@ -75,10 +72,8 @@ pub(super) struct LinkKeys {
     impairments: ImpairmentKeys,
 }
 
-/// Keys of a link of a graph.
 const OF_GRAPH: LinkKeys =
     LinkKeys { rate: "rate", schedule: "schedule", trace: "trace", impairments: ["loss", "jitter", "detour"] };
-/// Keys of the bottleneck of a preset.
 pub(super) const OF_BOTTLENECK: LinkKeys = LinkKeys {
     rate: "bottleneck_rate",
     schedule: "bottleneck_schedule",
@@ -87,13 +82,12 @@ pub(super) const OF_BOTTLENECK: LinkKeys = LinkKeys {
 };
 
 impl LinkConfig {
-    /// A link of a rate and a delay, and no more.
+    /// Creates a link with only a rate and a delay.
     pub(super) fn plain(name: &str, params: LinkParams) -> Self {
         let impairments = Impairments::default();
         Self { name: name.into(), params, schedule: Vec::new(), trace: None, impairments, queue: None }
     }
 
-    /// Reads rate changes and impairments of the link.
     pub(super) fn read_course(&mut self, table: &mut Table<'_>, keys: LinkKeys) -> Result<(), ConfigError> {
         self.schedule = read_schedule(table, keys.schedule)?;
         self.trace = TraceConfig::read(table, keys.trace)?;
@@ -110,7 +104,6 @@ impl LinkConfig {
         Ok(())
     }
 
-    /// Writes the same.
     pub(super) fn write_course(&self, map: &mut Map<String, Json>, keys: LinkKeys) {
         map.insert(keys.rate.into(), self.params.rate.to_json());
         map.insert(keys.schedule.into(), write_schedule(&self.schedule));
@@ -120,7 +113,7 @@ impl LinkConfig {
         self.impairments.write(map, keys.impairments);
     }
 
-    /// Rate in bit/s, averaged from `from` to `to`.
+    /// Mean rate in bit/s between `from` and `to`.
     #[must_use]
     pub fn mean_rate_bps(&self, from: Time, to: Time) -> f64 {
         if let Some(trace) = &self.trace {
@@ -194,7 +187,7 @@ fn write_schedule(schedule: &[RateChange]) -> Json {
     schedule.iter().map(|change| json!({"at": change.at.to_json(), "rate": change.rate.to_json()})).collect()
 }
 
-/// A time or rate of a step, within the range of the topology's own.
+/// Reads a time or rate of a step, with the same range as the topology's times and rates.
 fn required<T: ConfigValue>(step: &mut Table<'_>, name: &'static str) -> Result<T, ConfigError> {
     let range = match name {
         "at" => (json!("1 ps"), json!("1440 h")),

@@ -29,13 +29,12 @@ use serde_json::{Map, Value as Json};
 topologies! {
     /// Users behind separate access links share one bottleneck to a server.
     OneSidedDumbbell = "one_sided_dumbbell", dumbbell::OneSidedDumbbell;
-    /// As the one-sided dumbbell, with an access link for each receiver.
+    /// The one-sided dumbbell, with an access link for each receiver.
     TwoSidedDumbbell = "two_sided_dumbbell", dumbbell::TwoSidedDumbbell;
-    /// Links in a row, crossed by all or some of the traffic.
+    /// Links in a row, with traffic that crosses some or all of them.
     ParkingLot = "parking_lot", parking_lot::ParkingLot;
 }
 
-/// Catalogue entry of a graph.
 const ABOUT_GRAPH: About = About {
     summary: "Named links, each with rate, delay and, optionally, its own queue; each group has a route.",
     source: "our choice",
@@ -57,7 +56,7 @@ params! {
 params! {
     /// Access links of the receivers; the one-sided dumbbell has none. They never have a queue.
     pub struct ReceiverParams {
-        /// Rate of a receiver's access link, at least that of the last link of its route.
+        /// Rate of a receiver's access link, at least the rate of the last link of its route.
         receiver_rate: BitRate = "100 Mbit/s", in "1 kbit/s"..="10 Tbit/s", source "afc 4: 100 Mb/s";
         /// Propagation delay of a receiver's access link.
         receiver_delay: Time = "0.1 ms", in "0 s"..="1 h", source "as access_delay";
@@ -77,7 +76,7 @@ pub struct TopologyConfig {
     pub links: Vec<LinkConfig>,
     /// The tree of an access network.
     pub tree: Option<AccessNetwork>,
-    /// The keys of its kind, as written.
+    /// Keys of this kind of topology, as written.
     keys: Map<String, Json>,
 }
 
@@ -116,10 +115,10 @@ fn read_graph<'a>(table: &mut Table<'a>, queues: OwnQueues<'_, 'a>) -> Result<Ar
 }
 
 impl TopologyConfig {
-    /// Reads the `[topology]` table of a scenario, defaults if it is absent.
+    /// Reads the `[topology]` table of a scenario; an absent table has the defaults.
     ///
     /// # Errors
-    /// An unknown key, a value out of range, steps that are not in the order of time, or links that share a name.
+    /// An unknown key, a value out of range, steps out of order, or links with equal names.
     pub(super) fn read<'a>(scenario: &mut Table<'a>, queues: OwnQueues<'_, 'a>) -> Result<Self, ConfigError> {
         let Some(mut table) = scenario.table("topology")? else { return Ok(Self::default()) };
         let kind = table.optional("kind", None)?.unwrap_or(TopologyKind::OneSidedDumbbell);
@@ -130,7 +129,7 @@ impl TopologyConfig {
         Ok(Self { kind, access, receivers, links, tree, keys })
     }
 
-    /// Writes the table, every default filled in.
+    /// Writes the table, including all defaults.
     #[must_use]
     pub fn write(&self) -> Map<String, Json> {
         let mut map = Map::new();
@@ -143,7 +142,7 @@ impl TopologyConfig {
         map
     }
 
-    /// Path of the key that a link of a graph calls `name`; for a preset that of its bottleneck.
+    /// Path of a link's key: `name` in a graph, `bottleneck_` and `name` in a preset.
     pub(super) fn key_of_link(&self, index: usize, name: &str) -> String {
         match self.kind {
             TopologyKind::Graph => format!("topology.links[{index}].{name}"),
@@ -151,7 +150,7 @@ impl TopologyConfig {
         }
     }
 
-    /// Path of the table of a link's own queue.
+    /// Path of the table of a queue that the topology specifies for a link.
     pub(super) fn key_of_queue(&self, index: usize) -> String {
         match &self.tree {
             Some(tree) => format!("topology.{}", access::QUEUES[tree.level(index as u32 / 2)]),
@@ -159,12 +158,11 @@ impl TopologyConfig {
         }
     }
 
-    /// Node of an access network by name.
     pub(super) fn node(&self, name: &str, key: &str) -> Result<u32, ConfigError> {
         self.tree.as_ref().map_or(Ok(0), |tree| tree.node(name, key))
     }
 
-    /// Numbers of the links of a route by name; all links if it is empty, which a graph does not allow.
+    /// Indices of the links of a route given by names. An empty route means all links, which a graph does not permit.
     pub(super) fn route(&self, names: &[String], key: &str) -> Result<Vec<u32>, ConfigError> {
         let known = || shortened(&self.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", "));
         if names.is_empty() {
@@ -205,7 +203,7 @@ impl TopologyConfig {
     }
 }
 
-/// The list of presets, to which `graph` belongs as well.
+/// Declares the topologies: the given presets, and `graph` and `access`.
 macro_rules! topologies {
     ($( $(#[doc = $doc:literal])+ $Variant:ident = $name:literal, $module:ident::$Type:ident; )+) => {
         choices! {
@@ -239,7 +237,7 @@ macro_rules! topologies {
                     Self::Access => access_tree::AccessNetworkParams::specs() }
             }
 
-            /// Links, explicit keys, and the tree, if it is one.
+            /// Reads the links, the explicit keys, and the tree of an access network.
             fn read<'a>(
                 self,
                 table: &mut Table<'a>,

@@ -6,7 +6,7 @@ use super::preset::{About, Preset};
 use fairlane_schemes::params;
 
 params! {
-    /// The row of links of a parking lot.
+    /// Links of a parking lot.
     pub struct ParkingLot {
         /// Links in a row, named link1, link2 ...
         congested_links: u32 = 3, in 1..=1000, symbol "L", source "afpft III-D";

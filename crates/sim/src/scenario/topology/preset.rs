@@ -1,4 +1,4 @@
-//! The contract of a preset.
+//! Trait that a preset implements.
 
 use super::link::LinkConfig;
 use fairlane_schemes::base::config::ParamSet;
@@ -10,17 +10,17 @@ pub struct About {
     pub summary: &'static str,
     /// Source.
     pub source: &'static str,
-    /// The links in a row of text.
+    /// Picture of the links as text.
     pub picture: &'static str,
 }
 
-/// A named arrangement of links: a few keys that compile to a graph.
+/// A named arrangement of links: a few keys that expand to a graph.
 pub trait Preset: ParamSet {
     /// Catalogue entry.
     const ABOUT: About;
     /// True if receivers have separate access links.
     const HAS_RECEIVER_LINKS: bool = true;
-    /// True if its first link may have the optional keys of a link of a graph: steps, a trace, loss, jitter.
+    /// True if its first link may have the optional keys of a graph's link: steps, a trace, loss, jitter.
     const HAS_COURSE: bool = false;
 
     /// Links, in the order in which a group without a route crosses them.

@@ -1,7 +1,7 @@
-//! A link that follows a recorded trace, in the format of Mahimahi: a line for each opportunity to send a full packet,
-//! with its time in ms. mm-link(1), "packet-delivery trace".
+//! A link that follows a recorded trace in Mahimahi's format: one line per opportunity to send a full packet, with its
+//! time in ms. mm-link(1), "packet-delivery trace".
 //!
-//! A scenario names the file; the reader of the scenario provides its content, as gaps between the opportunities.
+//! A scenario names the file. The reader of the scenario provides its content, as gaps between opportunities.
 
 use fairlane_schemes::base::config::{ConfigError, ConfigValue, ParamSet, Table, shortened};
 use fairlane_schemes::base::units::{BitRate, Bytes, Time};
@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 
 /// Maximum number of opportunities of a trace: 10 Gbit/s for 12 s, 100 Mbit/s for 20 minutes.
 const MOST_OPPORTUNITIES: usize = 10_000_000;
-/// Minimum mean rate, as of any link.
+/// Minimum mean rate, as for any link.
 const LEAST_RATE: BitRate = BitRate(1000);
 
 params! {
@@ -20,8 +20,8 @@ params! {
     pub struct TraceParams {
         /// Bytes on the wire that a delivery opportunity carries.
         opportunity: Bytes = "1500 B", in "1 B"..="65535 B", source "mm-link(1): an MTU";
-        /// Averaging time of the link rate reported to schemes, from the end of the first interval on; without it
-        /// schemes always get the link's nominal rate.
+        /// Averaging time of the link rate that is reported to schemes, from the end of the first interval on. Without
+        /// it, schemes always get the link's nominal rate.
         rate_window: Option<Time> = null, in "1 ms"..="1 h", source "our choice";
     }
 }
@@ -29,7 +29,7 @@ params! {
 /// The trace of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceConfig {
-    /// File that it was read from; does not influence results.
+    /// Name of the file; does not affect results.
     pub file: String,
     /// Times of the opportunities.
     pub times: OpportunityTimes,
@@ -38,7 +38,6 @@ pub struct TraceConfig {
 }
 
 impl TraceConfig {
-    /// Reads the table `name`, if there is one.
     pub(super) fn read(table: &mut Table<'_>, name: &'static str) -> Result<Option<Self>, ConfigError> {
         let Some(mut table) = table.table(name)? else { return Ok(None) };
         let file = table.required_file("file", "radio.up")?;
@@ -63,7 +62,6 @@ impl TraceConfig {
         Ok(Some(trace))
     }
 
-    /// Writes the table.
     pub(super) fn write(&self) -> Json {
         let mut map = Map::new();
         map.insert("file".into(), self.file.to_json());
@@ -83,10 +81,10 @@ impl TraceConfig {
     }
 }
 
-/// The gaps in a file in Mahimahi's format, in the notation of `gaps` of a scenario.
+/// Converts a file in Mahimahi's format to gaps in the notation of a scenario's `gaps`.
 ///
 /// # Errors
-/// Error with its line.
+/// A wrong line, with its number.
 pub fn gaps_of_trace(content: &str) -> Result<String, String> {
     let mut times: Vec<u32> = Vec::new();
     for (number, line) in (1..).zip(content.lines()) {
@@ -103,7 +101,6 @@ pub fn gaps_of_trace(content: &str) -> Result<String, String> {
     Ok(write_gaps(&checked(times)?))
 }
 
-/// Invariants of every trace.
 fn checked(times: Vec<u32>) -> Result<OpportunityTimes, String> {
     if times.is_empty() {
         return Err("is empty, a trace has at least one opportunity".into());
@@ -114,7 +111,7 @@ fn checked(times: Vec<u32>) -> Result<OpportunityTimes, String> {
     OpportunityTimes::new(times).ok_or_else(|| "ends at 0 ms, the last time must be at least 1 ms".into())
 }
 
-/// Gaps in ms, the first from time 0, equal ones together as `GAP*COUNT`.
+/// Writes gaps in ms, the first one from time 0; equal consecutive gaps as `GAP*COUNT`.
 fn write_gaps(times: &OpportunityTimes) -> String {
     let mut text = String::new();
     let (mut before, mut run) = (0, None::<(u32, usize)>);

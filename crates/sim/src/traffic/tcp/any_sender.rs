@@ -1,4 +1,4 @@
-//! The sender of a connection, of the kind that its parameters require.
+//! Sender of a connection, of the kind that its parameters require.
 
 use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 
@@ -11,17 +11,17 @@ use super::tracked::TrackedSender;
 use super::{Ack, Segment, TcpParams};
 
 /// A sender of either kind. The caller starts it, passes each ACK to it, and calls [`AnySender::on_timer`] when
-/// [`AnySender::timer`] expires. After each of these it calls [`AnySender::poll_transmit`] until there is nothing more.
-/// `params` must be the same in every call.
+/// [`AnySender::timer`] expires. After each of these calls, it calls [`AnySender::poll_transmit`] until that returns
+/// `None`. `params` must be the same in every call.
 #[derive(Debug)]
 pub enum AnySender {
-    /// Duplicate ACKs or RFC 6675, in place.
+    /// Detects losses by duplicate ACKs or RFC 6675. Stored inline.
     Classic(Sender),
-    /// A record of each outstanding segment.
+    /// Keeps a record of each outstanding segment.
     Tracked(Box<TrackedSender>),
 }
 
-/// Calls either kind.
+/// Calls the same method of either kind.
 macro_rules! either {
     ($self:expr, $sender:ident => $call:expr) => {
         match $self {
@@ -32,8 +32,8 @@ macro_rules! either {
 }
 
 impl AnySender {
-    /// Creates a sender of `total` payload bytes; `None` means unlimited data. `seed` of the congestion control's
-    /// random numbers differs by run and connection.
+    /// Creates a sender of `total` payload bytes; `None` means unlimited data. `seed`, for the random numbers of the
+    /// congestion control, differs by run and connection.
     #[must_use]
     pub fn new(params: &TcpParams, total: Option<Bytes>, seed: u64) -> Self {
         if params.is_tracked() {
@@ -43,34 +43,34 @@ impl AnySender {
         }
     }
 
-    /// One that is never opened, where a place is free: no memory but its own.
+    /// Creates a sender that is never opened, for a free slot. It allocates no memory.
     #[must_use]
     pub fn unused(params: &TcpParams) -> Self {
         Self::Classic(Sender::unused(params))
     }
 
-    /// Opens the connection: a SYN is ready to be sent. Without effect the second time.
+    /// Opens the connection: a SYN is ready to be sent. Has no effect the second time.
     pub fn start(&mut self) {
         either!(self, sender => sender.start());
     }
 
-    /// Stops sending new data; losses of sent data are still repaired.
+    /// Stops sending new data. Losses of sent data are still repaired.
     pub fn stop(&mut self) {
         either!(self, sender => sender.stop());
     }
 
-    /// Adds this number of whole segments to send. Earlier data must also be whole segments.
+    /// Adds this number of full segments to send. All earlier data must also be full segments.
     pub fn extend(&mut self, segments: u32) {
         either!(self, sender => sender.extend(segments));
     }
 
-    /// Processes an ACK; returns its round-trip time sample, if any.
+    /// Processes an ACK. Returns its round-trip time sample, if any.
     #[inline]
     pub fn on_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         either!(self, sender => sender.on_ack(params, ack, now))
     }
 
-    /// Prefetches the cache lines that an ACK touches, except those of the sender itself.
+    /// Prefetches the cache lines that an ACK touches outside the sender itself.
     #[inline]
     pub fn fetch(&self) {
         if let Self::Tracked(sender) = self {
@@ -78,7 +78,7 @@ impl AnySender {
         }
     }
 
-    /// The same, once the lines of [`AnySender::fetch`] have arrived.
+    /// Prefetches further lines, once those of [`AnySender::fetch`] have arrived.
     #[inline]
     pub fn fetch_records(&self) {
         if let Self::Tracked(sender) = self {
@@ -94,18 +94,18 @@ impl AnySender {
         }
     }
 
-    /// Handles the timer if it has expired; harmless if early.
+    /// Handles the timer if it has expired. Harmless if called early.
     pub fn on_timer(&mut self, params: &TcpParams, now: Time) {
         either!(self, sender => sender.on_timer(params, now));
     }
 
-    /// The next segment to send now, if there is one.
+    /// Next segment to send now, if there is one.
     #[inline(always)]
     pub fn poll_transmit(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
         either!(self, sender => sender.poll_transmit(params, now))
     }
 
-    /// Deadline of the timer, [`Time::NEVER`] if it is not armed.
+    /// Deadline of the timer, or [`Time::NEVER`] if it is not armed.
     #[must_use]
     #[inline]
     pub fn timer(&self) -> Time {
@@ -148,13 +148,13 @@ impl AnySender {
         either!(self, sender => sender.srtt())
     }
 
-    /// The retransmission timeout in force, backed off or not.
+    /// Current retransmission timeout, including any backoff.
     #[must_use]
     pub fn rto(&self) -> Time {
         either!(self, sender => sender.rto())
     }
 
-    /// Bytes in flight as the congestion control sees them. RFC 4898 PipeSize.
+    /// Bytes in flight as seen by the congestion control. RFC 4898 PipeSize.
     #[must_use]
     pub fn in_flight(&self, params: &TcpParams) -> u64 {
         either!(self, sender => sender.in_flight(params))
@@ -169,7 +169,7 @@ impl AnySender {
         }
     }
 
-    /// The segments that it takes for lost and has not sent again yet; `None` if it keeps no record of each.
+    /// Segments considered lost and not retransmitted yet; `None` if the sender keeps no record of each segment.
     #[must_use]
     pub fn lost_segments(&self) -> Option<impl Iterator<Item = u32>> {
         match self {
@@ -178,7 +178,7 @@ impl AnySender {
         }
     }
 
-    /// The congestion control of a sender with a record per segment, and its outputs.
+    /// Congestion control of a sender with a record per segment, and its outputs.
     #[cfg(test)]
     pub(super) fn control(&self) -> Option<(&Congestion, Output)> {
         match self {

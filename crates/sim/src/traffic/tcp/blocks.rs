@@ -1,14 +1,14 @@
-//! The blocks of a selective acknowledgement and the receiver's list of them (RFC 2018).
+//! Blocks of a selective acknowledgement, and the receiver's list of them (RFC 2018).
 
-/// Blocks that fit into an ACK alongside timestamps: 40 bytes of options, 12 for timestamps, 4 + 8 per block.
+/// Maximum number of blocks in an ACK with timestamps: 40 bytes of options, 12 for timestamps, 4 + 8 per block.
 const MOST: usize = 3;
 
-/// A run of segments that arrived beyond a gap: `start` to `end - 1`. Empty if both are equal.
+/// A run of segments beyond a gap: `start` to `end - 1`. Empty if both are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlock {
-    /// The first segment of the run.
+    /// First segment of the run.
     pub start: u32,
-    /// The segment after the run: it has not arrived.
+    /// First segment after the run, which has not arrived.
     pub end: u32,
 }
 
@@ -25,10 +25,10 @@ impl SackBlock {
 pub struct SackBlocks([SackBlock; MOST]);
 
 impl SackBlocks {
-    /// Blocks in the order given.
+    /// Creates a list of blocks in the given order.
     ///
     /// # Panics
-    /// There are more than three.
+    /// There are more than three blocks.
     #[must_use]
     pub fn new(blocks: &[SackBlock]) -> Self {
         let mut list = Self::default();
@@ -36,26 +36,25 @@ impl SackBlocks {
         list
     }
 
-    /// The blocks.
+    /// Iterates over the blocks.
     pub fn iter(&self) -> impl Iterator<Item = SackBlock> {
         self.0.into_iter().take_while(|block| block.start < block.end)
     }
 
-    /// The same in place.
     #[inline]
     pub(super) fn as_slice(&self) -> &[SackBlock] {
         &self.0[..self.len()]
     }
 
-    /// Start of the part of `block` that these blocks, those of the last ACK, do not cover.
+    /// First segment of `block` that is not in these blocks, those of the last ACK.
     #[inline]
     pub(super) fn first_news(&self, block: SackBlock) -> u32 {
-        // An empty block, from 0 to 0, changes nothing.
+        // An empty block (0 to 0) has no effect.
         let known = self.0.iter().find(|old| old.start <= block.start && block.start <= old.end);
         known.map_or(block.start, |old| old.end.min(block.end))
     }
 
-    /// Extends the first block by `seq` if it ends there; returns true if it does.
+    /// Extends the first block by `seq` if it ends there. Returns true if it does.
     #[inline]
     pub(super) fn lengthen_first(&mut self, seq: u32) -> bool {
         let lengthens = !self.is_empty() && self.0[0].end == seq;
@@ -63,7 +62,7 @@ impl SackBlocks {
         lengthens
     }
 
-    /// Returns true if there are none.
+    /// Returns true if there are no blocks.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -77,8 +76,8 @@ impl SackBlocks {
         self.0.iter().position(|block| block.start == block.end).unwrap_or(MOST)
     }
 
-    /// Puts `block` first. RFC 2018 section 4: the blocks reported before follow, the most recent first, save those
-    /// that are part of it.
+    /// Puts `block` first. The previously reported blocks follow, the most recent first, without those that are part of
+    /// `block` (RFC 2018 section 4).
     pub(super) fn promote(&mut self, block: SackBlock) {
         let old = *self;
         *self = Self::default();
@@ -90,13 +89,12 @@ impl SackBlocks {
         }
     }
 
-    /// The same with `block` before them, as many as fit.
+    /// Returns as many of these blocks as fit after `block`.
     pub(super) fn behind(&self, block: SackBlock) -> Self {
         let [first, second, _] = self.0;
         Self([block, first, second])
     }
 
-    /// Forgets the blocks below `next`: they are acknowledged.
     pub(super) fn drop_below(&mut self, next: u32) {
         let old = *self;
         *self = Self::default();
@@ -123,10 +121,10 @@ mod tests {
             list.promote(block(start, start + 1));
         }
         assert_eq!(list, SackBlocks::new(&[block(40, 41), block(30, 31), block(20, 21)]));
-        // The middle one grows: it moves to the front, nothing else changes.
+        // The middle block grows: it moves to the front, and the others keep their order.
         list.promote(block(30, 32));
         assert_eq!(list, SackBlocks::new(&[block(30, 32), block(40, 41), block(20, 21)]));
-        // A block that joins two takes their places.
+        // A block that joins two others replaces them.
         list.promote(block(30, 41));
         assert_eq!(list, SackBlocks::new(&[block(30, 41), block(20, 21)]));
         list.drop_below(25);

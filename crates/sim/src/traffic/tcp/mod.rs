@@ -1,18 +1,18 @@
 //! TCP as a pair of state machines without I/O: a bulk sender, [`AnySender`], and its [`Receiver`].
 //!
-//! The classic [`Sender`] has New Reno without SACK, or RFC 6675 with it and optionally PRR; the one of `tracked` keeps
-//! a record of each outstanding segment, as Linux and QUIC do. [`TcpParams::profile`] gives the named sets `ns3.26`,
-//! `ns3`, `ns2`, `linux` and `quic`. The parameters are shared by the flows of a source and passed to every call: pass
-//! the same ones for the whole life of a flow.
+//! The classic [`Sender`] implements New Reno without SACK, or RFC 6675 with SACK and optionally PRR. The sender in
+//! `tracked` keeps a record of each outstanding segment, as Linux and QUIC do. [`TcpParams::profile`] returns the named
+//! parameter sets `ns3.26`, `ns3`, `ns2`, `linux` and `quic`. All flows of a source share their parameters, which are
+//! passed to every call and must not change during the life of a flow.
 //!
 //! # Sources
 //!
-//! - RFC 5681 (congestion control), RFC 6582 (New Reno), RFC 3042 (limited transmit), RFC 6298 (retransmission
-//!   timer), RFC 7323 (timestamps, window scaling), RFC 1122 section 4.2 (delayed ACK, silly window).
-//! - RFC 2018 (SACK), RFC 6675 (loss recovery with it), RFC 6937 (PRR), RFC 9438 (CUBIC, see
+//! - RFC 5681 (congestion control), RFC 6582 (New Reno), RFC 3042 (limited transmit), RFC 6298 (retransmission timer),
+//!   RFC 7323 (timestamps, window scaling), RFC 1122 section 4.2 (delayed ACK, silly window).
+//! - RFC 2018 (SACK), RFC 6675 (loss recovery with SACK), RFC 6937 (PRR), RFC 9438 (CUBIC, see
 //!   `congestion/cubic/mod.rs`), RFC 3168 (ECN), RFC 3465 (byte counting).
 //! - ns-3.26, `src/internet/model/`: `tcp-socket-base.cc`, `tcp-congestion-ops.cc`, `rtt-estimator.cc`,
-//!   `tcp-rx-buffer.cc`. The profile `ns3.26` behaves as these files do in a bulk transfer, save for the deviations
+//!   `tcp-rx-buffer.cc`. In a bulk transfer, the profile `ns3.26` behaves like these files, except for the deviations
 //!   below. Where they differ from an RFC, the profile follows ns-3.
 //! - For the profile `ns3`, ns-3.48 (2026); for `ns2`, `tcl/lib/ns-default.tcl`, `tcp/tcp.cc`, `tcp/tcp-newreno.cc` of
 //!   ns-2; for `linux`, `include/net/tcp.h`, `net/ipv4/tcp*.c` and `Documentation/networking/ip-sysctl.rst` of Linux 6;
@@ -22,254 +22,268 @@
 //!
 //! # Rules
 //!
-//! MSS is [`TcpParams::segment_payload`], UNA the first segment not acknowledged, NXT the next to send.
+//! MSS is [`TcpParams::segment_payload`], UNA the first unacknowledged segment, NXT the next segment to send, and
+//! recover the segment at which a recovery ends.
 //!
 //! Always:
 //!
-//! 1. *Growth*, per ACK of new data that covers n segments, with SACK without those SACKed before: if cwnd < ssthresh,
-//!    cwnd += MSS and n -= 1; then, if cwnd >= ssthresh and n > 0, cwnd += max(1, floor(MSS^2 / cwnd)). The ACK that
-//!    crosses ssthresh may do both. With `byte_counting` the first step is repeated up to n times while cwnd <
-//!    ssthresh, and the second step counts n times. CUBIC replaces the second step. With `whole_windows` a window of
-//!    segments acknowledged adds one in the second step, and what congestion leaves is a share of cwnd, rounded down to
-//!    segments (of DCTCP, upon marks, what it takes).
+//! 1. *Growth*, for each ACK of new data that covers n segments (with SACK, without those SACKed before). If cwnd <
+//!    ssthresh: cwnd += MSS and n -= 1. Then, if cwnd >= ssthresh and n > 0: cwnd += max(1, floor(MSS^2 / cwnd)). The
+//!    ACK that crosses ssthresh may do both steps. With `byte_counting` the first step is repeated up to n times while
+//!    cwnd < ssthresh, and the second step counts n times. CUBIC replaces the second step. With `whole_windows` the
+//!    second step adds one segment per window of acknowledged segments. The window after congestion is then a share of
+//!    cwnd, rounded down to segments; with DCTCP, on marks, the amount of the reduction is rounded down instead.
 //!
 //! Without SACK:
 //!
 //! 2. *Inflight* = max(0, NXT - UNA + (retransmitted - dupacks) * MSS).
-//! 3. *Duplicate ACK* (ack = UNA < NXT): the third one, if UNA >= recover, sets recover = highest sent + 1,
-//!    ssthresh = max(2 MSS, inflight / 2), cwnd = ssthresh + 3 MSS and resends UNA. Any other before recovery sends one
-//!    new segment, whatever cwnd is (limited transmit). With `flight_size = "outstanding"`, min(cwnd, NXT - UNA) stands
-//!    for inflight; CUBIC keeps `cubic_beta` of that. At a timeout in recovery ssthresh stands for cwnd in it.
-//! 4. *In recovery* each duplicate ACK adds one MSS to cwnd and sends what cwnd allows.
-//! 5. *Partial ACK* (ack < recover): cwnd = max(0, cwnd - acked) + MSS; resend the new UNA; the timer restarts only at
-//!    the first one.
-//! 6. *Full ACK*: cwnd = min(ssthresh, inflight + MSS), with UNA and the counters as before this ACK, or ssthresh by
-//!    `full_ack_window`; then rule 1 with the segments beyond recover.
+//! 3. *Duplicate ACK* (ack = UNA < NXT): the third one, if UNA >= recover, sets recover = highest sent + 1, ssthresh =
+//!    max(2 MSS, inflight / 2), cwnd = ssthresh + 3 MSS, and retransmits UNA. Every other one before recovery sends one
+//!    new segment, regardless of cwnd (limited transmit). With `flight_size = "outstanding"`, min(cwnd, NXT - UNA)
+//!    replaces inflight, where ssthresh replaces cwnd at a timeout in recovery. With CUBIC the factor is
+//!    `cubic_beta`, not 1/2.
+//! 4. *In recovery* each duplicate ACK adds one MSS to cwnd and sends what cwnd permits.
+//! 5. *Partial ACK* (ack < recover): cwnd = max(0, cwnd - acked) + MSS. The new UNA is retransmitted. Only the first
+//!    partial ACK restarts the timer.
+//! 6. *Full ACK*: cwnd = min(ssthresh, inflight + MSS), where inflight uses UNA and the counters from before this ACK;
+//!    or cwnd = ssthresh, depending on `full_ack_window`. Then rule 1 applies to the segments above recover.
 //!
 //! Always:
 //!
-//! 7. *Timeout*: recover = highest sent + 1; ssthresh as in rule 3, unless in the loss state already without
-//!    `each_timeout_reduces`; cwnd = MSS; NXT = UNA (go back N). Duplicate ACKs are ignored until an ACK exceeds
-//!    recover. With SACK see rule 17.
-//! 8. *Timer*: RTO = max(min_rto, SRTT + max(granularity, 4 RTTVAR)); doubled at each timeout, up to max_rto; computed
-//!    anew, and the timer restarted, at each ACK of new data, with or without a new sample (except by rule 5);
-//!    with `keep_backoff`, computed anew at a sample only. A fast retransmit restarts it with
-//!    `retransmit_restarts_timer`.
-//! 9. *Sample*: now - echo, if the segment UNA was sent once only; with SACK at each ACK of new data. Rounded to whole
-//!    `rtt_tick`, one at least, if that is not zero.
-//! 10. *Sending*: a full segment if the window has room for one; a short segment only at the end of the transfer. The
-//!     socket buffer, which is the receiver's window too, bounds NXT - UNA.
-//! 11. *Receiver*: an ACK at once for the first data segment, for every second one in order, for a duplicate, while
-//!     a gap exists and when it is filled; otherwise after 0.2 s. It echoes the timestamp of the earliest segment in
-//!     order that is not yet acknowledged. With SACK it reports up to three runs of segments beyond gaps, first the one
-//!     that the arriving segment belongs to, then those reported most recently.
+//! 7. *Timeout*: recover = highest sent + 1; cwnd = MSS; NXT = UNA (go back N). ssthresh is as in rule 3, but stays if
+//!    the sender already is in the loss state and `each_timeout_reduces` is false. Duplicate ACKs are ignored until an
+//!    ACK exceeds recover. Rule 17 applies with SACK.
+//! 8. *Timer*: RTO = max(min_rto, SRTT + max(granularity, 4 RTTVAR)). It doubles at each timeout, up to max_rto. Each
+//!    ACK of new data restarts the timer (except by rule 5) and recomputes RTO, even without a new sample; with
+//!    `keep_backoff` only a sample recomputes it. With `retransmit_restarts_timer` a fast retransmit restarts the
+//!    timer.
+//! 9. *Sample*: now - echo, if segment UNA was sent only once; with SACK, at each ACK of new data. If `rtt_tick` is not
+//!    zero, samples are rounded to whole ticks, at least one.
+//! 10. *Sending*: a full segment if the window has room for it, a short segment only at the end of the transfer. The
+//!     socket buffer, which is also the receive window, limits NXT - UNA.
+//! 11. *Receiver*: it acknowledges at once the first data segment, every second in-order segment, a duplicate, and all
+//!     segments from the start of a gap until it is filled; otherwise after 0.2 s. An ACK echoes the timestamp of the
+//!     earliest in-order segment that is not yet acknowledged. With SACK it reports up to three runs of segments beyond
+//!     gaps: first the run of the arriving segment, then the most recently reported ones.
 //!
 //! With SACK:
 //!
-//! 12. *Pipe* = segments not SACKed that are not lost, plus those not SACKed that were sent again in this recovery. A
-//!     segment is lost if `dupack_threshold` segments above it are SACKed.
-//! 13. *Recovery starts* when UNA is lost: recover = NXT, ssthresh by the outstanding data or the pipe as in rule 3,
-//!     cwnd = ssthresh; UNA is sent again whatever the window.
-//! 14. *Sending*: while pipe + 1 segment fits into cwnd, the first of: a lost segment not sent again yet; a new
-//!     segment; in recovery, a segment below the highest SACKed one not sent again yet; once per recovery the last
-//!     segment, if it is above all SACKed ones. Limited transmit follows: what is SACKed leaves the pipe.
-//! 15. *Recovery ends* when UNA >= recover: cwnd = ssthresh, rule 1 with the segments beyond recover.
+//! 12. *Pipe* = un-SACKed segments that are not lost, plus un-SACKed segments that were retransmitted in this recovery.
+//!     A segment is lost if `dupack_threshold` segments above it are SACKed.
+//! 13. *Recovery starts* when UNA is lost: recover = NXT; ssthresh from the outstanding data or the pipe as in rule 3;
+//!     cwnd = ssthresh. UNA is retransmitted regardless of the window.
+//! 14. *Sending*: while pipe + 1 segment fits into cwnd, the first available of: a lost segment not yet retransmitted;
+//!     a new segment; in recovery, a segment below the highest SACKed one not yet retransmitted; once per recovery the
+//!     last segment, if it is above all SACKed ones. Limited transmit follows from this, since SACKed segments leave
+//!     the pipe.
+//! 15. *Recovery ends* when UNA >= recover: cwnd = ssthresh; rule 1 applies to the segments above recover.
 //! 16. *PRR*: at each ACK in recovery cwnd = pipe + sndcnt. If pipe > ssthresh, sndcnt = ceil(prr_delivered * ssthresh
 //!     / RecoverFS) - prr_out, else min(ssthresh - pipe, max(prr_delivered - prr_out, delivered) + MSS).
-//! 17. *Timeout*: all outstanding segments without a SACK are lost, none is sent again yet, cwnd = MSS; rule 14 sends
-//!     them. No recovery starts until UNA >= recover, and the ACK that gets there counts the segments beyond it in
-//!     rule 1.
+//! 17. *Timeout*: all outstanding un-SACKed segments are lost, none counts as retransmitted, and cwnd = MSS; rule 14
+//!     sends them. No recovery starts until UNA >= recover. The ACK that reaches recover counts the segments above it
+//!     in rule 1.
 //!
 //! With ECN:
 //!
-//! 18. New data segments carry ECT(0), those sent again nothing. By `rack` a connection whose SYN was sent again has no
-//!     ECN. Of a control that needs accurate ECN all carry its
-//!     codepoint, the SYN too, and in QUIC all carry ECT(0). The receiver sets ECE on all ACKs from a CE mark until
-//!     CWR. An ACK with ECE does not let cwnd grow; if it acknowledges data sent after the last reduction, and no
-//!     recovery goes on, ssthresh as in rule 3 and cwnd = ssthresh. A loss in such a window reduces nothing more. After
-//!     any reduction the next new segment carries CWR.
+//! 18. New data segments carry ECT(0), retransmissions are not ECN-capable. With `rack` a connection whose SYN was
+//!     retransmitted has no ECN. For a control that needs accurate ECN, all packets carry its codepoint, including the
+//!     SYN; in QUIC all carry ECT(0). The receiver sets ECE on all ACKs from a CE mark until CWR. An ACK with ECE does
+//!     not increase cwnd. If it acknowledges data sent after the last reduction, and no recovery is in progress,
+//!     ssthresh is as in rule 3 and cwnd = ssthresh. A loss in such a window causes no further reduction. After any
+//!     reduction the next new segment carries CWR.
 //!
-//! With a record of each outstanding segment (`loss_detection = "rack"`, `"scoreboard"` or `"packet_threshold"`),
-//! rules 1, 9, 10, 11 and 18 hold, and for the rest:
+//! With a record of each outstanding segment (`loss_detection = "rack"`, `"scoreboard"` or `"packet_threshold"`), rules
+//! 1, 9, 10, 11 and 18 apply, and these instead of the others:
 //!
-//! 19. *Pipe* = segments neither SACKed nor lost; one that was lost is in it again once it is sent again.
-//! 20. *Loss* (RACK): of all delivered, let the one sent last have the RTT r. A segment sent before it is lost r + w
-//!     after it was sent. w = 0 in recovery or with `dupack_threshold` segments SACKed, unless reordering was seen;
-//!     otherwise a quarter of the least RTT, times one more for each round trip with a D-SACK until 16 recoveries have
-//!     passed, at most SRTT. A timer looks again 2 ms after the last of those sent before it is due. What one ACK
-//!     reports is not out of order among itself. Copies that are lost are found in the same way.
+//! 19. *Pipe* = segments neither SACKed nor lost. A lost segment is in it again once it is retransmitted.
+//! 20. *Loss* (RACK): let r be the RTT of the delivered segment that was sent last. A segment sent before it is lost
+//!     r + w after it was sent. w = 0 in recovery, or with `dupack_threshold` segments SACKed, unless reordering was
+//!     seen. Otherwise w is a quarter of the minimum RTT, plus another quarter for each round trip with a D-SACK, until
+//!     16 recoveries have passed; at most SRTT. A timer checks again 2 ms after the last of these segments is overdue.
+//!     Segments reported by the same ACK do not count as reordered. Lost retransmissions are detected in the same way.
 //! 21. *Recovery* starts with the first loss: ssthresh by the congestion control, recover = NXT. Lost segments are sent
-//!     before new ones, as far as the window allows. It ends when UNA >= recover: cwnd = ssthresh. By `rack` another
-//!     starts with the same ACK if a lost segment is not delivered yet, whether its copy is in flight or not. A probe's
-//!     copy starts none.
-//! 22. *PRR* as rule 16, where cwnd before it stands for RecoverFS and the additional segment needs an ACK that
-//!     advances UNA without new losses. Marks reduce the window in the same way, over a round trip.
-//! 23. *Probe* (`tlp`): 2 SRTT after the last segment was sent or the last ACK that advanced UNA, and `min_rto` more if
-//!     one segment is outstanding, else 2 ms, but not after the timeout: a new segment, or else the last one again. If
-//!     its copy repaired a loss, the window is reduced as by a recovery.
-//! 24. *Timeout*: RTO = SRTT + v, where v is the largest of four times the mean deviation in a round trip, at least
-//!     `min_rto`, and shrinks by a quarter of the difference in each. What was sent longer ago than r is lost;
-//!     cwnd = pipe + MSS; ssthresh shrinks if no recovery goes on. Slow start follows. Where an ACK delivers no segment
-//!     sent once, the echo tells the RTT, with `clock_tick` in milliseconds, and by `rack` to the congestion control
-//!     and the least RTT too.
-//! 25. *F-RTO* (`frto`): if the ACK after a timeout advances UNA, two new segments are sent; if then something arrives
-//!     that was sent once and before the timeout, it was spurious. It watches no timeout in a recovery (RFC 5682 2.1),
-//!     as in Linux: one that comes while the copy of a true loss is held up stays. The threshold is that of the
-//!     recovery.
-//! 26. *Undo* (`undo`): window and threshold are as before the reduction if the timeout was spurious, if an ACK that
-//!     advances UNA echoes a time before the first copy was sent, or if D-SACKs have answered all copies.
-//! 27. *Slow start* ends by HyStart too (`hystart`), by HyStart++ the first one only, while ssthresh is the initial
-//!     one. The window grows only if it bounds what is sent: if it is full, or in slow start at least half full. In
-//!     QUIC it has to be full, or waiting data would fill it without pacing. By `after_idle` the window shrinks when
-//!     more than a timeout has passed since the last segment and nothing is outstanding.
-//! 28. *Pacing*: after ten segments, chunks leave each when the rate has paid for the one before. The rate is that of
-//!     the congestion control, or with `pacing = "on"` twice cwnd / SRTT while cwnd < ssthresh / 2, else 1.2 times. A
-//!     chunk is 2^-10 s of the rate, at least two segments, at most `tso`.
-//! 29. *Accurate ECN*: each ACK carries the number of marked segments; an ACK is 12 bytes longer, or 8 with two SACK
-//!     blocks, and no longer with three, which fill its options.
-//! 30. *QUIC* (`packet_threshold`): a packet is lost if one sent `dupack_threshold` later, or one sent later and 9/8 of
-//!     max(SRTT, last RTT) after it, is delivered. Recovery halves the window at once and ends when a packet sent in it
-//!     is acknowledged. A probe timeout, SRTT + 4 RTTVAR + `delayed_ack_timeout`, doubled in a row, sends one packet
-//!     and reduces nothing; losses over three of them leave two segments. The rate of pacing is 1.25 cwnd / SRTT.
-//! 31. *Scoreboard* (`scoreboard`): a segment sent once is lost as in rule 12. A timeout, which is that of rule 8,
-//!     takes all that is in flight for lost. Thresholds after congestion and the counts of rule 22 are in bytes, with
-//!     what was outstanding for RecoverFS; by `rack`, as in Linux, in whole segments. With `impatient_timer` only the
-//!     first ACK in a recovery that advances UNA restarts the timer. With `recovery_sends_at_once` the first lost
-//!     segment, and after each ACK that advances UNA in recovery to a segment sent once, the next lost or else a new
-//!     one, leave whatever window and pacing. With `sack_duplicates` an ACK with news of SACK is a duplicate even if it
-//!     advances UNA: outside of recovery it neither grows the window nor restarts the timer. The third in a row, or one
-//!     while of the segments beyond UNA the first that is lost, sent again or SACKed is not SACKed, begins a recovery;
-//!     what is lost at the end of one is sent again without.
+//!     before new ones, as far as the window permits. Recovery ends when UNA >= recover: cwnd = ssthresh. With `rack`
+//!     the same ACK starts another one if a lost segment is not delivered yet, even if its retransmission is in flight;
+//!     a segment repeated by a probe does not count.
+//! 22. *PRR* as rule 16, except that the cwnd before the reduction replaces RecoverFS, and the additional segment
+//!     requires an ACK that advances UNA without new losses. Marks reduce the window in the same way, over a round
+//!     trip.
+//! 23. *Probe* (`tlp`): sent 2 SRTT after the last segment or after the last ACK that advanced UNA, plus `min_rto` if
+//!     one segment is outstanding, else plus 2 ms, but no later than the timeout. It is a new segment, or else the last
+//!     one again. If that repaired a loss, the window is reduced as by a recovery.
+//! 24. *Timeout*: RTO = SRTT + v, where v is the largest value in a round trip of four times the mean deviation, at
+//!     least `min_rto`; if that falls, v shrinks by a quarter of the difference per round trip. Segments sent longer
+//!     ago than r are lost; cwnd = pipe + MSS; ssthresh shrinks if no recovery is in progress. Slow start follows. If
+//!     an ACK delivers no segment that was sent once, the echo gives the RTT (in milliseconds with `clock_tick`); with
+//!     `rack`, the congestion control and the minimum RTT use it too.
+//! 25. *F-RTO* (`frto`): if the ACK after a timeout advances UNA, two new segments are sent. If a segment then arrives
+//!     that was sent only once, before the timeout, the timeout was spurious. As in Linux, F-RTO does not check
+//!     timeouts in recovery (RFC 5682 2.1). So it never finds a timeout spurious that only a late retransmission of a
+//!     real loss caused. The threshold stays that of the recovery.
+//! 26. *Undo* (`undo`): restores window and threshold from before the reduction if the timeout was spurious, if an ACK
+//!     that advances UNA echoes a time before the first retransmission, or if D-SACKs have answered all
+//!     retransmissions.
+//! 27. *Slow start* also ends by HyStart (`hystart`); HyStart++ applies only while ssthresh has its initial value. The
+//!     window grows only if it limits sending: if it is full, or in slow start at least half full. In QUIC it must be
+//!     full, or waiting data would fill it without pacing. Depending on `after_idle`, the window shrinks when more than
+//!     a timeout has passed since the last segment and nothing is outstanding.
+//! 28. *Pacing*: after ten segments, data leave in chunks, each when the rate has paid for the previous one. The rate
+//!     is that of the congestion control or, with `pacing = "on"`, 2 cwnd / SRTT while cwnd < ssthresh / 2, else 1.2
+//!     cwnd / SRTT. A chunk is 2^-10 s of the rate, at least two segments, at most `tso`.
+//! 29. *Accurate ECN*: each ACK carries the number of marked segments. It is 12 bytes longer, or 8 with two SACK
+//!     blocks; with three blocks, which fill its options, its length stays.
+//! 30. *QUIC* (`packet_threshold`): a packet is lost if a packet sent `dupack_threshold` later is delivered, or if one
+//!     sent later is delivered and 9/8 of max(SRTT, last RTT) have passed since it was sent. Recovery halves the window
+//!     at once and ends when a packet sent in it is acknowledged. A probe timeout of SRTT + 4 RTTVAR +
+//!     `delayed_ack_timeout`, which doubles if it repeats, sends one packet and reduces nothing. Losses over three
+//!     probe timeouts leave a window of two segments. The pacing rate is 1.25 cwnd / SRTT.
+//! 31. *Scoreboard* (`scoreboard`): a segment sent once is lost as in rule 12. A timeout, with the RTO of rule 8,
+//!     considers everything in flight lost. Thresholds after congestion and the counts of rule 22 are in bytes, and the
+//!     outstanding data replace RecoverFS; with `rack`, as in Linux, they are in whole segments. With `impatient_timer`
+//!     only the first ACK in a recovery that advances UNA restarts the timer. With `recovery_sends_at_once` the first
+//!     lost segment leaves regardless of window and pacing. So does, after each ACK in recovery that advances UNA to a
+//!     segment sent once, the next lost or else a new segment. With `sack_duplicates` an ACK with new SACK information
+//!     is a duplicate even if it advances UNA: outside recovery it neither grows the window nor restarts the timer. A
+//!     recovery starts with the third in a row. It also starts if, among the segments above UNA, the first one that is
+//!     lost, retransmitted or SACKed is not SACKed. Segments still lost at the end of a recovery are retransmitted
+//!     without another recovery.
 //!
-//! The receiver acknowledges the first `quickack` segments one by one, and as many after a duplicate, which it reports
-//! first (D-SACK). With `autotuning` it acknowledges at once each segment that widens its window, by two; with
-//! `tso_defer` the last one of a burst of several, which carries PSH; with `ecn` and `quickack` the first mark that it
-//! echoes, and the CWR that ends the echo. For controls to which each mark counts, other than by ECT(1), it
-//! acknowledges what waits when marks begin or end (RFC 8257 3.2). With `gro_timeout` an ACK waits for the segments
-//! that follow at once. With `sack_delay` the fourth ACK of a segment beyond a gap, counted since RCV.NXT moved, and
-//! each that follows waits for that time or RTT / 20, whichever is less, and then for the next segment, 0.1 ms at most,
-//! unless 44 segments wait. With `clock_tick` timers of sender and receiver are due at a tick, after whole ticks.
+//! The receiver acknowledges the first `quickack` segments one by one, and the same number after a duplicate, which it
+//! reports first (D-SACK). It also acknowledges at once:
+//!
+//! - with `autotuning`, each segment that widens its window, which it does by two segments;
+//! - with `tso_defer`, the last segment of a burst of several, which carries PSH;
+//! - with `ecn` and `quickack`, the first mark that it echoes, and the CWR that ends the echo;
+//! - for controls that count each mark other than by ECT(1), pending segments when marks begin or end (RFC 8257 3.2).
+//!
+//! With `gro_timeout` an ACK waits for segments that follow immediately. With `sack_delay` ACKs of segments beyond a
+//! gap wait, from the fourth since RCV.NXT advanced: for that time or RTT / 20, whichever is less, then at most 0.1 ms
+//! for the next segment, and not once 44 wait. With `clock_tick` timers of sender and receiver fire at a tick, after
+//! whole ticks.
 //!
 //! # Wire sizes
 //!
 //! A connection opens with SYN, SYN-ACK, ACK. A full segment takes 1500 bytes on the wire: 1446 of payload, 32 of TCP
 //! header with timestamps, 20 of IP, 2 of PPP (abc2018 IV-A1).
 //!
-//! Packets carry no options; their sizes do. `header_bytes` of a profile with timestamps holds their 12 bytes,
-//! `syn_bytes` the options of the handshake (window scaling, SACK permitted, timestamps, MSS); an ACK with n blocks is
-//! 4 + 8 n bytes longer. Windows are in bytes of 32 bits, which window scaling allows (RFC 7323 2.2: up to 1 GiB).
+//! Packets carry no options, but their sizes include them. `header_bytes` of a profile with timestamps includes their
+//! 12 bytes, and `syn_bytes` the options of the handshake (window scaling, SACK permitted, timestamps, MSS). An ACK
+//! with n SACK blocks is 4 + 8 n bytes longer. Windows are 32-bit byte counts, which window scaling permits (RFC 7323
+//! 2.2: up to 1 GiB).
 //!
 //! # Cost
 //!
 //! 144 bytes for a classic sender, 104 for a receiver (pinned by a test), no allocation per packet. SACK takes 88 bytes
 //! more at the sender, CUBIC 120. A receiver that has seen a gap owns a bitmap of one bit per segment of the widest
-//! gap, rounded up to a power of two of 8 bytes, and so does a sender with SACK. Without SACK it needs no bitmap to
-//! know which segments were sent twice: New Reno resends either UNA or, after a timeout, everything from UNA on, so
-//! these are always the first of the outstanding ones, and one number tells where they end. A sender with records has
-//! about 1 kB, and 64 bytes for each segment of its widest window, rounded up to a power of two.
+//! gap, rounded up to a power of two of 8 bytes; so does a sender with SACK. Without SACK the sender needs no bitmap of
+//! retransmitted segments: New Reno retransmits UNA or, after a timeout, everything from UNA on, so they are always the
+//! first outstanding ones, and one number marks where they end. A sender with records has about 1 kB, and 64 bytes for
+//! each segment of its widest window, rounded up to a power of two.
 //!
 //! # Deviations from ns-3.26
 //!
-//! 1. Every timeout sets cwnd to one segment. ns-3.26 does so only at the first of several: the flow then bursts its
-//!    whole window once a second and hardly recovers. This happens with 2 of 10 seeds of the default mix of abc2018.
-//! 2. Timestamps are exact, not in milliseconds, and the estimator counts picoseconds, not nanoseconds. Thus RTTs below
-//!    1 ms are sampled as well.
-//! 3. Window data follow an ACK immediately, not 1 ns later.
-//! 4. A connection is never closed for want of ACKs: what 3.26 would have closed is counted in
-//!    [`SenderStats::would_close`]. The timeout of a SYN stops doubling at the sixth.
-//! 5. No FIN. ns-3 acknowledges the last segment of a finite transfer at once, for it carries the FIN; here it may wait
-//!    for the delayed ACK, so that the sender is done up to 0.2 s later. The receiver's end of transfer is the same.
-//! 6. A socket buffer holds whole segments: ns-3 fills the rest of a limiting buffer with a short segment. The default
-//!    of 2 MiB limits no flow of abc2018. ns-3's own is 131 072 bytes, about the bandwidth-delay product at D_b =
-//!    50 ms; the paper does not say which it used.
-//! 7. A second SYN-ACK is ignored: ns-3.26 resets cwnd and ssthresh by it. The receiver has no timer of its own
-//!    for the SYN-ACK: the sender's SYN is repeated after the same 3 s.
+//! 1. Every timeout sets cwnd to one segment. In ns-3.26 only the first of several timeouts does: the flow then sends
+//!    its whole window in a burst once a second and hardly recovers. This happens with 2 of 10 seeds of abc2018's
+//!    default mix.
+//! 2. Timestamps are exact, not in milliseconds, and the estimator counts picoseconds, not nanoseconds. So RTTs below 1
+//!    ms are sampled as well.
+//! 3. Data that a window permits follow an ACK immediately, not 1 ns later.
+//! 4. A connection is never closed for lack of ACKs; [`SenderStats::would_close`] counts when ns-3.26 would have closed
+//!    it. The timeout of a SYN stops doubling at the sixth.
+//! 5. There is no FIN. ns-3 acknowledges the last segment of a finite transfer at once because it carries the FIN. Here
+//!    its ACK may be delayed, so the sender may finish up to 0.2 s later. The receiver finishes at the same time.
+//! 6. A socket buffer contains whole segments; ns-3 fills the rest of a full buffer with a short segment. The default
+//!    of 2 MiB limits no flow of abc2018. That of ns-3 is 131 072 bytes, about the bandwidth-delay product at D_b = 50
+//!    ms; the paper does not say which it used.
+//! 7. A second SYN-ACK is ignored; in ns-3.26 it resets cwnd and ssthresh. The receiver has no timer for the SYN-ACK:
+//!    the sender repeats its SYN after the same 3 s.
 //! 8. Sequence numbers count segments from 0 and do not wrap: a flow ends after 2^32 - 1 segments (6.2 TB).
 //!
 //! # Deviations from the RFCs, for all profiles
 //!
-//! 9. RFC 6675: what was SACKed is kept upon a timeout, as section 5.1 allows and RFC 2018 5.1 forbids: no receiver
-//!    here reneges. Sizes are in segments; the short last one counts as a full one. The rescue retransmission (NextSeg
-//!    rule 4) is sent only if the last segment is above all SACKed ones: otherwise it would repeat a segment whose
-//!    retransmission is on its way. RFC 2018 section 4: blocks that fell out of the list of three are not reported
-//!    again when it has room.
+//! 9. RFC 6675: SACK information is kept at a timeout, as section 5.1 permits and RFC 2018 5.1 forbids, because no
+//!    receiver here reneges. Sizes are in segments; the short last segment counts as a full one. The rescue
+//!    retransmission (NextSeg rule 4) is sent only if the last segment is above all SACKed ones; otherwise it would
+//!    repeat a segment whose retransmission is in flight. RFC 2018 section 4: blocks that no longer fit in the list of
+//!    three are not reported again when it has room.
 //! 10. RFC 6937: RecoverFS and the counters are in segments.
-//! 11. RFC 3168: ECN is not negotiated by flags of the SYN, both ends use the same parameters; cwnd stays at two
-//!     segments at least upon marks, and the rule for a window of one segment (wait for the timeout) does not arise.
-//! 12. RFC 5681 section 3.1: the initial window is a parameter, of 10 segments in `ns3` and `linux` (RFC 6928), and a
-//!     lost SYN does not bring it down to one. In the loss state the timeout of any segment leaves ssthresh as it is,
-//!     unless `each_timeout_reduces`; the RFC says so of a segment that timed out before.
-//! 13. RFC 6582 section 3.2: an ACK that covers recover and nothing beyond lets a fast retransmit start, and the flight
-//!     after a full ACK may count for less than a segment. Both are so in ns-3.26.
-//! 14. RFC 6298: the least timeout is 0.2 s in `ns2` and `linux` (section 2.4: 1 s); a SYN that timed out does not
-//!     raise the timeout to 3 s (5.7), for the handshake gives a sample all the same; without `keep_backoff` any ACK of
-//!     new data ends the doubling. RFC 7323 section 4.2: the gains are the same however many samples a window gives;
-//!     4.3: without `sack` only the stamp of the segment that the last ACK asked for is echoed, as in ns-3.26.
-//! 15. RFC 3465 section 2.3: growth by bytes has no limit, after a timeout neither, as in Linux; the RFC has two
-//!     segments, and one after a timeout; RFC 5681 section 3.1 has one always.
+//! 11. RFC 3168: ECN is not negotiated with SYN flags, since both ends use the same parameters. On marks cwnd stays at
+//!     two segments or more, so the rule for a window of one segment (wait for the timeout) never applies.
+//! 12. RFC 5681 section 3.1: the initial window is a parameter, 10 segments in `ns3` and `linux` (RFC 6928), and a lost
+//!     SYN does not reduce it to one. In the loss state, the timeout of any segment leaves ssthresh unchanged, unless
+//!     `each_timeout_reduces`; in the RFC only the timeout of a segment that timed out before does.
+//! 13. RFC 6582 section 3.2: an ACK that covers recover and no more allows a fast retransmit, and the flight after a
+//!     full ACK may count less than a segment. Both are as in ns-3.26.
+//! 14. RFC 6298: the minimum timeout is 0.2 s in `ns2` and `linux` (section 2.4: 1 s). A SYN that timed out does not
+//!     raise the timeout to 3 s (5.7), since the handshake gives a sample anyway. Without `keep_backoff` any ACK of new
+//!     data ends the backoff. RFC 7323 section 4.2: the gains do not depend on the number of samples per window; 4.3:
+//!     without `sack` an ACK echoes only the timestamp of the segment that the last ACK requested, as in ns-3.26.
+//! 15. RFC 3465 section 2.3: growth by bytes has no limit, even after a timeout, as in Linux. The RFC's limit is two
+//!     segments, and one after a timeout; RFC 5681 section 3.1 always has one.
 //!
 //! # Deviations of the profile `ns3` from ns-3.48
 //!
-//! Deviations 2 to 8 hold, and:
+//! Deviations 2 to 8, and:
 //!
 //! 16. Segments are those of abc2018 (1446 bytes), not of 536: each study sets them.
-//! 17. HyStart, on in ns-3's CUBIC, is missing here: slow start overshoots more.
-//! 18. CUBIC's target is a smoothed RTT ahead, in ns-3 the least RTT. There its window grows only if it was full as the
-//!     last segment left (m_isCwndLimited); here the classic sender does not look. Neither stops CUBIC's clock while
-//!     the application is idle (`cubic_clock`), nor reduces a window after that.
-//! 19. PRR follows RFC 6937: ns-3 takes the pipe for RecoverFS, adds one segment to the delivered data of a duplicate
-//!     ACK, and allows the additional segment of the slow-start bound only after the ACK of a retransmission. In
-//!     recovery ns-3 restarts the timer at the first partial ACK only, and the ACK that ends recovery counts all that
-//!     it covers for growth, by a segment at most.
+//! 17. HyStart, which ns-3's CUBIC uses, is missing here, so slow start overshoots more.
+//! 18. CUBIC's target is one smoothed RTT ahead, in ns-3 the minimum RTT. In ns-3 its window grows only if it was full
+//!     when the last segment left (m_isCwndLimited); here the classic sender does not check this. Neither stops CUBIC's
+//!     clock while the application is idle (`cubic_clock`), nor reduces the window after an idle period.
+//! 19. PRR follows RFC 6937. ns-3 uses the pipe as RecoverFS, adds one segment to the delivered data of a duplicate
+//!     ACK, and permits the additional segment of the slow-start bound only after the ACK of a retransmission. In
+//!     recovery, ns-3 restarts the timer only at the first partial ACK. The ACK that ends recovery counts all segments
+//!     that it covers for growth, at most one segment.
 //! 20. Marks reduce the window at once; ns-3.48 spreads the reduction over an RTT by PRR.
 //! 21. An ACK with n blocks is 8 n bytes longer in ns-3, which packs the options.
-//! 22. With `congestion_control = "reno"`, ns-3 counts ACKs: set `byte_counting = false` too. With `sack = false`,
-//!     rules 2 to 6 are those of ns-3.26; later versions treat duplicate ACKs as SACKs of the next segments.
+//! 22. With `congestion_control = "reno"`, ns-3 counts ACKs; for this, also set `byte_counting = false`. With `sack =
+//!     false`, rules 2 to 6 are those of ns-3.26; later versions treat duplicate ACKs as SACKs of the next segments.
 //!
 //! # Deviations of the profile `ns2` from ns-2 `Agent/TCP/Newreno`
 //!
 //! 23. cwnd is in bytes, not in packets with fractions.
 //! 24. Without timestamps ns-2 times one segment per RTT; here each ACK gives a sample (rule 9), in ticks of 10 ms as
-//!     there. The tick bounds the variation from below as well.
-//! 25. An idle period leaves the window as it is. In ns-2 the timer goes on while nothing is outstanding, and its
+//!     in ns-2. The tick is also the minimum of the variation.
+//! 25. An idle period does not change the window. In ns-2 the timer keeps running while nothing is outstanding, and its
 //!     timeout leaves one segment (`slow_start_restart_`, `restart_bugfix_`).
-//! 26. The window is unlimited: ssthresh starts at its largest value and the buffer has 2 MiB, where ns-2 has
-//!     `window_` = 20 packets for both. Set `socket_buffer` and `initial_ssthresh` for that.
-//! 27. ns-2 forgets SRTT beyond a backoff of 8 (tcp.cc rtt_backoff) and backs off to 64 times the timeout at most.
+//! 26. The window is unlimited: ssthresh starts at its largest value and the buffer has 2 MiB, whereas ns-2 has
+//!     `window_` = 20 packets for both. For these, set `socket_buffer` and `initial_ssthresh`.
+//! 27. ns-2 forgets SRTT above a backoff of 8 (tcp.cc rtt_backoff) and backs off to at most 64 times the timeout.
 //!
 //! # Deviations of the profile `linux` from Linux
 //!
-//! 28. The threshold of SACKed segments, which rule 20 has while no reordering was seen, does not grow with reordering;
-//!     the least RTT is that of the connection, not of the last five minutes. Of segments sent at one time RACK knows
-//!     the order, where Linux has their numbers; an echo older than a copy shows that the original arrived (RFC 8985
-//!     6.2).
-//! 29. CUBIC's deviation 6. The tick is that of CONFIG_HZ=250, which Debian has. The least RTT of HyStart is that of
-//!     slow start, where Linux takes in all samples but those of the first second of a CUBIC epoch.
-//! 30. Data that wait for room are one buffer; Linux has buffers of up to 64 KiB, and does not let the rest of one wait
-//!     (tcp_tso_should_defer). No send buffer limits a flow (tcp_sndbuf_expand), and no queue below the sender holds
-//!     any back (TSQ). GRO merges by a time (`gro_timeout`, off in the profile), not by polls of a device.
-//! 31. The receive window is that of 6.12, kept at the sender, by what is sent: losses narrow no round trip of it, and
-//!     what waits beyond a gap widens it no further (tcp_data_queue_ofo). The delayed ACK has a fixed 40 ms. No ACK
-//!     waits until the application has read (tcp_backlog_ack_defer).
-//! 32. Pacing and the SYN have exact timers: in Linux the first may be 0.1 ms late, the last ticks. Undo restores the
-//!     threshold as it was; Linux takes at least 3/4 of cwnd for it (tcp_current_ssthresh).
-//! 33. tcp_cwnd_application_limited is missing. It lets a window shrink that was not full for a timeout, which never
-//!     happens: tcp_cong_avoid begins that time again with each ACK, and without ACKs the connection is idle. On Linux
-//!     6.18 a window of 134 segments was the same after 10 s with 17 in flight.
+//! 28. The threshold of SACKed segments, used in rule 20 while no reordering was seen, does not grow with reordering.
+//!     The minimum RTT is that of the connection, not of the last five minutes. RACK knows the order of segments sent
+//!     at the same time; Linux uses their sequence numbers. An echo older than a retransmission shows that the original
+//!     arrived (RFC 8985 6.2).
+//! 29. CUBIC's deviation 6. The tick is that of CONFIG_HZ=250, as in Debian. The minimum RTT of HyStart is that of slow
+//!     start; Linux uses all samples except those of the first second of a CUBIC epoch.
+//! 30. Data that wait for room are one buffer; Linux has buffers of up to 64 KiB and does not defer the rest of one
+//!     (tcp_tso_should_defer). No send buffer limits a flow (tcp_sndbuf_expand), and no queue below the sender delays
+//!     any (TSQ). GRO merges by time (`gro_timeout`, off in the profile), not by polls of a device.
+//! 31. The receive window is that of 6.12, computed at the sender from sent data: losses do not reduce the data counted
+//!     in a round trip, and data waiting beyond a gap do not widen it further (tcp_data_queue_ofo). The delayed ACK has
+//!     a fixed 40 ms. No ACK waits until the application has read (tcp_backlog_ack_defer).
+//! 32. Pacing and the SYN have exact timers. In Linux a pacing timer may be 0.1 ms late, and a SYN timer ticks. Undo
+//!     restores the threshold as it was; Linux uses at least 3/4 of cwnd for it (tcp_current_ssthresh).
+//! 33. tcp_cwnd_application_limited is missing. It would shrink a window that was not full for a timeout, but never
+//!     does: tcp_cong_avoid restarts that time with each ACK, and without ACKs the connection is idle. On Linux 6.18 a
+//!     window of 134 segments was unchanged after 10 s with 17 in flight.
 //!
 //! # Deviations of the profile `quic` from RFC 9000 and 9002
 //!
-//! 34. Packets carry one segment of one stream each; a lost one is sent again as it was, under a new number. The
+//! 34. Each packet carries one segment of one stream; a lost one is sent again unchanged, with a new number. The
 //!     handshake is that of TCP in datagrams of QUIC's size, and gives the first RTT.
-//! 35. An ACK has three ranges, those that changed last: none is lost on its way here, so that more would tell nothing.
-//!     Its delay is not reported, and 8 bytes a range is more than QUIC takes.
-//! 36. Of two packets that a probe timeout may send, it sends one: what is lost first, then new data, then what is in
-//!     flight for the longest time (6.2.4).
+//! 35. An ACK has three ranges, those that changed last: the reverse path loses no ACK, so more ranges would add
+//!     nothing. Its delay is not reported, and 8 bytes per range is more than QUIC uses.
+//! 36. A probe timeout sends one packet of the two that it may send: a lost one first, then new data, then the one that
+//!     has been in flight longest (6.2.4).
 //! 37. Where section 5.3 and appendix A.7 of RFC 9002 differ, the variation follows A.7: the difference is that from
 //!     the old smoothed RTT.
-//! 38. RTT samples are those of TCP: from the first packet that an ACK newly acknowledges, the wait for a delayed ACK
-//!     included (5.1). The least RTT is that of the connection, after persistent congestion too (5.2).
-//! 39. Recovery leaves Reno half of what is outstanding, cwnd at most (7.3.2): the same while the window is in use.
+//! 38. RTT samples are those of TCP: from the first packet that an ACK newly acknowledges, including the wait for a
+//!     delayed ACK (5.1). The minimum RTT is that of the connection, even after persistent congestion (5.2).
+//! 39. Recovery leaves Reno half of the outstanding data, at most half of cwnd; by 7.3.2 it is half of cwnd, which is
+//!     the same while the window is in use.
 //!
 //! # Not implemented
 //!
@@ -309,16 +323,17 @@ pub use sender_stats::SenderStats;
 choices! {
     /// Sending rate during loss recovery.
     pub enum Recovery {
-        /// Nothing until the pipe has shrunk to the new window, then as much as leaves the network (RFC 6582, RFC
+        /// No data until the pipe has shrunk to the new window, then as much as leaves the network (RFC 6582, RFC
         /// 6675).
         NewReno = "newreno",
-        /// A share of what leaves the network, from the first ACK on: proportional rate reduction (RFC 6937).
+        /// From the first ACK on, in proportion to the data that leave the network: proportional rate reduction (RFC
+        /// 6937).
         Prr = "prr",
     }
 }
 
 choices! {
-    /// The window after recovery without SACK (RFC 6582 3.2 step 3, full acknowledgment).
+    /// Window after recovery without SACK (RFC 6582 3.2 step 3, full acknowledgment).
     pub enum FullAckWindow {
         /// min(ssthresh, inflight + MSS): option (1), which sends no burst.
         Inflight = "inflight",
@@ -330,14 +345,14 @@ choices! {
 choices! {
     /// Loss detection of a sender.
     pub enum LossDetection {
-        /// Duplicate ACKs, or with SACK the number of segments SACKed above it (RFC 5681, RFC 6675).
+        /// Duplicate ACKs or, with SACK, the number of SACKed segments above a segment (RFC 5681, RFC 6675).
         Dupack = "dupack",
-        /// RACK: the time since it was sent, if a segment sent later is delivered (RFC 8985).
+        /// RACK: the time since a segment was sent, once a segment sent later is delivered (RFC 8985).
         Rack = "rack",
-        /// The number of segments SACKed above it (RFC 6675), with a record of each segment. A lost retransmission is
-        /// detected by the timeout.
+        /// The number of SACKed segments above a segment (RFC 6675), with a record of each segment. Only the timeout
+        /// detects a lost retransmission.
         Scoreboard = "scoreboard",
-        /// The number of packets sent later and delivered, or the time (RFC 9002).
+        /// The number of later packets that are delivered, or the time (RFC 9002).
         PacketThreshold = "packet_threshold",
     }
 }
@@ -345,7 +360,7 @@ choices! {
 choices! {
     /// Pacing of segments.
     pub enum Pacing {
-        /// If the congestion control sets a rate.
+        /// Only if the congestion control sets a rate.
         Auto = "auto",
         /// Always; if the congestion control sets no rate, at the rate that Linux derives from the window.
         On = "on",
@@ -355,14 +370,14 @@ choices! {
 }
 
 choices! {
-    /// Congestion window at the first segment after an idle period that is longer than the retransmission timeout.
+    /// Congestion window after an idle period that is longer than the retransmission timeout.
     pub enum AfterIdle {
         /// Unchanged.
         Keep = "keep",
-        /// The initial window at most.
+        /// At most the initial window.
         Restart = "restart",
-        /// Halved for each timeout that the idle period lasts, down to the initial window. ssthresh becomes at least
-        /// 3/4 of the previous window.
+        /// Halved for each timeout in the idle period, down to the initial window. ssthresh becomes at least 3/4 of the
+        /// previous window.
         Decay = "decay",
     }
 }
@@ -372,8 +387,8 @@ choices! {
     pub enum HyStartKind {
         /// None.
         Off = "off",
-        /// HyStart: a long train of ACKs, or an increased RTT, as in Linux. There it is part of CUBIC, and has no
-        /// effect with other controls.
+        /// HyStart: a long train of ACKs, or an increased RTT. As in Linux it is part of CUBIC, and has no effect with
+        /// other controls.
         Classic = "classic",
         /// HyStart++: an increased RTT, followed by conservative slow start (RFC 9406).
         PlusPlus = "plusplus",
@@ -383,15 +398,15 @@ choices! {
 /// Output of a sender: a SYN, the bare ACK that ends the handshake (no SYN, no payload), or a data segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Index of the data segment: segment k carries the bytes from k * MSS on.
+    /// Index of the data segment: segment k has the bytes from k * MSS on.
     pub seq: u32,
-    /// Payload in bytes: one MSS, less in the last segment of a finite transfer.
+    /// Payload in bytes: one MSS, or less in the last segment of a finite transfer.
     pub payload: u32,
-    /// Opens the connection; carries no data.
+    /// True if it opens the connection; it then has no data.
     pub syn: bool,
-    /// The sender has reduced its window since the last congestion echo (CWR, RFC 3168).
+    /// True if the sender has reduced its window since the last congestion echo (CWR, RFC 3168).
     pub cwr: bool,
-    /// The ECN field of its packet.
+    /// ECN field of its packet.
     pub ecn: Ecn,
     /// Send time (TSval, RFC 7323).
     pub timestamp: Time,
@@ -414,21 +429,21 @@ pub enum Prompt {
 /// Output of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
-    /// The next data segment expected: all before it have arrived.
+    /// Next expected data segment: all segments before it have arrived.
     pub ack: u32,
-    /// The timestamp that the acknowledged segment carried (TSecr, RFC 7323).
+    /// Timestamp of the acknowledged segment (TSecr, RFC 7323).
     pub echo: Time,
-    /// Answers a SYN (SYN-ACK).
+    /// True if it answers a SYN (SYN-ACK).
     pub syn: bool,
-    /// A packet arrived with a congestion mark, and no CWR since (ECE, RFC 3168).
+    /// True if a packet with a congestion mark has arrived, and no CWR since (ECE, RFC 3168).
     pub congestion_echo: bool,
-    /// Segments that arrived with a congestion mark, modulo 2^16, if the feedback on marks is accurate.
+    /// Segments that arrived with a congestion mark, modulo 2^16, if the feedback is accurate.
     pub marks: u16,
-    /// Segments beyond gaps, if the connection uses SACK.
+    /// Runs of segments beyond gaps, if the connection uses SACK.
     pub sacks: SackBlocks,
 }
 
-/// `value`, at most 2^32 - 1.
+/// Returns `value`, at most 2^32 - 1.
 #[inline]
 fn clamped(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)

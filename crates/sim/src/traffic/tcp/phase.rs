@@ -1,6 +1,6 @@
 //! Phase of a connection.
 
-/// Phase of a connection. After the handshake these are the congestion states of ns-3 and Linux.
+/// Phase of a connection. After the handshake, phases are the congestion states of ns-3 and Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Not started.
@@ -13,8 +13,8 @@ pub enum Phase {
     Disorder,
     /// Fast recovery.
     Recovery,
-    /// Recovery from a retransmission timeout. Ends when everything sent before it is acknowledged, without SACK only
-    /// with an ACK beyond that.
+    /// Recovery from a retransmission timeout. Ends when all segments sent before the timeout are acknowledged; without
+    /// SACK, at least one further segment must be.
     Loss,
 }
 

@@ -1,4 +1,4 @@
-//! The parameters of a TCP connection and their named sets.
+//! Parameters of a TCP connection and their named sets.
 
 use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 use fairlane_schemes::{choices, params};
@@ -12,12 +12,12 @@ use super::{
 };
 
 params! {
-    /// Parameters of a TCP connection. The values declared here are those of the profile `ns3.26`; other profiles
-    /// override them. Sources are paths in ns-3.26 `src/internet/model/`, RFCs, or the paper abc2018.
+    /// Parameters of a TCP connection. The declared defaults are those of the profile `ns3.26`; other profiles override
+    /// them. Sources are paths in ns-3.26 `src/internet/model/`, RFCs, or the paper abc2018.
     pub struct TcpParams {
         /// Maximum segment size (MSS): payload of a full segment in bytes.
         segment_payload: u32 = 1446, in 1..=64000, symbol "MSS", source "abc2018 IV-A1: 1500 bytes on the wire";
-        /// Headers: bytes on the wire besides the payload of a data segment, and size of an ACK without data.
+        /// Bytes on the wire of a data segment in addition to its payload, and size of an ACK without data.
         header_bytes: u32 = 54, in 1..=1000, source "abc2018 IV-A1: 2 PPP + 20 IP + 32 TCP with timestamps";
         /// Bytes on the wire of a SYN and of a SYN-ACK.
         syn_bytes: u32 = 58, in 1..=2000, source "tcp-header.cc: window scaling adds 3 bytes, padded to 4";
@@ -26,102 +26,102 @@ params! {
         /// Slow-start threshold of a new connection in bytes.
         initial_ssthresh: u64 = 4294967295, in 1..=4294967295, symbol "ssthresh",
             source "tcp-socket.cc InitialSlowStartThreshold";
-        /// Send buffer and receive window; at least one segment, and only whole segments are used. The default limits
-        /// no flow of abc2018; the default of ns-3 is 131072 B.
+        /// Send buffer and receive window: at least one segment; only whole segments are used. The default limits no
+        /// flow of abc2018; the default of ns-3 is 131072 B.
         socket_buffer: Bytes = "2 MiB", in "1 B"..="4 GB", source "tcp-socket.cc SndBufSize, RcvBufSize (131072 B)";
-        /// Number of in-order segments per ACK; 1 acknowledges each.
+        /// In-order segments that one ACK acknowledges; 1 acknowledges each segment.
         delayed_ack: u32 = 2, in 1..=1000, source "tcp-socket.cc DelAckCount, RFC 5681 4.2";
         /// Maximum delay of an ACK.
         delayed_ack_timeout: Time = "0.2 s", in "1 us"..="10 s", source "tcp-socket.cc DelAckTimeout, RFC 1122 4.2.3.2";
         /// Minimum retransmission timeout, at most `max_rto`.
         min_rto: Time = "1 s", in "1 us"..="1 h", source "tcp-socket-base.cc MinRto, RFC 6298 2.4";
-        /// Maximum of the retransmission timeout as it doubles. As in ns-3, it bounds the doubling only, not the
+        /// Limit of the retransmission timeout as it doubles. As in ns-3, it limits only the doubling, not the
         /// estimate.
         max_rto: Time = "60 s", in "1 us"..="24 h", source "tcp-socket-base.cc SendDataPacket, RFC 6298 2.5";
-        /// Retransmission timeout before the first RTT sample; `min_rto` if that is longer. Rarely used, since the
-        /// handshake provides a sample.
+        /// Retransmission timeout before the first RTT sample, at least `min_rto`. Rarely used, since the handshake
+        /// provides a sample.
         initial_rto: Time = "1001 ms", in "1 us"..="1 h", source "rtt-estimator.cc InitialEstimation + granularity";
         /// Clock granularity: the minimum of the variation term in the timeout.
         rto_granularity: Time = "1 ms", in "0 s"..="1 s", symbol "G",
             source "tcp-socket-base.cc ClockGranularity, RFC 6298 2.3";
-        /// Keeps a backed-off timeout until an RTT is sampled, not just until new data are acknowledged.
+        /// Keeps a backed-off timeout until an RTT is sampled. Otherwise any ACK of new data ends the backoff.
         keep_backoff: bool = false, source "tcp-socket-base.cc NewAck; true by RFC 6298 5 and in ns-2 (tcp.cc newack)";
-        /// Reduces the slow-start threshold at every timeout, not just at the first one of a loss state.
+        /// Reduces the slow-start threshold at every timeout, not only at the first one of a loss state.
         each_timeout_reduces: bool = false,
             source "tcp-socket-base.cc ReTxTimeout, RFC 5681 3.1; true in ns-2 (tcp.cc timeout)";
-        /// Restarts the timer at a fast retransmit. Otherwise, the timer runs since the last ACK of new data, more than
-        /// a round trip before.
+        /// Restarts the timer at a fast retransmit. Otherwise the timer continues from the last ACK of new data, more
+        /// than a round trip earlier.
         retransmit_restarts_timer: bool = false,
             source "tcp-socket-base.cc DoRetransmit, RFC 6298 5; true in ns-2 (tcp-newreno.cc dupack_action)";
-        /// Unit to which RTT samples are rounded, one unit at least; 0 for exact samples.
+        /// Unit to which RTT samples are rounded, at least one unit; 0 for exact samples.
         rtt_tick: Time = "0 s", in "0 s"..="1 s", source "deviation 2; ns-2 tcpTick_: 10 ms";
-        /// Timeout of the first SYN, doubled with each further one.
+        /// Timeout of the first SYN; it doubles with each retransmission.
         syn_timeout: Time = "3 s", in "1 us"..="1 h", source "tcp-socket.cc ConnTimeout";
         /// Duplicate ACKs that start a fast retransmission.
         dupack_threshold: u32 = 3, in 1..=1000, source "tcp-socket-base.cc ReTxThreshold, RFC 5681 3.2";
-        /// Sends one new segment for each duplicate ACK before that (limited transmit).
+        /// Sends one new segment for each duplicate ACK before the fast retransmission (limited transmit).
         limited_transmit: bool = true, source "tcp-socket-base.cc LimitedTransmit, RFC 3042";
         /// Lets the receiver report segments beyond gaps, and the sender use these reports in recovery. Implies
         /// timestamps.
         sack: bool = false, source "RFC 2018, RFC 6675; ns-3 since 3.27";
-        /// Loss recovery: `newreno` halves in silence, `prr` sends in proportion to delivered data and needs `sack`.
+        /// Sending rate during loss recovery: `newreno` pauses until the new window permits sending, `prr` sends in
+        /// proportion to delivered data and needs `sack`.
         recovery: Recovery = "newreno", source "RFC 6582, RFC 6675; RFC 6937";
         /// Congestion control: growth and reduction of the congestion window.
         congestion_control: CongestionControl = "reno", source "RFC 5681; RFC 9438";
-        /// Quantity that Reno halves for its slow-start threshold after congestion. CUBIC always takes a share of
+        /// Quantity that Reno halves after congestion to get its slow-start threshold. CUBIC always uses a share of
         /// `outstanding`.
         flight_size: FlightSize = "pipe", source "tcp-socket-base.cc BytesInFlight; RFC 5681 3.1 eq. (4)";
-        /// The window after recovery without SACK: `inflight` avoids a burst, `ssthresh` does not.
+        /// Window after recovery without SACK: `inflight` avoids a burst, `ssthresh` does not.
         full_ack_window: FullAckWindow = "inflight", source "RFC 6582 3.2 step 3; tcp-socket-base.cc ReceivedAck";
         /// Lets growth count acknowledged segments instead of ACKs (appropriate byte counting).
         byte_counting: bool = false, source "RFC 3465 without the limit L, as in Linux";
-        /// Restricts windows to whole segments: growth counts acknowledged segments, and congestion leaves a share of
-        /// the congestion window, rounded down.
+        /// Restricts windows to whole segments: growth counts acknowledged segments, and the window after congestion is
+        /// a share of the congestion window, rounded down.
         whole_windows: bool = false, source "tcp_cong.c tcp_cong_avoid_ai, tcp_reno_ssthresh of Linux";
-        /// Unit of the clock: timers fire at a tick, and CUBIC computes at most once a tick; timestamps count
-        /// milliseconds then. 0 for an exact clock.
+        /// Unit of the clock: timers fire at a tick, CUBIC computes at most once per tick, and timestamps count
+        /// milliseconds. 0 for an exact clock.
         clock_tick: Time = "0 s", in "0 s"..="100 ms",
             source "HZ and TCP_TS_HZ of Linux; kernel/time/timer.c calc_index, tcp_cubic.c bictcp_update";
         /// Makes data packets ECN-capable; marks reduce the window once per round trip.
         ecn: bool = false, source "RFC 3168";
-        /// Segments that a receiver acknowledges immediately at the start of a connection and after a duplicate; 0 for
-        /// none.
+        /// Segments that a receiver acknowledges immediately at the start of a connection and after a
+        /// duplicate; 0 for none.
         quickack: u32 = 0, in 0..=255, source "tcp_input.c tcp_enter_quickack_mode, TCP_MAX_QUICKACKS of Linux";
-        /// Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on, at most a
-        /// twentieth of the RTT and 0.1 ms; 0 for none.
+        /// Delay of ACKs that report segments beyond a gap, to combine them, from the fourth ACK on. It is at most a
+        /// twentieth of the RTT, plus up to 0.1 ms; 0 for none.
         sack_delay: Time = "0 s", in "0 s"..="100 ms",
             source "tcp_input.c __tcp_ack_snd_check, tcp_comp_sack_delay_ns of Linux";
-        /// Delay of an ACK for several segments, to combine up to 64 KiB, as a receiver with GRO does.
+        /// Delay of an ACK to combine up to 64 KiB, as in a receiver with GRO.
         gro_timeout: Time = "0 s", in "0 s"..="10 ms", source "net/core/gro.c, gro_flush_timeout of Linux";
-        /// Loss detection. All but `dupack` keep a record of each outstanding segment, which the keys below need, as
-        /// well as `sack`.
+        /// Loss detection. All methods except `dupack` keep a record of each outstanding segment and need `sack`. The
+        /// keys below need these records.
         loss_detection: LossDetection = "dupack", source "RFC 5681, RFC 6675; RFC 8985; RFC 9002 6.1";
-        /// In recovery, lets only the first ACK of new data restart the retransmission timer.
+        /// Lets only the first ACK of new data in a recovery restart the retransmission timer.
         impatient_timer: bool = false,
             source "RFC 6582 4, Impatient variant; ns-3 tcp-socket-base.cc ProcessAck, with SACK too";
-        /// Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery;
-        /// and for each ACK in it that ends at a segment not yet retransmitted, one segment, lost or else new.
+        /// Sends some segments immediately, regardless of window and pacing: the first retransmission of a recovery
+        /// and, for each ACK in it that ends at a segment not yet retransmitted, one segment, lost or else new.
         recovery_sends_at_once: bool = false,
             source "RFC 6675 5 (4.3), RFC 6582 3.2 step 3; ns-3 tcp-socket-base.cc DoRetransmit";
-        /// Treats an ACK with new SACK information as a duplicate even if its number advances: the window does not
-        /// grow, the timer does not restart, and a recovery begins with the third in a row or with one that shows the
-        /// second outstanding segment as lost.
+        /// Treats an ACK with new SACK information as a duplicate even if its number advances. Then the window does not
+        /// grow and the timer does not restart. A recovery starts with the third such ACK in a row, or with one that
+        /// shows the second outstanding segment as lost.
         sack_duplicates: bool = false, source "RFC 6675 2, 5 (1), (2); ns-3 tcp-socket-base.cc ProcessAck, DupAck";
         /// Reports to the congestion control the RTT of the first segment that an ACK covers, which includes the delay
-        /// of a delayed ACK, not that of the newest one.
+        /// of a delayed ACK, instead of the RTT of the newest segment.
         rtt_of_first: bool = false,
             source "ns-3 tcp-socket-base.cc EstimateRtt; of the newest in Linux, tcp_clean_rtx_queue";
         /// Sends a tail loss probe before the timeout.
         tlp: bool = false, source "RFC 8985 7; tcp_early_retrans of Linux";
-        /// Detects spurious timeouts: waits for segments sent before the timeout to arrive (F-RTO).
+        /// Detects spurious timeouts: checks whether segments sent before the timeout arrive (F-RTO).
         frto: bool = false, source "RFC 5682; tcp_frto of Linux";
         /// Undoes a window reduction once timestamps or D-SACKs show that nothing was lost.
         undo: bool = false, source "RFC 3522, RFC 4015, RFC 3708; tcp_may_undo of Linux";
         /// Rule that ends slow start before losses do, if the sender uses slow start.
         hystart: HyStartKind = "off", source "tcp_cubic.c hystart_update; RFC 9406";
-        /// Congestion window after an idle period, unless the congestion control sets the window itself: `keep` leaves
-        /// it, `restart` starts again from the initial window, `decay` halves it for each timeout that the period
-        /// lasts.
+        /// Congestion window after an idle period, unless the congestion control sets the window itself: `keep` does
+        /// not change it, `restart` uses the initial window again, `decay` halves it for each timeout in the period.
         after_idle: AfterIdle = "keep",
             source "RFC 9002 7.8, tcp_slow_start_after_idle = 0 of Linux; restart: RFC 5681 4.1; decay: RFC 2861, \
                 tcp_output.c tcp_cwnd_restart";
@@ -132,20 +132,21 @@ params! {
             source "tcp_output.c tcp_update_skb_after_send of Linux; not in ns-3 tcp-socket-base.cc SendDataPacket";
         /// Maximum number of bytes that a paced sender sends in a burst, as TSO does; 0 for single segments.
         tso: Bytes = "64 KiB", in "0 B"..="64 KiB", source "tcp_output.c tcp_tso_autosize; GSO_MAX_SIZE";
-        /// Lets new data wait until the window has room for a burst of a millisecond, if an ACK is expected that soon.
+        /// Lets new data wait until the window has room for a burst of a millisecond, if an ACK is expected within that
+        /// time.
         tso_defer: bool = false, source "tcp_output.c tcp_tso_should_defer of Linux";
-        /// Receive-buffer autotuning: the receive window starts at 64 KiB and grows with the data of a round trip, up
-        /// to `socket_buffer`. Data that widen it are acknowledged immediately.
+        /// Receive-buffer autotuning: the receive window starts at 64 KiB and grows with the data per round trip, up to
+        /// `socket_buffer`. Data that widen it are acknowledged immediately.
         autotuning: bool = false, source "tcp_input.c tcp_rcv_space_adjust, tcp_grow_window of Linux";
         /// With `ecn`, lets the receiver report the number of marks to the sender (accurate ECN), instead of echoing a
-        /// mark. Congestion controls that need it always have it.
+        /// mark. Always true with congestion controls that need it.
         accurate_ecn: bool = false, source "draft-ietf-tcpm-accurate-ecn";
-        /// Rate of payload at which the application writes, from `app_limited_from` to `app_limited_until`; 0 is a
-        /// pause. Without it, and outside that period, it always has data to send.
+        /// Payload rate at which the application writes, from `app_limited_from` to `app_limited_until`; 0 is a pause.
+        /// Outside that period, and without this key, it always has data to send.
         app_rate: Option<BitRate> = null, in "0 bit/s"..="10 Tbit/s", source "our choice";
         /// Simulated time from which `app_rate` applies.
         app_limited_from: Time = "0 s", in "0 s"..="1440 h", source "our choice";
-        /// Simulated time until which `app_rate` applies; default: the end.
+        /// Simulated time until which `app_rate` applies; default: the end of the run.
         app_limited_until: Option<Time> = null, in "0 s"..="1440 h", source "our choice";
         with congestion: CongestionParams;
     }
@@ -168,7 +169,7 @@ choices! {
 }
 
 impl TcpParams {
-    /// The parameters of a profile.
+    /// Parameters of a profile.
     #[must_use]
     pub fn profile(profile: TcpProfile) -> Self {
         match profile {
@@ -180,7 +181,7 @@ impl TcpParams {
         }
     }
 
-    /// The defaults of ns-3.48, `src/internet/model/`, packets as in `ns3.26`.
+    /// Defaults of ns-3.48, `src/internet/model/`; packets as in `ns3.26`.
     fn ns3() -> Self {
         Self {
             initial_window: 10,                           // tcp-socket.cc InitialCwnd
@@ -195,7 +196,7 @@ impl TcpParams {
         }
     }
 
-    /// ns-2 with `Agent/TCP/Newreno` and `Agent/TCPSink`: `tcl/lib/ns-default.tcl`, packets as in afpft.
+    /// ns-2 with `Agent/TCP/Newreno` and `Agent/TCPSink`: `tcl/lib/ns-default.tcl`; packets as in afpft.
     fn ns2() -> Self {
         Self {
             segment_payload: 960,                     // afpft: 1000 bytes with the header
@@ -216,16 +217,17 @@ impl TcpParams {
         }
     }
 
-    /// Linux: RFCs where they say it, otherwise `include/net/tcp.h` and `Documentation/networking/ip-sysctl.rst`.
+    /// Linux: from RFCs where they specify a value, otherwise from `include/net/tcp.h` and
+    /// `Documentation/networking/ip-sysctl.rst`.
     fn linux() -> Self {
         Self {
             segment_payload: 1448, // MTU 1500 - 20 IP - 20 TCP - 12 timestamps
             header_bytes: 52,      // the same; no link layer
             syn_bytes: 60,         // 20 IP + 20 TCP + 20 options
             initial_window: 10,    // TCP_INIT_CWND, RFC 6928
-            // tcp_wmem[2], up to which tcp_sndbuf_expand grows with the window, ahead of it. The receive window ends at
-            // half of tcp_rmem[2] (TCP_DEFAULT_SCALING_RATIO), which is more in Linux 6.18: 32 MiB. In 6.12, with
-            // 6 MiB, it is 3 MiB.
+            // tcp_wmem[2], up to which tcp_sndbuf_expand grows ahead of the window. The receive window is limited by
+            // half of tcp_rmem[2] (TCP_DEFAULT_SCALING_RATIO): 3 MiB of 6 MiB in 6.12, more in Linux 6.18, which has 32
+            // MiB.
             socket_buffer: Bytes(4 * 1024 * 1024),
             delayed_ack_timeout: Time::from_millis(40),   // TCP_DELACK_MIN
             min_rto: Time::from_millis(200),              // TCP_RTO_MIN
@@ -239,7 +241,7 @@ impl TcpParams {
             flight_size: FlightSize::Outstanding,         // tcp_reno_ssthresh: half of cwnd
             byte_counting: true,                          // tcp_slow_start, tcp_cong_avoid_ai
             whole_windows: true,                          // tcp_cong_avoid_ai
-            clock_tick: Time::from_millis(4),             // CONFIG_HZ=250, as Debian has it
+            clock_tick: Time::from_millis(4),             // CONFIG_HZ=250, as in Debian
             sack_delay: Time::from_millis(1),             // tcp_comp_sack_delay_ns
             loss_detection: LossDetection::Rack,          // tcp_recovery
             tlp: true,                                    // tcp_early_retrans
@@ -258,17 +260,17 @@ impl TcpParams {
     /// QUIC: RFC 9002, RFC 9000; datagrams of 1200 bytes.
     fn quic() -> Self {
         Self {
-            // RFC 9000 14.1: 1200. Short header: flags, 8 of connection ID, 2 of packet number, 16 of AEAD tag; STREAM
-            // frame: type, ID, 4 of offset, 2 of length.
+            // RFC 9000 14.1: 1200. Short header: 1 of flags, 8 of connection ID, 2 of packet number, 16 of AEAD tag.
+            // STREAM frame: 1 of type, 1 of ID, 4 of offset, 2 of length.
             segment_payload: 1200 - 27 - 8,
-            header_bytes: 20 + 8 + 27 + 8, // IP, UDP and these
+            header_bytes: 20 + 8 + 27 + 8, // IP, UDP and the above
             syn_bytes: 20 + 8 + 1200,      // RFC 9000 14.1: Initial packets fill a datagram
             //= RFC 9002 7.2-1: The initial window is ten datagrams, at most the larger of 14720 bytes and two
             //= datagrams.
             initial_window: 10,                         // RFC 9002 7.2
-            socket_buffer: Bytes(16 * 1024 * 1024),     // flow control that limits nobody
+            socket_buffer: Bytes(16 * 1024 * 1024),     // flow control that limits no flow
             delayed_ack_timeout: Time::from_millis(25), // RFC 9000 18.2 max_ack_delay
-            min_rto: Time::from_micros(1),              // the probe timeout has no least value
+            min_rto: Time::from_micros(1),              // the probe timeout has no minimum
             //= RFC 9002 6.2.2-2: Without an earlier one the initial RTT is 333 ms.
             initial_rto: Time::from_millis(999), // RFC 9002 6.2.2: three times kInitialRtt
             syn_timeout: Time::from_millis(999), // the same
@@ -284,14 +286,14 @@ impl TcpParams {
         }
     }
 
-    /// Makes the congestion control one from outside.
+    /// Sets an external congestion control.
     pub fn set_external(&mut self, control: NamedControl) {
         let (authority, ecn) = (control.factory.authority(), control.factory.ecn());
         self.congestion_control = CongestionControl::External(Outside { authority, ecn });
         self.congestion.external.control = Some(control);
     }
 
-    /// The same for the senders of one run, which fail for themselves.
+    /// Copy for the senders of one run, whose failures are recorded separately.
     #[must_use]
     pub(crate) fn of_one_run(&self) -> Self {
         let mut params = self.clone();
@@ -308,7 +310,7 @@ impl TcpParams {
         }
     }
 
-    /// Deadline of a timer set now for `delay`. Linux counts whole ticks, without the current one (calc_index).
+    /// Deadline of a timer set now for `delay`. Linux counts whole ticks and skips the current one (calc_index).
     #[inline]
     pub(super) fn due(&self, now: Time, delay: Time) -> Time {
         let tick = self.clock_tick.0;
@@ -318,7 +320,7 @@ impl TcpParams {
         Time((now.0 / tick + delay.0.div_ceil(tick) + 1).saturating_mul(tick))
     }
 
-    /// The RTT given by an ACK's echoed timestamp. Linux's timestamps count milliseconds (tcp_rtt_tsopt_us).
+    /// RTT given by an ACK's echoed timestamp. Linux's timestamps count milliseconds (tcp_rtt_tsopt_us).
     pub(super) fn rtt_of_echo(&self, echo: Time, now: Time) -> Time {
         if self.clock_tick == Time::ZERO {
             return now.saturating_sub(echo);
@@ -334,16 +336,16 @@ impl TcpParams {
         self.loss_detection != LossDetection::Dupack
     }
 
-    /// Reason why a key has no effect; none if it has one.
+    /// Reason why a key has no effect; `None` if it has one.
     #[must_use]
     pub fn why_without_effect(&self, key: &str) -> Option<String> {
         let mut of_sender = self.keys_without_effect().into_iter();
         self.why_unread(key).or_else(|| of_sender.find(|(names, _)| names.contains(&key)).map(|(_, reason)| reason))
     }
 
-    /// Why the congestion control does not read a key that others read.
+    /// Reason why the congestion control ignores a key that other controls read.
     fn why_unread(&self, key: &str) -> Option<String> {
-        // Slow start is the sender's, unless the control grows the window itself.
+        // The sender does slow start, unless the control grows the window itself.
         let by_sender = !self.is_tracked() || self.congestion_control.authority() == Authority::Avoidance;
         let in_slow_start = key == "byte_counting" && by_sender;
         let readers = readers(key);
@@ -357,7 +359,7 @@ impl TcpParams {
         Some(format!("congestion_control = \"{control}\": only {} {verb} it", names.join(", ")))
     }
 
-    /// Keys that change nothing with the sender as the others make it, with those that make it so.
+    /// Keys of the sender that have no effect, with the setting that is the reason.
     fn keys_without_effect(&self) -> Vec<(&'static [&'static str], String)> {
         const OF_RECORDS: &[&str] = &[
             "impatient_timer",
@@ -414,7 +416,7 @@ impl TcpParams {
             (authority != Authority::Avoidance, &["hystart"], &control),
             (classic_elsewhere, &["hystart"], &control),
             (authority == Authority::Full, &["recovery", "initial_ssthresh", "after_idle"], &control),
-            // It is unknown whether an external one uses it.
+            // An external control may use it.
             (authority == Authority::Full && !is_external, &["whole_windows"], &control),
         ];
         let holding = rules.into_iter().filter(|(holds, ..)| *holds);
@@ -428,8 +430,7 @@ impl TcpParams {
         self.ecn && self.is_tracked() && (self.accurate_ecn || self.congestion_control.ecn_use() != EcnUse::Classic)
     }
 
-    /// Returns true if a receiver acknowledges immediately when marks begin or end, as that of DCTCP does (RFC 8257
-    /// 3.2).
+    /// Returns true if a receiver acknowledges immediately when marks begin or end, like that of DCTCP (RFC 8257 3.2).
     #[must_use]
     #[inline]
     pub fn acknowledges_changes_of_marks(&self) -> bool {
@@ -443,7 +444,7 @@ impl TcpParams {
         if segment.syn { self.syn_bytes } else { self.header_bytes + segment.payload }
     }
 
-    /// Bytes on the wire of a transfer of `payload` bytes, each segment sent once.
+    /// Bytes on the wire of a transfer of `payload` bytes without retransmissions.
     #[must_use]
     pub fn transfer_wire_bytes(&self, payload: u64) -> u64 {
         payload + payload.div_ceil(u64::from(self.segment_payload)) * u64::from(self.header_bytes)
@@ -457,8 +458,8 @@ impl TcpParams {
         //= RFC 2018 3-1: The option has 2 + 8 n bytes for n blocks.
         // RFC 2018 section 3: 2 + 8 n bytes; two NOPs before them keep the blocks aligned.
         let option = if blocks > 0 { 4 + 8 * blocks } else { 0 };
-        // AccECN: kind, length and three counters of 3 bytes, padded, as far as 40 bytes of options with time stamps
-        // allow.
+        // AccECN: kind, length and three counters of 3 bytes, padded, as far as the 40 bytes of options permit next to
+        // timestamps.
         let counters = if self.has_accurate_ecn() { 12.min(40 - 12 - option) } else { 0 };
         if ack.syn { self.syn_bytes } else { self.header_bytes + option + counters }
     }
@@ -497,9 +498,9 @@ mod tests {
 
     #[test]
     fn the_profile_ns2_is_that_of_afpft_and_afc() {
-        // algorithms of ns-2, tcl/lib/ns-default.tcl: 1000 bytes on the wire of which 40 are headers, ACKs and SYNs of
-        // 40 bytes, window 2 at first, an ACK for each packet, timeouts 0.2 s to 60 s from 3 s in ticks of 10 ms, no
-        // SACK.
+        // algorithms of ns-2, tcl/lib/ns-default.tcl: 1000 bytes on the wire including headers of 40 bytes, ACKs and
+        // SYNs of 40 bytes, an initial window of 2, an ACK for each packet, timeouts from 0.2 s to 60 s, 3 s at first,
+        // in ticks of 10 ms, no SACK.
         let params = TcpParams::profile(TcpProfile::Ns2);
         let bytes = (params.segment_payload, params.header_bytes, params.syn_bytes);
         assert_eq!(bytes, (960, 40, 40));
@@ -517,7 +518,7 @@ mod tests {
     fn a_timer_waits_for_whole_ticks_beside_the_one_that_goes_on() {
         let params = TcpParams::profile(TcpProfile::Linux);
         let due = |now, delay| params.due(Time::from_micros(now), Time::from_micros(delay));
-        // Ticks of 4 ms: 4.5 ms are two of them, after that which began at 8 ms: 8 + 4 + 8.
+        // Ticks of 4 ms: 4.5 ms take two of them, after the current one, which began at 8 ms: 8 + 4 + 8.
         assert_eq!([due(9_000, 4_500), due(8_000, 4_000)], [20_000, 16_000].map(Time::from_micros));
         let exact = TcpParams { clock_tick: Time::ZERO, ..params.clone() };
         assert_eq!(exact.due(Time::from_micros(9_000), Time::from_micros(4_500)), Time::from_micros(13_500));
@@ -527,7 +528,7 @@ mod tests {
     fn an_echo_tells_the_rtt_in_milliseconds_where_the_clock_ticks() {
         let params = TcpParams::profile(TcpProfile::Linux);
         let rtt = |echo, now| params.rtt_of_echo(Time::from_micros(echo), Time::from_micros(now));
-        // Stamps 3 and 14: 11 ms, whatever of their milliseconds has passed; never nothing.
+        // Timestamps 3 and 14: 11 ms, regardless of fractions of milliseconds; at least 1 ms.
         assert_eq!([rtt(3_900, 14_100), rtt(3_100, 14_900), rtt(3_100, 3_900)], [11, 11, 1].map(Time::from_millis));
         let exact = TcpParams { clock_tick: Time::ZERO, ..params.clone() };
         assert_eq!(exact.rtt_of_echo(Time::from_micros(3_900), Time::from_micros(14_100)), Time::from_micros(10_200));
@@ -539,7 +540,7 @@ mod tests {
         let block = SackBlock { start: 5, end: 6 };
         let bytes =
             |blocks: &[SackBlock]| params.ack_wire_bytes(&Ack { sacks: SackBlocks::new(blocks), ..Ack::default() });
-        // With three, the 40 bytes of options are full: 20 IP + 20 TCP + 40.
+        // With three blocks, the 40 bytes of options are full: 20 IP + 20 TCP + 40.
         assert_eq!([bytes(&[]), bytes(&[block]), bytes(&[block; 2]), bytes(&[block; 3])], [52, 64, 72, 80]);
     }
 }

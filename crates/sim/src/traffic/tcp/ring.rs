@@ -1,20 +1,18 @@
-//! A set of segment numbers close above a moving base, one bit each, in a ring.
+//! A set of segment numbers slightly above a moving base, as bits in a ring.
 
 use prefetch_index::prefetch_index;
 
-/// Segment numbers in `base .. base + capacity`, where the base is the caller's and only grows.
+/// Set of segment numbers in `base .. base + capacity`. The caller passes the base, which only grows.
 ///
-/// Allocates no memory before the first insertion; grows by powers of two with the span. No other operation allocates.
+/// Allocates on the first insertion, and grows by powers of two with the span. No other operation allocates.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BitRing {
-    /// Bit `seq mod capacity` belongs to `seq`; the length is zero or a power of two.
+    /// Bit `seq mod capacity` represents `seq`. The length is zero or a power of two.
     words: Box<[u64]>,
-    /// Number of members.
     len: u32,
 }
 
 impl BitRing {
-    /// Returns true if it has no member.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
@@ -28,7 +26,7 @@ impl BitRing {
         }
     }
 
-    /// Adds `seq`, which must be at least `base`, as must all members; returns true if it is new.
+    /// Adds `seq`, which must be at least `base`, as all members must. Returns true if it is new.
     pub(super) fn insert(&mut self, base: u32, seq: u32) -> bool {
         debug_assert!(seq >= base);
         if (seq - base) as usize >= self.capacity() {
@@ -41,7 +39,7 @@ impl BitRing {
         new
     }
 
-    /// Removes consecutive members from `base` on; returns their number.
+    /// Removes consecutive members from `base` on. Returns their number.
     pub(super) fn take_run(&mut self, base: u32) -> u32 {
         let mut seq = base;
         while self.len > 0 {
@@ -56,7 +54,6 @@ impl BitRing {
         seq - base
     }
 
-    /// Number of members.
     #[inline]
     pub(super) fn len(&self) -> u32 {
         self.len
@@ -73,7 +70,7 @@ impl BitRing {
         self.words[word] & bit != 0
     }
 
-    /// Adds `from` to `to - 1`, all `base` or above, and returns how many of them are new.
+    /// Adds `from` to `to - 1`, all at least `base`. Returns how many of them are new.
     pub(super) fn insert_range(&mut self, base: u32, from: u32, to: u32) -> u32 {
         if from >= to {
             return 0;
@@ -89,7 +86,7 @@ impl BitRing {
         self.len - before
     }
 
-    /// Removes `from` to `to - 1`, where nothing is below `from`, and returns how many of them were members.
+    /// Removes `from` to `to - 1`; no member may be below `from`. Returns how many of them were members.
     pub(super) fn remove_range(&mut self, from: u32, to: u32) -> u32 {
         let before = self.len;
         if self.len > 0 {
@@ -102,7 +99,7 @@ impl BitRing {
         before - self.len
     }
 
-    /// The first number from `from` on that is not a member.
+    /// First number from `from` on that is not a member.
     pub(super) fn next_absent(&self, base: u32, from: u32) -> u32 {
         let limit = self.limit(base);
         let mut seq = from;
@@ -114,11 +111,11 @@ impl BitRing {
                 break;
             }
         }
-        // Beyond the limit, bits belong to numbers from `base` on.
+        // Above the limit, bits represent numbers from `base` on again.
         seq.min(limit).max(from)
     }
 
-    /// The first number of the run of members that ends with `last`, which is a member.
+    /// First number of the run of members that ends with `last`, which must be a member.
     pub(super) fn run_start(&self, base: u32, last: u32) -> u32 {
         let mut seq = last;
         loop {
@@ -126,7 +123,7 @@ impl BitRing {
             if ones <= seq % 64 {
                 return (seq + 1 - ones).max(base);
             }
-            // The whole rest of the word; the bits below `base` are clear or belong to numbers far above.
+            // Checks all lower bits of the word; those below `base` are clear or represent numbers far above.
             let below = seq - seq % 64;
             if below <= base {
                 return base;
@@ -135,7 +132,7 @@ impl BitRing {
         }
     }
 
-    /// Calls `change` for each word that `from` to `to - 1` touch, with the mask of the bits touched.
+    /// Calls `change` for each word with a bit of `from` to `to - 1`, with the mask of these bits.
     #[inline]
     fn for_each_word(&mut self, from: u32, to: u32, mut change: impl FnMut(&mut u64, u64, &mut u32)) {
         let mut seq = from;
@@ -148,23 +145,20 @@ impl BitRing {
         }
     }
 
-    /// The number above all that the ring can hold.
+    /// First number above the range of the ring.
     fn limit(&self, base: u32) -> u32 {
         base.saturating_add(u32::try_from(self.capacity()).unwrap_or(u32::MAX))
     }
 
-    /// Width of the span in segments.
     fn capacity(&self) -> usize {
         self.words.len() * 64
     }
 
-    /// Word and bit of `seq`.
     #[inline]
     fn place(&self, seq: u32) -> (usize, u64) {
         ((seq / 64) as usize & (self.words.len() - 1), 1 << (seq % 64))
     }
 
-    /// Makes room for `base + offset`.
     #[cold]
     fn grow(&mut self, base: u32, offset: u32) {
         let words = (offset as usize / 64 + 1).next_power_of_two();
@@ -211,7 +205,7 @@ mod tests {
     #[test]
     fn keeps_members_when_it_grows_around_the_end_of_the_ring() {
         let mut ring = BitRing::default();
-        // One word holds 60 ..= 123, so 64 and above lie before 60 in it.
+        // One word contains 60 ..= 123, in which 64 and above precede 60.
         for seq in [61, 63, 64, 70] {
             ring.insert(60, seq);
         }
@@ -231,7 +225,7 @@ mod tests {
         fn agrees_with_an_ordered_set(offsets in prop::collection::vec(0u32..300, 1..400)) {
             let (mut ring, mut set, mut base) = (BitRing::default(), BTreeSet::new(), 4_000_000_000u32);
             for offset in offsets {
-                // Offset 0 is the segment expected next: it moves the base.
+                // Offset 0 is the next expected segment, which moves the base.
                 prop_assert_eq!(ring.insert(base, base + offset), set.insert(base + offset));
                 if offset % 8 == 0 {
                     let run = ring.take_run(base);

@@ -1,17 +1,16 @@
-//! The retransmission timeout: RFC 6298 with the arithmetic of ns-3.26 (`rtt-estimator.cc`).
+//! Retransmission timeout: RFC 6298 with the arithmetic of ns-3.26 (`rtt-estimator.cc`).
 
 use fairlane_schemes::base::units::Time;
 
 use super::TcpParams;
 
-/// Smoothed RTT, its variation, and the timeout in force.
+/// Smoothed RTT, its variation, and the current timeout.
 #[derive(Clone, Debug)]
 pub(super) struct Rto {
-    /// SRTT; zero before the first sample, and never after it.
+    /// SRTT; zero only before the first sample.
     srtt: Time,
-    /// RTTVAR.
     rttvar: Time,
-    /// The timeout in force, backed off or not.
+    /// Current timeout, including any backoff.
     current: Time,
 }
 
@@ -22,18 +21,16 @@ impl Rto {
         rto
     }
 
-    /// The timeout in force.
     #[inline]
     pub(super) fn current(&self) -> Time {
         self.current
     }
 
-    /// SRTT, zero before the first sample.
     pub(super) fn srtt(&self) -> Time {
         self.srtt
     }
 
-    /// Processes one measurement; returns its rounded value. Zero means no measurement, as in ns-3.
+    /// Processes a measurement and returns its rounded value. Zero means no measurement, as in ns-3.
     pub(super) fn sample(&mut self, params: &TcpParams, rtt: Time) -> Option<Time> {
         if rtt == Time::ZERO {
             return None;
@@ -47,7 +44,7 @@ impl Rto {
             //= RFC 6298 2.3-1: A later one moves RTTVAR towards |SRTT - R|, then SRTT towards R.
             //= RFC 6298 2.3-2: The gains are 1/8 for SRTT and 1/4 for RTTVAR.
             //= RFC 7323 4.2-1, deviation: However many samples a window gives, the estimator remembers as long.
-            // RFC 6298 2.3, with |SRTT - R| taken before SRTT moves; alpha = 1/8, beta = 1/4, rounded down.
+            // RFC 6298 2.3: |SRTT - R| uses the SRTT before its update; alpha = 1/8, beta = 1/4, rounded down.
             let deviation = self.srtt.0.abs_diff(rtt.0);
             self.srtt = Time((7 * self.srtt.0 + rtt.0) / 8);
             self.rttvar = Time((3 * self.rttvar.0 + deviation) / 4);
@@ -56,7 +53,7 @@ impl Rto {
         Some(rtt)
     }
 
-    /// The timeout from the estimate alone: what backing off added is gone.
+    /// Recomputes the timeout from the estimate, which ends the backoff.
     pub(super) fn refresh(&mut self, params: &TcpParams) {
         let estimate = if self.srtt == Time::ZERO {
             //= RFC 6298 2.1-1: Before the first sample the timeout is 1 s.
@@ -80,7 +77,7 @@ impl Rto {
     }
 }
 
-/// `rtt` in whole ticks, one at least. ns-2 `tcp.cc` rtt_update.
+/// Rounds `rtt` to whole ticks, at least one. ns-2 `tcp.cc` rtt_update.
 #[inline]
 fn in_ticks(rtt: Time, tick: Time) -> Time {
     if tick == Time::ZERO { rtt } else { Time(((rtt.0 + tick.0 / 2) / tick.0).max(1) * tick.0) }
@@ -135,7 +132,7 @@ mod tests {
     fn keeps_the_clock_granularity_above_a_steady_rtt() {
         let params = params(Time::from_millis(1));
         let mut rto = Rto::new(&params);
-        // RTTVAR shrinks by 3/4 a sample: 50 ms * 0.75^100 is far below a granule of 1 ms.
+        // RTTVAR shrinks to 3/4 with each sample: 50 ms * 0.75^100 is far below the granularity of 1 ms.
         for _ in 0..100 {
             rto.sample(&params, Time::from_millis(100));
         }

@@ -1,11 +1,12 @@
-//! A sender's knowledge of its outstanding segments from selective acknowledgements (RFC 6675).
+//! Scoreboard: a sender's knowledge of its outstanding segments from selective acknowledgements (RFC 6675).
 //!
-//! One bit per segment stores which are SACKed. Two boundaries store the rest, without a walk over the window:
+//! One bit per segment records whether it is SACKed. Two boundaries record the rest, without a walk over the window:
 //!
-//! - IsLost (section 4): a segment is lost if at least `dupack_threshold` SACKed ones are above it. This holds for all
-//!   that are not SACKed below one boundary, the threshold-th highest SACKed segment, `lost_below`. It only moves up.
-//! - HighRxt (section 2): the segments that were sent again are those below `resent_below` that are not SACKed, since
-//!   NextSeg takes them in order.
+//! - IsLost (section 4): a segment is lost if at least `dupack_threshold` SACKed segments are above it. This is true
+//!   for all un-SACKed segments below one boundary, `lost_below`: the threshold-th highest SACKed segment. It only
+//!   moves up.
+//! - HighRxt (section 2): the retransmitted segments are the un-SACKed ones below `resent_below`, because NextSeg takes
+//!   them in order.
 //!
 //! SetPipe (section 4) counts each un-SACKed segment once if it is not lost, and once more if it was retransmitted:
 //!
@@ -13,58 +14,50 @@
 //! pipe = (nxt - lost_below - SACKed from there on) + (resent_below - una - SACKed below there)
 //! ```
 //!
-//! Cost: one bit per segment of the span of SACKed segments, in a ring; a few operations per ACK and per segment, and
-//! one per 64 segments of a newly reported block.
+//! Cost: one bit per segment of the span of SACKed segments, in a ring; a few operations per ACK and per segment; one
+//! operation per 64 segments of a newly reported block.
 
 use super::blocks::SackBlocks;
 use super::ring::BitRing;
 
-/// The scoreboard. `una` and `nxt` are the sender's; `una` is passed to every call and grows by
-/// [`Scoreboard::advance`].
+/// The scoreboard. The sender passes its `una` and `nxt` to the calls; [`Scoreboard::advance`] moves `una`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     /// SACKed segments, all above `una`.
     sacked: BitRing,
-    /// Segments below this that are not SACKed are lost.
     lost_below: u32,
-    /// SACKed segments from `lost_below` on.
     sacked_from_lost: u32,
-    /// One more than HighRxt: segments below this that are not SACKed were sent again.
+    /// HighRxt plus one: un-SACKed segments below this were retransmitted.
     resent_below: u32,
-    /// SACKed segments below `resent_below`.
     sacked_below_resent: u32,
     /// One more than the highest segment ever SACKed.
     highest: u32,
-    /// The blocks of the last ACK: all of them are on the board already.
+    /// Blocks of the last ACK, which are already recorded.
     known: SackBlocks,
 }
 
 impl Scoreboard {
-    /// Number of SACKed segments.
     #[inline]
     pub(super) fn sacked(&self) -> u32 {
         self.sacked.len()
     }
 
-    /// Returns true if `una` is lost.
     #[inline]
     pub(super) fn head_lost(&self, una: u32) -> bool {
         self.lost_below > una
     }
 
-    /// Boundaries of lost and of retransmitted segments.
     #[cfg(test)]
     pub(super) fn boundaries(&self) -> (u32, u32) {
         (self.lost_below, self.resent_below)
     }
 
-    /// Returns true if `seq` is SACKed.
     #[cfg(test)]
     pub(super) fn contains(&self, una: u32, seq: u32) -> bool {
         self.sacked.contains(una, seq)
     }
 
-    /// SetPipe: segments that are still in the network.
+    /// SetPipe: number of segments in the network.
     #[inline]
     pub(super) fn pipe(&self, una: u32, nxt: u32) -> u32 {
         //= RFC 6675 4-3: SetPipe: what is neither SACKed nor lost, and what was sent again, is in flight.
@@ -73,11 +66,11 @@ impl Scoreboard {
         not_lost + resent
     }
 
-    /// Update: records the blocks of an ACK, after [`Scoreboard::advance`]. `nxt` bounds what can have arrived.
+    /// Update: records the blocks of an ACK, after [`Scoreboard::advance`]. Ignores blocks above `nxt`.
     pub(super) fn record(&mut self, una: u32, nxt: u32, blocks: &SackBlocks, threshold: u32) {
         //= RFC 6675 4-1: Update: what an ACK covers or SACKs is marked on the scoreboard.
         for block in blocks.iter().filter(|block| block.end <= nxt) {
-            // The last ACK's blocks are known: a block that extends one of them costs only its new part.
+            // Skips the known blocks of the last ACK: a block that extends one of them costs only its new part.
             let start = self.known.first_news(block).max(una + 1);
             self.insert(una, start, block.end);
         }
@@ -85,7 +78,7 @@ impl Scoreboard {
         self.move_lost(una, threshold);
     }
 
-    /// Everything below `ack` is acknowledged.
+    /// Records that all segments below `ack` are acknowledged.
     pub(super) fn advance(&mut self, una: u32, ack: u32) {
         let (low, high) = self.cuts(una);
         for (from, to) in pieces(una, ack, low, high) {
@@ -97,8 +90,8 @@ impl Scoreboard {
         self.resent_below = self.resent_below.max(ack);
     }
 
-    /// A timeout: all outstanding segments without a SACK count as lost, and none as retransmitted. SACKed segments are
-    /// kept, as RFC 6675 5.1 allows if receivers cannot renege: here none can.
+    /// Handles a timeout: all outstanding un-SACKed segments count as lost, and none as retransmitted. SACK information
+    /// is kept, as RFC 6675 5.1 permits if receivers cannot renege; here they cannot.
     pub(super) fn lose_all(&mut self, una: u32, nxt: u32) {
         //= RFC 6675 5.1-1, deviation: A timeout forgets what was SACKed, as RFC 2018 asks.
         //= RFC 2018 5-2, deviation: A timeout forgets what was SACKed.
@@ -107,45 +100,45 @@ impl Scoreboard {
         self.restart(una);
     }
 
-    /// NextSeg rule 1: the first segment that is lost, not SACKed, and not sent again yet.
+    /// NextSeg rule 1: first segment that is lost, not SACKed and not retransmitted.
     #[inline]
     pub(super) fn next_lost(&self, una: u32) -> Option<u32> {
         let seq = self.next_hole(una);
         (seq < self.lost_below).then_some(seq)
     }
 
-    /// NextSeg rule 3: the same without being lost, but with a SACKed segment above it.
+    /// NextSeg rule 3: first segment that is not SACKed and not retransmitted, with a SACKed segment above it.
     #[inline]
     pub(super) fn next_doubtful(&self, una: u32) -> Option<u32> {
         let seq = self.next_hole(una);
         (seq < self.highest).then_some(seq)
     }
 
-    /// Returns true if the segment before `nxt` is above all SACKed ones.
+    /// Returns true if the last segment before `nxt` is above all SACKed ones.
     #[inline]
     pub(super) fn tail_unknown(&self, nxt: u32) -> bool {
         self.highest < nxt
     }
 
-    /// Recovery begins: nothing was sent again yet (RFC 6675 section 5, step (3.1): HighRxt = HighACK).
+    /// Starts a recovery, without retransmitted segments (RFC 6675 section 5, step (3.1): HighRxt = HighACK).
     pub(super) fn restart(&mut self, una: u32) {
         (self.resent_below, self.sacked_below_resent) = (una, 0);
     }
 
-    /// Segment `seq`, which one of the rules named, is sent again.
+    /// Records the retransmission of `seq`, which NextSeg has chosen.
     pub(super) fn resend(&mut self, una: u32, seq: u32) {
-        // All between the old boundary and `seq` are SACKed.
+        // All segments between the old boundary and `seq` are SACKed.
         self.sacked_below_resent += seq - self.resent_below.max(una);
         self.resent_below = seq + 1;
     }
 
-    /// The first segment from `resent_below` on that is not SACKed.
+    /// First un-SACKed segment from `resent_below` on.
     #[inline]
     fn next_hole(&self, una: u32) -> u32 {
         self.sacked.next_absent(una, self.resent_below.max(una))
     }
 
-    /// Marks `start` to `end - 1`.
+    /// Marks segments `start` to `end - 1` as SACKed.
     fn insert(&mut self, una: u32, start: u32, end: u32) {
         let (low, high) = self.cuts(una);
         for (from, to) in pieces(start, end, low, high) {
@@ -156,7 +149,7 @@ impl Scoreboard {
         self.highest = self.highest.max(end);
     }
 
-    /// Moves `lost_below` up to the threshold-th highest SACKed segment, if there are as many from it on.
+    /// Moves `lost_below` up to the threshold-th highest SACKed segment, if at least that many are SACKed from it on.
     fn move_lost(&mut self, una: u32, threshold: u32) {
         self.lost_below = self.lost_below.max(una);
         loop {
@@ -170,14 +163,14 @@ impl Scoreboard {
         }
     }
 
-    /// Both boundaries in order, at least `una`.
+    /// Both boundaries in ascending order, at least `una`.
     fn cuts(&self, una: u32) -> (u32, u32) {
         let (lost, resent) = (self.lost_below.max(una), self.resent_below.max(una));
         (lost.min(resent), lost.max(resent))
     }
 }
 
-/// The parts of `from .. to` below, between and above two cuts; some may be empty.
+/// Splits `from .. to` into the parts below, between and above two boundaries; parts may be empty.
 fn pieces(from: u32, to: u32, low: u32, high: u32) -> [(u32, u32); 3] {
     let (first, second) = (low.clamp(from, to.max(from)), high.clamp(from, to.max(from)));
     [(from, first), (first, second), (second, to.max(from))]

@@ -3,31 +3,31 @@
 /// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderStats {
-    /// Data segments sent, retransmissions included.
+    /// Data segments sent, including retransmissions.
     pub segments_sent: u64,
-    /// Data segments sent again.
+    /// Retransmitted data segments.
     pub retransmissions: u64,
     /// Timeouts of data.
     pub timeouts: u32,
     /// Fast retransmissions.
     pub fast_recoveries: u32,
-    /// Reductions of the window upon congestion marks.
+    /// Window reductions upon congestion marks.
     pub ecn_reductions: u32,
-    /// SYNs sent again.
+    /// Retransmitted SYNs.
     pub syn_retransmissions: u32,
     /// Segments of the handshake: SYNs, and the ACK that ends it.
     pub handshake_segments: u32,
-    /// Times that ns-3.26 would have closed the connection: the seventh SYN, or the seventh retransmission (fast or by
-    /// timeout) since the last ACK of new data.
+    /// Number of times that ns-3.26 would have closed the connection: at the seventh SYN, or at the seventh
+    /// retransmission (fast or by timeout) since the last ACK of new data.
     pub would_close: u32,
     /// Tail loss probes.
     pub tail_loss_probes: u32,
-    /// Reductions of the window that were undone, for they were spurious.
+    /// Window reductions that were undone because they were spurious.
     pub undone_reductions: u32,
 }
 
 impl SenderStats {
-    /// Adds what another sender has counted.
+    /// Adds the counters of another sender.
     pub fn add(&mut self, other: &Self) {
         self.segments_sent += other.segments_sent;
         self.retransmissions += other.retransmissions;

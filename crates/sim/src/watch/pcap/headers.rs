@@ -5,17 +5,17 @@ use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElemen
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::contract::packet::{Ecn, TrafficClass};
 
-/// 192.0.2.1, of a network that is reserved for documentation (RFC 5737).
+/// 192.0.2.1, from a network reserved for documentation (RFC 5737).
 const SERVER: [u8; 4] = [192, 0, 2, 1];
 /// 10.0.0.1.
 const FIRST_USER: u32 = 0x0a00_0001;
-/// First port of the users; there are [`FLOWS_PER_SERVER_PORT`] of them, in the range of dynamic ports (RFC 6335) so
-/// that no dissector claims them.
+/// First of the users' [`FLOWS_PER_SERVER_PORT`] ports. They are in the range of dynamic ports (RFC 6335), so that no
+/// dissector claims them.
 const FIRST_USER_PORT: u32 = 50_000;
 const FIRST_SERVER_PORT: u32 = 40_000;
 const FLOWS_PER_SERVER_PORT: u32 = 10_000;
 const TIME_TO_LIVE: u8 = 64;
-/// Expedited forwarding, RFC 3246.
+/// DSCP of expedited forwarding (RFC 3246).
 const DSCP_EF: u8 = 46;
 
 const TIMESTAMP_BYTES: u32 = 12; // with two NOPs before it
@@ -23,17 +23,15 @@ const BARE_BYTES: u32 = 40; // IPv4 and TCP without options
 //= RFC 7323 2.2-1: The shift is 14 at most.
 const LARGEST_SHIFT: u8 = 14;
 
-/// Payload is zeros.
+/// Payload, which is all zeros.
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
-/// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     ToServer,
     ToUser,
 }
 
-/// Addresses, ports and class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IpFields {
     user: [u8; 4],
@@ -56,7 +54,6 @@ impl IpFields {
         }
     }
 
-    /// Source and destination.
     fn ports(&self, direction: Direction) -> (u16, u16) {
         match direction {
             Direction::ToServer => (self.user_port, self.server_port),
@@ -87,9 +84,8 @@ impl IpFields {
 #[derive(Clone, Debug)]
 pub(super) struct HeaderPlan {
     mss: u32,
-    /// Payload of the whole transfer; the largest number for an endless one.
+    /// Payload of the whole transfer; `u64::MAX` if it never ends.
     total: u64,
-    /// True if packets carry timestamps.
     pub(super) timestamps: bool,
     /// Receive window in bytes.
     window: u64,
@@ -101,11 +97,11 @@ pub(super) struct HeaderPlan {
 }
 
 impl HeaderPlan {
-    /// For a transfer of `total` bytes of payload; 0 if it never ends.
+    /// Creates the plan for a transfer of `total` bytes of payload; 0 means that it never ends.
     pub(super) fn new(params: &TcpParams, total: u64) -> Self {
         let timestamps = params.header_bytes >= BARE_BYTES + TIMESTAMP_BYTES;
         let link_bytes = params.header_bytes.saturating_sub(BARE_BYTES + if timestamps { TIMESTAMP_BYTES } else { 0 });
-        // Options are padded to whole words of 4 bytes.
+        // Options are padded to multiples of 4 bytes.
         let mut room = params.syn_bytes.saturating_sub(BARE_BYTES + link_bytes) / 4 * 4;
         let mut fits = |bytes: u32| {
             let fits = bytes <= room;
@@ -128,20 +124,19 @@ impl HeaderPlan {
         }
     }
 
-    /// TCP sequence number of the first byte of a segment, or of the end of the one before: initial sequence number 0,
-    /// one for the SYN. The last segment may be short.
+    /// TCP sequence number of the first byte of a segment, or of the end of the previous one. The initial sequence
+    /// number is 0, and the SYN takes one number. The last segment may be short.
     pub(super) fn sequence_of(&self, segment: u32) -> u32 {
         ((u64::from(segment) * u64::from(self.mss)).min(self.total) + 1) as u32
     }
 
-    /// The window field.
     //= RFC 7323 2.2-3: The window field of a SYN is not scaled.
     fn window_field(&self, syn: bool) -> u16 {
         let shift = if syn { 0 } else { self.shift.unwrap_or(0) };
         u16::try_from(self.window >> shift).unwrap_or(u16::MAX)
     }
 
-    /// Options, with what keeps them aligned.
+    /// Options, with padding for alignment.
     fn options(&self, tcp: &TcpFields) -> ([TcpOptionElement; 6], usize) {
         use TcpOptionElement::{
             MaximumSegmentSize, Noop, SelectiveAcknowledgement, SelectiveAcknowledgementPermitted, Timestamp,
@@ -185,17 +180,15 @@ impl HeaderPlan {
     }
 }
 
-/// The clock of timestamps: milliseconds.
 fn millis(time: Time) -> u32 {
     (time.0 / Time::from_millis(1).0) as u32
 }
 
-/// Fields of one TCP packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TcpFields {
     pub(super) direction: Direction,
     pub(super) sequence: u32,
-    /// Acknowledgement number, with the flag ACK.
+    /// Acknowledgement number; if present, the flag ACK is set.
     pub(super) acknowledgment: Option<u32>,
     pub(super) syn: bool,
     /// Flags ECE and CWR.
@@ -206,7 +199,7 @@ pub(super) struct TcpFields {
     pub(super) timestamps: (Time, Time),
 }
 
-/// Headers of a packet, and the length of what follows them.
+/// Headers of a packet, and the length of its payload.
 #[derive(Debug, Default)]
 pub(super) struct Frame {
     bytes: Vec<u8>,
@@ -247,7 +240,7 @@ impl Frame {
         self.payload = payload as usize;
     }
 
-    /// Bytes kept by a capture with `snaplen`: at least the headers.
+    /// Bytes captured with `snaplen`, at least the headers.
     pub(super) fn captured(&mut self, snaplen: u32) -> &[u8] {
         let length = (snaplen as usize).clamp(self.headers, self.headers + self.payload);
         self.bytes.resize(length, 0);
@@ -291,11 +284,11 @@ mod tests {
 
     #[test]
     fn packets_are_as_long_as_the_simulated_ones_without_their_link_layer() {
-        // abc2018: 2 bytes of PPP. Linux: no link layer, all options. ns-2: neither link layer nor options.
+        // abc2018: 2 bytes of PPP. Linux: no link layer, all options. ns-2: no link layer, no options.
         assert_eq!(lengths(&plan(54, 58, 1 << 21)), (52, 56));
         assert_eq!(lengths(&plan(52, 60, 1 << 22)), (52, 60));
         assert_eq!(lengths(&plan(40, 40, 1 << 21)), (40, 40));
-        // Ethernet: 26 bytes more on each.
+        // Ethernet adds 26 bytes to each.
         assert_eq!(lengths(&plan(78, 86, 1 << 21)), (52, 60));
     }
 
@@ -306,7 +299,7 @@ mod tests {
         assert_eq!((plan.shift, plan.window_field(false), plan.window_field(true)), (Some(6), 32_768, 65_535));
         let small = self::plan(54, 58, 40_000);
         assert_eq!((small.shift, small.window_field(false), small.window_field(true)), (Some(0), 40_000, 40_000));
-        // RFC 7323 2.2: 1 GiB at most.
+        // RFC 7323 2.2: at most 1 GiB.
         let huge = self::plan(54, 58, 4_000_000_000);
         assert_eq!((huge.shift, huge.window_field(false)), (Some(14), 65_535));
         let unscaled = self::plan(40, 40, 1 << 21);

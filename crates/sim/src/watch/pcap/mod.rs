@@ -1,25 +1,26 @@
-//! A link as a packet capture: pcapng with IPv4, TCP and UDP headers, for Wireshark and its kin.
+//! Packet capture of a link: pcapng with IPv4, TCP and UDP headers, for Wireshark and similar tools.
 //!
-//! # Where the tap is
+//! # Capture point
 //!
-//! At the edge node, on its interface to the bottleneck: a packet is captured when its transmission starts, an
-//! acknowledgement when it has passed the reverse bottleneck. So the round-trip times seen here lack the queue of the
-//! port and the access links. Dropped packets are not captured, or, if wanted, at the time of the drop and with a
-//! comment. Those that are lost on the wire were captured when they were sent; if drops are wanted, they are there
-//! again with a comment, when they would have arrived.
+//! The capture is taken at the edge node, on its interface to the bottleneck. It contains a packet when its
+//! transmission starts, and an acknowledgement when it has passed the reverse bottleneck. Round-trip times in the
+//! capture therefore exclude the queue of the port and the access links. Dropped packets are not captured or, if
+//! requested, captured at the time of the drop with a comment. Packets lost on the wire are captured when they are
+//! sent; if drops are requested, they are captured again with a comment at the time at which they would have arrived.
 //!
-//! # What is in a packet
+//! # Contents of a packet
 //!
-//! - Link type 101, raw IPv4. The original length is the simulator's, link layer included: with the default of 54 bytes
-//!   of headers it is 2 bytes (PPP) longer than the IPv4 packet. The captured part are the headers; payload is zeros.
-//! - Addresses: 10.0.0.1 and on for the users, 192.0.2.1 for the server. Ports: flow f has 50000 + f mod 10000 at the
-//!   user and 40000 + f div 10000 (modulo 2^16) at the server. TCP flows are numbered before UDP flows; transfers of
-//!   web sources have larger numbers.
-//! - DSCP 46 (EF, RFC 3246) or 0 by traffic class, for acknowledgements as well; the packet's ECN field.
-//! - TCP: initial sequence numbers 0, so that segment k starts at 1 + k * MSS (modulo 2^32). Timestamps (RFC 7323) in
-//!   milliseconds, if `header_bytes` has room for them, that is 52 at least. SACK blocks, and the flags ECE and CWR. On
-//!   a SYN those of window scale, timestamps, SACK permitted and MSS that `syn_bytes` has room for, in this order; the
-//!   window is the socket buffer. ECN is not negotiated on it, as in the simulator.
+//! - Link type 101, raw IPv4. The original length is that of the simulator, including the link layer: with the default
+//!   of 54 bytes of headers it is 2 bytes (PPP) longer than the IPv4 packet. Only headers are captured; payload is
+//!   zeros.
+//! - Addresses: 10.0.0.1 and following for the users, 192.0.2.1 for the server. Ports: flow f has 50000 + f mod 10000
+//!   at the user and 40000 + f div 10000 (modulo 2^16) at the server. TCP flows are numbered before UDP flows;
+//!   transfers of web sources have larger numbers.
+//! - DSCP 46 (EF, RFC 3246) or 0 by traffic class, also for acknowledgements; the packet's ECN field.
+//! - TCP: initial sequence numbers are 0, so segment k starts at 1 + k * MSS (modulo 2^32). Timestamps (RFC 7323) are
+//!   in milliseconds, and present if `header_bytes` has room for them, i.e. at least 52. SACK blocks, and the flags ECE
+//!   and CWR. A SYN has as many of window scale, timestamps, SACK permitted and MSS, in this order, as fit in
+//!   `syn_bytes`. The window is the socket buffer. ECN is not negotiated on a SYN, as in the simulator.
 //!
 //! # Cost
 //!
@@ -52,7 +53,7 @@ use std::time::Duration;
 /// Minimum length of a TCP packet: IPv4 and TCP headers without options.
 const LEAST_TCP_BYTES: u32 = 40;
 
-/// Bytes of an option at most: pcapng counts them in 16 bits.
+/// Maximum number of bytes of an option: pcapng counts them in 16 bits.
 const LONGEST_OPTION: usize = u16::MAX as usize;
 
 /// Content of a capture.
@@ -60,16 +61,16 @@ const LONGEST_OPTION: usize = u16::MAX as usize;
 pub struct PcapOptions {
     /// True if it contains dropped packets.
     pub drops: bool,
-    /// Bytes kept of a packet; at least its headers are.
+    /// Bytes captured of each packet; headers are always captured.
     pub snaplen: u32,
-    /// Number of the link.
+    /// Index of the link.
     pub link: u32,
 }
 
-/// Says why a scenario cannot be captured, if it cannot.
+/// Checks whether a scenario can be captured.
 ///
 /// # Errors
-/// A TCP source whose packets have no room for their headers.
+/// A TCP source has packets without room for their headers.
 pub fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     for (g, group) in scenario.groups.iter().enumerate() {
         for (s, source) in group.sources.iter().enumerate() {
@@ -93,14 +94,14 @@ pub fn check(scenario: &Scenario) -> Result<(), ConfigError> {
 struct Connection {
     plan: HeaderPlan,
     ip: IpFields,
-    /// TSval of the last acknowledgement that the sender had seen when it sent what passes now.
+    /// TSval of the last acknowledgement that the sender had received when it sent the current packet.
     echo: Time,
-    /// Acknowledgements that the sender has seen later, or will see: arrival there, and TSval.
+    /// Acknowledgements that the sender receives later: arrival time there, and TSval.
     later_echoes: VecDeque<(Time, Time)>,
 }
 
 impl Connection {
-    /// Moves `echo` on to what the sender knew at `sent`. Packets of a flow keep their order.
+    /// Advances `echo` to the sender's state at `sent`. Packets of a flow keep their order.
     fn know(&mut self, sent: Time) {
         while let Some(&(_, value)) = self.later_echoes.front().filter(|(arrival, _)| *arrival <= sent) {
             self.echo = value;
@@ -109,7 +110,7 @@ impl Connection {
     }
 }
 
-/// An acknowledgement that has not reached the edge node.
+/// An acknowledgement that has not reached the edge node yet.
 #[derive(Debug)]
 struct PendingAck {
     at_edge: Time,
@@ -124,13 +125,12 @@ pub struct Pcap<W: Write> {
     writer: PcapNgWriter<W>,
     options: PcapOptions,
     connections: Vec<Connection>,
-    /// Places of connections that pass, by the number that their packets carry.
+    /// Slots of short-lived connections, by the flow number in their packets.
     passing: HashMap<u32, u32>,
-    /// For each group whose route has the link: how long its acknowledgements take from there to the edge node.
+    /// Delay of acknowledgements from the link to the edge node, for each group whose route contains the link.
     beyond: Vec<Option<Time>>,
-    /// Group of each user.
     group_of_user: Vec<u16>,
-    /// In the order of time. They wait here for the transmissions before them, which are reported late.
+    /// Acknowledgements in order of time. They wait here for earlier transmissions, which are reported late.
     acks: VecDeque<PendingAck>,
     frame: Frame,
     failure: Option<io::Error>,
@@ -143,10 +143,10 @@ impl<W: Write> std::fmt::Debug for Pcap<W> {
 }
 
 impl<W: Write> Pcap<W> {
-    /// Begins a capture of a replication of a scenario.
+    /// Starts a capture of a replication of a scenario.
     ///
     /// # Errors
-    /// `output` cannot be written.
+    /// Writing to `output` failed.
     pub fn new(output: W, scenario: &Scenario, replication: u32, options: PcapOptions) -> io::Result<Self> {
         let run = format!(", seed {}, replication {replication}", scenario.run.seed);
         let comment =
@@ -184,15 +184,14 @@ impl<W: Write> Pcap<W> {
         })
     }
 
-    /// Ends the capture and gives the output back, which is to be flushed.
+    /// Finishes the capture and returns the output. The caller must flush it.
     ///
     /// # Errors
-    /// Something could not be written.
+    /// A write failed.
     pub fn close(self) -> io::Result<W> {
         self.failure.map_or_else(|| Ok(self.writer.into_inner()), Err)
     }
 
-    /// Builds the frame of a packet towards the server.
     fn build_packet(&mut self, packet: &SimPacket) {
         let ip = IpFields::of(packet.user, packet.flow, packet.class);
         if packet.kind == PacketKind::Udp {
@@ -238,7 +237,7 @@ impl<W: Write> Pcap<W> {
         }
     }
 
-    /// Writes the frame that was built, whose length on the wire is `wire_bytes`.
+    /// Writes the frame just built, whose length on the wire is `wire_bytes`.
     fn write(&mut self, time: Time, wire_bytes: u32, direction: Direction, comment: Option<String>) {
         if self.failure.is_some() {
             return;
@@ -261,13 +260,13 @@ impl<W: Write> Pcap<W> {
     }
 }
 
-/// The longest beginning of a text that fits into `bytes`.
+/// Longest prefix of a text that fits in `bytes`.
 fn beginning(text: &str, bytes: usize) -> &str {
     let end = (0..=bytes.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
 }
 
-/// Propagation from the beginning of `link` back to that of the route; `None` if the route does not have it.
+/// Propagation delay from the start of `link` back to the start of the route; `None` if the route does not contain it.
 fn beyond(scenario: &Scenario, route: &[u32], link: u32) -> Option<Time> {
     let before = route.iter().position(|&other| other == link)?;
     let links = &scenario.topology.links;
@@ -331,7 +330,7 @@ impl<W: Write> Observer for Pcap<W> {
         let AckTimes { sent, at_edge, at_host } = times;
         if let Some(beyond) = self.beyond[usize::from(self.group_of_user[flow.user as usize])] {
             let at_edge = at_edge - beyond;
-            // Nearly always the last: only ways of different length disturb the order.
+            // Nearly always the last position: only paths of different length change the order.
             let place = self.acks.iter().rposition(|other| other.at_edge <= at_edge).map_or(0, |last| last + 1);
             self.acks.insert(place, PendingAck { at_edge, sent, flow: index, ack: *ack, wire_bytes });
         }

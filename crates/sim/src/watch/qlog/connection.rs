@@ -1,4 +1,4 @@
-//! State of one connection in the log: its outstanding packets, and the last logged values of its sender.
+//! State of one connection in the log: its outstanding packets, and the last logged metrics of its sender.
 
 use super::text::{Events, Kind, Millis, Ranges};
 use crate::network::tcp_flow::TcpFlow;
@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 use std::fmt::{self, Display, Write};
 use std::mem;
 
-/// Why a packet was taken for lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     Number,
@@ -17,7 +16,6 @@ enum Cause {
 }
 
 impl Cause {
-    /// The trigger of `packet_lost`.
     fn of_loss(self) -> &'static str {
         match self {
             Self::Number => "reordering_threshold",
@@ -26,7 +24,7 @@ impl Cause {
         }
     }
 
-    /// The trigger of `packet_sent` when the segment is sent again.
+    /// Trigger of `packet_sent` for the retransmission.
     fn of_resending(self) -> &'static str {
         match self {
             Self::Number => "retransmit_reordered",
@@ -35,7 +33,7 @@ impl Cause {
     }
 }
 
-/// Trigger of a packet that is sent again though its segment is not taken for lost.
+/// Trigger of a retransmission of a segment that is not considered lost.
 const PROBE: &str = "pto_probe";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,17 +43,16 @@ enum Fate {
     Acked,
 }
 
-/// A segment that is not acknowledged in order.
+/// A segment that is not cumulatively acknowledged.
 #[derive(Clone, Debug)]
 struct Outstanding {
-    /// Number of the packet that carried it last.
+    /// Number of the packet that last carried it.
     packet: u64,
-    /// Earlier packets that were not considered lost.
+    /// Numbers of earlier packets that were not considered lost.
     earlier: Vec<u64>,
     fate: Fate,
 }
 
-/// Logged values of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Metrics {
     cwnd: u64,
@@ -67,19 +64,17 @@ struct Metrics {
     pacing: Option<BitRate>,
 }
 
-/// One connection.
 #[derive(Debug)]
 pub(super) struct Connection {
     /// Identity of the connection, as a JSON string.
     pub(super) label: String,
-    /// Its number among those at its place, from 1.
+    /// Number of the connection among those in its slot, from 1.
     pub(super) ordinal: u32,
-    /// Its trace in a contained log.
+    /// Number of its trace in a contained log.
     pub(super) trace: u32,
-    /// The first of the outstanding segments.
     una: u32,
     outstanding: VecDeque<Outstanding>,
-    /// Packets sent and received, in the handshake and after it.
+    /// Numbers of packets sent and received, in the handshake and after it.
     initial_sent: u64,
     initial_received: u64,
     sent: u64,
@@ -121,7 +116,6 @@ impl Connection {
         }
     }
 
-    /// A segment is sent.
     pub(super) fn sent(&mut self, events: &mut Events<'_>, flow: &TcpFlow, params: &TcpParams, segment: &Segment) {
         let length = params.segment_wire_bytes(segment);
         if segment.payload == 0 {
@@ -150,7 +144,8 @@ impl Connection {
         });
     }
 
-    /// A retransmission, with its reason. For a sender without records this shows that the segment is considered lost.
+    /// Handles a retransmission; returns its trigger. For a sender without records it shows that the segment is
+    /// considered lost.
     fn send_again(&mut self, events: &mut Events<'_>, flow: &TcpFlow, place: usize) -> Option<&'static str> {
         let record = &mut self.outstanding[place];
         match record.fate {
@@ -168,7 +163,6 @@ impl Connection {
         }
     }
 
-    /// The SYN, or the ACK that ends the handshake.
     fn handshake_sent(&mut self, events: &mut Events<'_>, params: &TcpParams, syn: bool, length: u32) {
         if self.initial_sent == 0 {
             parameters(events, params);
@@ -184,7 +178,6 @@ impl Connection {
         });
     }
 
-    /// An ACK has arrived.
     pub(super) fn received(&mut self, events: &mut Events<'_>, params: &TcpParams, ack: &Ack, rtt: Option<Time>) {
         if let Some(rtt) = rtt {
             self.latest_rtt = rtt;
@@ -217,11 +210,10 @@ impl Connection {
         });
     }
 
-    /// Finds the packets that an ACK is the first to acknowledge.
     fn take_in(&mut self, ack: &Ack) {
         self.news.clear();
         let nxt = self.una + self.outstanding.len() as u32;
-        // RFC 9293 3.10.7.4: as the sender does.
+        // RFC 9293 3.10.7.4: ignored, as by the sender.
         if ack.ack < self.una || ack.ack > nxt {
             return;
         }
@@ -238,7 +230,6 @@ impl Connection {
         self.largest_acked = self.largest_acked.max(self.news.last().copied().unwrap_or(0));
     }
 
-    /// The sender may have taken packets for lost.
     pub(super) fn judged(&mut self, events: &mut Events<'_>, flow: &TcpFlow, params: &TcpParams) {
         let timeouts = flow.sender.stats().timeouts;
         let timed_out = mem::replace(&mut self.timeouts, timeouts) != timeouts;
@@ -261,7 +252,7 @@ impl Connection {
         }
     }
 
-    /// The sender has done all that it can for now.
+    /// Logs metrics after the sender has sent everything that it may send.
     pub(super) fn acted(&mut self, events: &mut Events<'_>, flow: &TcpFlow, params: &TcpParams) {
         let sender = &flow.sender;
         let phase = sender.phase();
@@ -286,7 +277,7 @@ impl Connection {
     }
 }
 
-/// A segment is acknowledged: the packets that this is news of.
+/// Collects the packets of an acknowledged segment that this ACK is the first to acknowledge.
 fn acked(record: &mut Outstanding, news: &mut Vec<u64>) {
     if record.fate != Fate::Acked {
         record.fate = Fate::Acked;
@@ -300,7 +291,7 @@ fn lost(events: &mut Events<'_>, packet: u64, cause: Cause) {
     events.add(Kind::PacketLost, |text| write!(text, r#"{{"header":{},"trigger":"{trigger}"}}"#, Data(packet)));
 }
 
-/// Constant values; the name of the control is ours, the event may have fields of all kinds.
+/// Logs constant values. The name of the control is a field of Fairlane; the event may have additional fields.
 fn parameters(events: &mut Events<'_>, params: &TcpParams) {
     let datagram = params.segment_payload + params.header_bytes;
     let window = u64::from(params.initial_window) * u64::from(params.segment_payload);
@@ -314,7 +305,6 @@ fn parameters(events: &mut Events<'_>, params: &TcpParams) {
 }
 
 impl Metrics {
-    /// Writes what differs from `last`.
     fn write_changes(&self, last: Option<Self>, text: &mut String) -> fmt::Result {
         let mut separator = '{';
         let mut write = |name: &str, changed: bool, value: &dyn Display| -> fmt::Result {
@@ -328,7 +318,7 @@ impl Metrics {
         write("congestion_window", differs(|metrics| metrics.cwnd), &self.cwnd)?;
         write("ssthresh", differs(|metrics| metrics.ssthresh), &self.ssthresh)?;
         write("bytes_in_flight", differs(|metrics| metrics.in_flight), &self.in_flight)?;
-        // There is none before the first sample.
+        // There is no value before the first sample.
         let sampled = self.smoothed_rtt > Time::ZERO;
         write("smoothed_rtt", sampled && differs(|metrics| metrics.smoothed_rtt.0), &Millis(self.smoothed_rtt))?;
         let sampled = self.min_rtt < Time::NEVER;
@@ -341,7 +331,7 @@ impl Metrics {
     }
 }
 
-/// Header of a packet with data or their ACK.
+/// Header of a packet with data, or of their ACK.
 struct Data(u64);
 
 impl Display for Data {
@@ -350,7 +340,7 @@ impl Display for Data {
     }
 }
 
-/// Header of a packet of the handshake.
+/// Header of a handshake packet.
 struct Initial(u64);
 
 impl Display for Initial {
@@ -359,7 +349,6 @@ impl Display for Initial {
     }
 }
 
-/// Lengths of a packet.
 #[derive(Clone, Copy)]
 struct Raw {
     length: u32,

@@ -1,29 +1,28 @@
 //! TCP senders as qlog, for qvis and similar tools: packets sent, received and lost, windows and round-trip times.
 //!
-//! # Which qlog
+//! # Formats
 //!
 //! [`Dialect::Contained`] is one JSON value with a trace for each connection, `qlog_version` 0.3, which qvis loads:
 //! draft-ietf-quic-qlog-main-schema-02, draft-ietf-quic-qlog-quic-events-01. [`Dialect::Sequential`] is a JSON text
 //! sequence (RFC 7464) with a group for each connection: main-schema-14, quic-events-13.
 //!
-//! # How TCP is expressed in terms of QUIC
+//! # Mapping of TCP to QUIC
 //!
-//! - A packet is one transmission of a segment: packets of type `1RTT` are numbered in the order of sending, from 0, so
-//!   that a retransmission has a new number. SYN and the ACK that ends the handshake are of type `initial`.
-//! - `raw.length` is the packet on the wire, `raw.payload_length` its payload. The one frame is of stream 0; its offset
-//!   is that of the segment in the transfer.
-//! - An ACK is a packet that is received, with those packets in its ranges that it is the first to acknowledge: all
-//!   copies of a segment that were not taken for lost, or else the last one. TCP cannot tell which copy arrived.
+//! - A packet is one transmission of a segment. Packets of type `1RTT` are numbered in the order of sending, from 0, so
+//!   a retransmission has a new number. The SYN and the ACK that ends the handshake have the type `initial`.
+//! - `raw.length` is the length of the packet on the wire, `raw.payload_length` that of its payload. Its only frame
+//!   belongs to stream 0; the offset is that of the segment in the transfer.
+//! - An ACK is a received packet. Its ranges contain the packets that it is the first to acknowledge: all transmissions
+//!   of a segment that were not considered lost, or else the last one. TCP cannot tell which transmission arrived.
 //! - A packet is lost when the sender considers it lost. A sender without a record of each segment (`loss_detection =
-//!   "dupack"`) has no such moment: the packet is lost when its segment is sent again.
-//! - Metrics are those of the sender, as in the table `tcp` of [`crate::watch::trace`]; the latest and the least RTT
-//!   are of the samples that it took.
-//! - Times are those of the simulation, in ms with six digits.
+//!   "dupack"`) has no such moment; there a packet is lost when its segment is retransmitted.
+//! - Metrics are those of the sender, as in the table `tcp` of [`crate::watch::trace`]. The latest and the minimum RTT
+//!   are from the samples that it used.
+//! - Times are simulated times, in ms with six decimals.
 //!
 //! # Cost
-//!
-//! 450 to 600 bytes of file for a packet with its ACK. 48 bytes of memory for each outstanding segment, and 16 MiB in
-//! all for what is not on disk.
+//! 450 to 600 bytes of file per packet with its ACK. 48 bytes of memory per outstanding segment, plus up to 16 MiB for
+//! data not yet written to disk.
 
 mod connection;
 mod spool;
@@ -49,7 +48,7 @@ use text::Events;
 pub struct QlogOptions {
     /// Format of the file.
     pub dialect: Dialect,
-    /// Numbers of flows, as in traces; all flows if absent.
+    /// Flow numbers, as in traces; all flows if absent.
     pub flows: Option<Vec<u32>>,
 }
 
@@ -86,7 +85,7 @@ pub struct Qlog<W, S> {
     title: String,
     description: String,
     groups: Vec<String>,
-    /// Group of each user, and the number within it.
+    /// Group of each user, and its number within the group.
     users: Vec<(u16, u32)>,
     /// Logs by slot of the flow; `None` for flows that are not logged.
     connections: Vec<Option<Connection>>,
@@ -101,11 +100,11 @@ impl<W, S> std::fmt::Debug for Qlog<W, S> {
 }
 
 impl<W: Write, S: Read + Write + Seek> Qlog<W, S> {
-    /// Begins the log of a replication of a scenario that passed [`check`]. A contained log needs an empty `storage`
+    /// Starts the log of a replication of a scenario that passed [`check`]. A contained log needs an empty `storage`
     /// for the events that it collects.
     ///
     /// # Errors
-    /// `output` cannot be written.
+    /// Writing to `output` failed.
     ///
     /// # Panics
     /// A contained log has no `storage`.
@@ -157,7 +156,7 @@ impl<W: Write, S: Read + Write + Seek> Qlog<W, S> {
         Ok(self.output)
     }
 
-    /// Begins the log of a connection in a slot, if it is to be logged.
+    /// Starts the log of the connection in a slot, if it must be logged.
     fn open(&mut self, index: u32, flow: &TcpFlow) {
         let place = index as usize;
         if place >= self.connections.len() {
@@ -181,7 +180,6 @@ impl<W: Write, S: Read + Write + Seek> Qlog<W, S> {
         self.connections[place] = Some(Connection::new(label, ordinal, trace, flow));
     }
 
-    /// Records the events of the connection in a slot.
     #[inline]
     fn log(&mut self, index: u32, now: Time, tell: impl FnOnce(&mut Connection, &mut Events<'_>)) {
         let Some(connection) = &mut self.connections[index as usize] else { return };

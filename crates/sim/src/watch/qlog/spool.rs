@@ -1,14 +1,13 @@
-//! Concurrently growing traces for one file, in which they are consecutive.
+//! Storage of traces that grow concurrently but must be consecutive in one file.
 //!
-//! Their texts go into one temporary file, block by block; at the end the blocks are read trace by trace.
+//! Blocks of all traces are written to one temporary file; at the end the blocks are read trace by trace.
 
 use super::text::{SEPARATOR, TRACE_END};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-/// Bytes that wait in memory, all traces together.
+/// Maximum number of bytes in memory, for all traces together.
 pub(super) const MOST_BUFFERED: usize = 16 << 20;
 
-/// A part of a trace that is stored.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     trace: u32,
@@ -22,7 +21,7 @@ struct Trace {
     buffer: Vec<u8>,
 }
 
-/// Traces of which the most part is stored.
+/// Traces that are mostly stored on disk.
 #[derive(Debug)]
 pub(super) struct Spool<S> {
     storage: S,
@@ -37,20 +36,19 @@ impl<S: Read + Write + Seek> Spool<S> {
         Self { storage, stored: 0, blocks: Vec::new(), traces: Vec::new(), buffered: 0 }
     }
 
-    /// Begins a trace and gives its number.
     pub(super) fn open(&mut self, header: String) -> u32 {
         self.traces.push(Trace { header, buffer: Vec::new() });
         (self.traces.len() - 1) as u32
     }
 
-    /// Takes events of a trace, each after a separator.
+    /// Adds events to a trace, each after a separator.
     pub(super) fn add(&mut self, trace: u32, events: &[u8]) -> io::Result<()> {
         self.traces[trace as usize].buffer.extend_from_slice(events);
         self.buffered += events.len();
         if self.buffered < MOST_BUFFERED { Ok(()) } else { self.store() }
     }
 
-    /// Stores what waits in memory.
+    /// Writes the data in memory to the temporary file.
     fn store(&mut self) -> io::Result<()> {
         for (number, trace) in (0..).zip(&mut self.traces) {
             let bytes = std::mem::take(&mut trace.buffer);
@@ -64,7 +62,7 @@ impl<S: Read + Write + Seek> Spool<S> {
         Ok(())
     }
 
-    /// Writes the traces that have events, one after the other.
+    /// Writes the traces that have events to `output`, one after the other.
     pub(super) fn pour(mut self, output: &mut impl Write) -> io::Result<()> {
         self.store()?;
         self.blocks.sort_by_key(|block| (block.trace, block.start));

@@ -1,20 +1,20 @@
-//! The words of qlog, in either dialect.
+//! Texts of qlog in both formats.
 
 use fairlane_schemes::base::units::Time;
 use serde_json::json;
 use std::fmt::{self, Display, Write};
 
-/// Nanoseconds of a millisecond, and picoseconds of a nanosecond.
+/// Nanoseconds per millisecond, and picoseconds per nanosecond.
 const NANOS_PER_MILLI: u64 = 1_000_000;
 const PICOS_PER_NANO: u64 = 1_000;
 
-/// Form of a log.
+/// Format of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// One JSON value with a trace for each connection, qlog 0.3.
     #[default]
     Contained,
-    /// A JSON text sequence with a group for each connection, of the current drafts.
+    /// A JSON text sequence with a group for each connection, as in the current drafts.
     Sequential,
 }
 
@@ -28,7 +28,6 @@ impl Dialect {
     }
 }
 
-/// Kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     PacketSent,
@@ -40,7 +39,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Names: the tables of events in quic-events-01 and -13.
+    /// Names from the tables of events in quic-events-01 and -13.
     fn name(self, dialect: Dialect) -> &'static str {
         let (contained, sequential) = match self {
             Self::PacketSent => ("transport:packet_sent", "quic:packet_sent"),
@@ -54,7 +53,7 @@ impl Kind {
     }
 }
 
-/// Takes the events of one connection at one time.
+/// Receives the events of one connection at one time.
 #[derive(Debug)]
 pub(super) struct Events<'a> {
     pub(super) text: &'a mut String,
@@ -65,7 +64,7 @@ pub(super) struct Events<'a> {
 }
 
 impl Events<'_> {
-    /// Adds an event, whose data are written by `data`.
+    /// Adds an event; `data` writes its data.
     pub(super) fn add(&mut self, kind: Kind, data: impl FnOnce(&mut String) -> fmt::Result) {
         self.try_add(kind, data).expect("a text takes everything");
     }
@@ -87,14 +86,14 @@ impl Events<'_> {
 
 /// Separator before each event of a contained log, except the first of a trace.
 pub(super) const SEPARATOR: &str = ",\n";
-/// RFC 7464 2.2: the separator before each text of a sequence.
+/// RFC 7464 2.2: separator before each text of a sequence.
 const RECORD: char = '\u{1e}';
 
-/// The end of a trace in a contained log, and of the log.
+/// End of a trace in a contained log, and end of the log.
 pub(super) const TRACE_END: &str = "\n]}";
 pub(super) const FILE_END: &str = "\n]}\n";
 
-/// The beginning of a contained log. Schema and form stand first, for qvis looks for them there.
+/// Start of a contained log. Schema and format come first, because qvis expects them there.
 pub(super) fn file_header(title: &str, description: &str) -> String {
     let (title, description) = (json!(title), json!(description));
     format!(
@@ -103,18 +102,18 @@ pub(super) fn file_header(title: &str, description: &str) -> String {
     )
 }
 
-/// The beginning of a trace of a contained log, of the connection that `label`, a JSON string, names.
+/// Start of a trace in a contained log, for the connection named by the JSON string `label`.
 pub(super) fn trace_header(label: &str, user: &str) -> String {
     let vantage_point = json!({"name": user, "type": "client"});
     let common = format!(r#"{{"group_id":{label},"time_format":"relative","reference_time":0}}"#);
     format!("{{\"title\":{label},\"vantage_point\":{vantage_point},\"common_fields\":{common},\"events\":[\n")
 }
 
-/// The first text of a sequence. main-schema-14 section 3: schema and form stand within the first 256 bytes.
+/// First text of a sequence. main-schema-14 section 3: schema and format must be within the first 256 bytes.
 pub(super) fn sequence_header(title: &str, description: &str) -> String {
     let (title, description) = (json!(title), json!(description));
     let trace = json!({
-        // Section 7.1: a clock that never goes back has no known epoch.
+        // Section 7.1: a monotonic clock has no known epoch.
         "common_fields": {
             "time_format": "relative_to_epoch",
             "reference_time": {"clock_type": "monotonic", "epoch": "unknown"},
@@ -129,7 +128,7 @@ pub(super) fn sequence_header(title: &str, description: &str) -> String {
     )
 }
 
-/// A time in ms, to the nanosecond.
+/// A time in ms, accurate to the nanosecond.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Millis(pub(super) Time);
 
@@ -140,7 +139,7 @@ impl Display for Millis {
     }
 }
 
-/// Numbers as ranges, `[[0,3],[5]]`; they ascend.
+/// Ascending numbers as ranges, `[[0,3],[5]]`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ranges<'a>(pub(super) &'a [u64]);
 

@@ -1,4 +1,4 @@
-//! The catalogue of congestion controls, from the declarations that also parse and build them.
+//! Catalogue of congestion controls, from the declarations that also parse and create them.
 
 use super::CongestionControl;
 use super::control::{Authority, EcnUse};
@@ -14,19 +14,19 @@ pub struct ControlInfo {
     pub module: &'static str,
     /// Summary, in one sentence.
     pub summary: &'static str,
-    /// Part of the window that it decides on.
+    /// Part of the window that it sets.
     pub decides: &'static str,
-    /// The feedback on congestion marks that it uses, if its connection has `ecn`.
+    /// Feedback on congestion marks that it uses, if its connection has `ecn`.
     pub marks: &'static str,
-    /// True if it responds to every mark, which takes `ecn`; otherwise to one a round trip.
+    /// True if it responds to every mark, which requires `ecn`; otherwise it responds to one mark per round trip.
     pub every_mark: bool,
     /// Values of `loss_detection` that support it.
     pub loss_detection: &'static str,
-    /// Its keys of the `[tcp]` table.
+    /// Keys of the `[tcp]` table that belong to it.
     pub params: Vec<ParamSpec>,
 }
 
-/// Every congestion control.
+/// Returns all congestion controls.
 #[must_use]
 pub fn catalogue() -> Vec<ControlInfo> {
     CongestionControl::ALL.iter().map(|&control| describe(control)).collect()

@@ -1,4 +1,4 @@
-//! The contract of a congestion control: it knows no sender, and no other control.
+//! Interface of a congestion control, which depends on no sender and no other control.
 
 use fairlane_schemes::base::config::ParamSet;
 use fairlane_schemes::base::units::{BitRate, Time};
@@ -10,14 +10,14 @@ use crate::traffic::tcp::phase::Phase;
 choices! {
     /// Quantity that Reno halves for its slow-start threshold.
     pub enum FlightSize {
-        /// Segments in flight: without those that left the network according to duplicate ACKs or SACK blocks.
+        /// Segments in flight, without those that have left the network according to duplicate ACKs or SACK blocks.
         Pipe = "pipe",
         /// Outstanding segments: those not cumulatively acknowledged, at most the congestion window.
         Outstanding = "outstanding",
     }
 }
 
-/// State of the connection that a congestion control sees.
+/// Parameters of the connection that a congestion control can read.
 #[derive(Clone, Copy, Debug)]
 pub struct Connection {
     /// Payload of a full segment in bytes.
@@ -30,49 +30,49 @@ pub struct Connection {
     pub flight_size: FlightSize,
     /// True if windows are whole segments.
     pub whole_windows: bool,
-    /// Unit of the clock, zero if it is exact.
+    /// Unit of the clock; zero if it is exact.
     pub clock_tick: Time,
 }
 
 impl Connection {
-    /// Part of an ACK's delivered bytes that slow start adds: all with `byte_counting`, otherwise at most a segment
-    /// (RFC 5681 3.1, eq. (2)).
+    /// Part of an ACK's delivered bytes that slow start adds: all of them with `byte_counting`, otherwise at most one
+    /// segment (RFC 5681 3.1, eq. (2)).
     #[must_use]
     pub fn counted(self, acked: u32) -> u32 {
         if self.byte_counting { acked } else { acked.min(self.mss) }
     }
 }
 
-/// An ACK of new data, as congestion control sees it.
+/// An ACK of new data in congestion avoidance.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Segments that it acknowledges and that count for growth.
+    /// Acknowledged segments that count for growth.
     pub segments: u32,
     /// Arrival time.
     pub now: Time,
     /// Smoothed RTT.
     pub srtt: Time,
-    /// Minimum RTT of the connection; for a classic sender, which keeps none, the smoothed one.
+    /// Minimum RTT of the connection. For a classic sender, which does not record it, the smoothed RTT.
     pub min_rtt: Time,
 }
 
-/// The congestion window of a sender in congestion avoidance.
+/// Congestion window of a sender in congestion avoidance.
 #[derive(Debug)]
 pub struct Window<'a> {
     /// Size in bytes.
     pub cwnd: &'a mut u32,
-    /// Segments acknowledged that have not made it grow yet (snd_cwnd_cnt); each reduction begins with none.
+    /// Segments acknowledged since the window last grew (snd_cwnd_cnt); each reduction resets it.
     pub counted: &'a mut u32,
 }
 
 impl Window<'_> {
-    /// An ACK of `segments`: one segment of `mss` bytes more for each `per_segment` of them. `tcp_cong.c`
+    /// Processes an ACK of `segments`: adds one segment of `mss` bytes for each `per_segment` of them. `tcp_cong.c`
     /// tcp_cong_avoid_ai.
     #[inline]
     pub fn count(self, per_segment: u32, segments: u32, mss: u32) {
         let mut more = 0;
         if *self.counted >= per_segment {
-            // Counted while more were needed for one.
+            // Counted while `per_segment` was larger: they add one segment, as in Linux.
             (*self.counted, more) = (0, 1);
         }
         *self.counted = self.counted.saturating_add(segments);
@@ -85,7 +85,7 @@ impl Window<'_> {
 /// A congestion signal of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A loss: recovery begins.
+    /// A loss that starts a recovery.
     Loss,
     /// A congestion mark.
     Mark,
@@ -96,99 +96,100 @@ pub enum Cause {
 /// Outstanding bytes at the signal.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {
-    /// Congestion window.
+    /// Congestion window in bytes.
     pub cwnd: u32,
-    /// Sent and not acknowledged in order.
+    /// Bytes sent and not cumulatively acknowledged.
     pub outstanding: u64,
-    /// The part of it that is still in the network.
+    /// Part of `outstanding` that is still in the network.
     pub pipe: u64,
     /// Kind of signal.
     pub cause: Cause,
 }
 
 impl Flight {
-    /// RFC 5681 FlightSize without what limited transmit added (RFC 3042), and RFC 9438 4.6 flight_size.
+    /// FlightSize of RFC 5681 without segments added by limited transmit (RFC 3042); flight_size of RFC 9438 4.6.
     pub fn used(&self) -> u64 {
         self.outstanding.min(u64::from(self.cwnd))
     }
 
-    /// The same where the window counts, in whole segments, not what of it is outstanding.
+    /// The same flight for controls that reduce the window in whole segments, regardless of the outstanding data.
     pub fn of_whole_window(self, mss: u32) -> Self {
         let cwnd = self.cwnd - self.cwnd % mss;
         Self { cwnd, outstanding: self.outstanding.max(u64::from(cwnd)), ..self }
     }
 }
 
-/// Owner of the window after an ACK.
+/// Part of the window that a control sets after an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {
-    /// The sender does slow start, with HyStart if it has it, and sets the window of recovery. The control decides
+    /// The sender does slow start (with HyStart, if configured) and sets the window in recovery. The control sets the
     /// growth in congestion avoidance and the window after congestion.
     Avoidance,
-    /// The control grows the window in all phases but recovery, slow start included, and says what congestion leaves.
+    /// The control grows the window in all phases except recovery, including slow start, and sets the window after
+    /// congestion.
     Growth,
-    /// The control sets window and pacing rate after each ACK, in recovery too, and upon each event.
+    /// The control sets window and pacing rate after each ACK and event, including in recovery.
     Full,
 }
 
-/// The feedback on congestion marks that a control needs, if its connection uses ECN.
+/// Feedback on congestion marks that a control needs, if its connection uses ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnUse {
-    /// A mark at most once a round trip (RFC 3168).
+    /// At most one mark per round trip (RFC 3168).
     Classic,
     /// The number of marked bytes, in packets that carry ECT(0) (RFC 8257).
     AccurateEct0,
-    /// The same with ECT(1) (RFC 9331).
+    /// The number of marked bytes, in packets that carry ECT(1) (RFC 9331).
     AccurateEct1,
 }
 
-/// Outputs of a control, which the sender obeys.
+/// Outputs of a control, which the sender applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output {
     /// Congestion window in bytes.
     pub cwnd: u32,
     /// Slow-start threshold in bytes.
     pub ssthresh: u32,
-    /// At what rate of payload segments leave, never zero; without, the sender's own rule decides.
+    /// Rate of payload at which segments leave, never zero. If `None`, the sender's own rule applies.
     pub pacing: Option<BitRate>,
-    /// Maximum payload in bytes that a paced sender sends at once; 0 leaves it to the sender's own rule.
+    /// Maximum payload in bytes that a paced sender sends at once; if 0, the sender's own rule applies.
     pub quantum: u32,
 }
 
-/// An ACK as a sender with a record per segment sees it, with its delivery-rate sample (draft-ietf-ccwg-bbr). Sizes are
-/// in bytes of payload, totals count from the start of the connection.
+/// An ACK with its delivery-rate sample (draft-ietf-ccwg-bbr), from a sender with a record per segment. Sizes are in
+/// bytes of payload; totals count from the start of the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// Arrival time.
     pub now: Time,
-    /// RTT of the newest segment that it delivers, or of the first with `rtt_of_first`; none if that was sent twice or
-    /// nothing is delivered.
+    /// RTT of the newest segment that the ACK delivers, or of the first with `rtt_of_first`. `None` if that was sent
+    /// twice or no segment is delivered.
     pub rtt: Option<Time>,
-    /// `rtt` comes from a timestamp in whole milliseconds: an error of up to one.
+    /// True if `rtt` comes from a timestamp in whole milliseconds, so that it may be wrong by up to one.
     pub rtt_in_milliseconds: bool,
-    /// One-way difference between arrival time and echoed timestamp, in whole milliseconds of either clock.
+    /// Arrival time minus echoed timestamp, a one-way difference in whole milliseconds of both clocks.
     pub since_echo: Time,
     /// Smoothed RTT.
     pub srtt: Time,
-    /// Minimum RTT of the connection; [`Time::NEVER`] before the first.
+    /// Minimum RTT of the connection; [`Time::NEVER`] before the first sample.
     pub min_rtt: Time,
-    /// Newly delivered, in order or SACKed (RS.newly_acked).
+    /// Bytes newly delivered, in order or SACKed (RS.newly_acked).
     pub acked: u32,
-    /// By which it advances SND.UNA.
+    /// Bytes by which it advances SND.UNA.
     pub in_order: u32,
-    /// Newly taken for lost since the last sample (RS.newly_lost).
+    /// Bytes newly considered lost since the last sample (RS.newly_lost).
     pub lost: u32,
-    /// Newly delivered with a congestion mark, if the feedback is accurate.
+    /// Bytes newly delivered with a congestion mark, if the feedback is accurate.
     pub marked: u32,
-    /// Classic feedback: the ACK carries ECE.
+    /// True if the ACK carries ECE (classic feedback).
     pub ece: bool,
-    /// By `sack_duplicates` the ACK is a duplicate, with which no window grows.
+    /// True if `sack_duplicates` makes the ACK a duplicate, so that the window must not grow.
     pub duplicate: bool,
-    /// In flight after it.
+    /// Bytes in flight after the ACK.
     pub in_flight: u32,
-    /// In flight before it.
+    /// Bytes in flight before the ACK.
     pub prior_in_flight: u32,
-    /// Sent and not acknowledged in order before it.
+    /// Bytes sent and not cumulatively acknowledged before the ACK.
     pub prior_outstanding: u32,
     /// C.delivered.
     pub delivered: u64,
@@ -196,51 +197,51 @@ pub struct Sample {
     pub total_lost: u64,
     /// Part of `delivered` with a congestion mark.
     pub delivered_ce: u64,
-    /// C.delivered when the newest segment that it delivers was sent (P.delivered, RS.prior_delivered).
+    /// C.delivered when the newest segment that the ACK delivers was sent (P.delivered, RS.prior_delivered).
     pub prior_delivered: u64,
-    /// In flight when that segment had been sent, itself included (RS.tx_in_flight).
+    /// Bytes in flight when that segment had been sent, including it (RS.tx_in_flight).
     pub tx_in_flight: u32,
-    /// Lost since that segment was sent (RS.lost).
+    /// Bytes lost since that segment was sent (RS.lost).
     pub lost_since_sent: u64,
-    /// Over which the delivery rate is taken (RS.interval); [`Time::ZERO`] without a rate.
+    /// Interval of the delivery rate (RS.interval); [`Time::ZERO`] without a rate.
     pub interval: Time,
-    /// Delivery rate (RS.delivery_rate); none if nothing is delivered or the interval is below the least RTT.
+    /// Delivery rate (RS.delivery_rate); `None` if nothing is delivered or the interval is below the minimum RTT.
     pub delivery_rate: Option<BitRate>,
-    /// The sender had too few data to fill the window when that segment was sent (RS.is_app_limited).
+    /// True if the sender had too few data to fill the window when that segment was sent (RS.is_app_limited).
     pub app_limited: bool,
-    /// The window, not the data or the receiver, limited sending since the last ACK.
+    /// True if the window, not the data or the receiver, has limited sending since the last ACK.
     pub cwnd_limited: bool,
-    /// Phase of the connection after it.
+    /// Phase of the connection after the ACK.
     pub phase: Phase,
 }
 
 /// Events other than samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
-    /// The handshake is over; `Moment::srtt` holds its RTT.
+    /// The handshake is complete; `Moment::srtt` is its RTT.
     Open,
-    /// Recovery begins. [`Control::reduce`] was called, unless the authority is full.
+    /// A recovery starts. [`Control::reduce`] was called before, unless the control has full authority.
     Loss,
-    /// A congestion mark, once a round trip by the rule of RFC 3168. [`Control::reduce`] as with `Loss`.
+    /// A congestion mark, at most once per round trip (RFC 3168). [`Control::reduce`] was called as for `Loss`.
     Mark,
-    /// A timeout. [`Control::reduce`] and [`Control::timed_out`] as with `Loss`; a control of full authority sets the
-    /// window.
+    /// A timeout. [`Control::reduce`] and [`Control::timed_out`] were called as for `Loss`; a control with full
+    /// authority sets the window.
     Timeout,
-    /// Recovery or the loss state is over.
+    /// Recovery or the loss state ends.
     RecoveryEnds,
-    /// The last reduction was none of the network's making: window and threshold as before it.
+    /// The last reduction was spurious: window and threshold are restored.
     Undo {
-        /// Congestion window before it in bytes.
+        /// Congestion window before the reduction, in bytes.
         cwnd: u32,
-        /// Slow-start threshold before it in bytes.
+        /// Slow-start threshold before the reduction, in bytes.
         ssthresh: u32,
     },
-    /// Data are about to be sent after nothing was in flight.
+    /// Data are about to be sent while nothing is in flight.
     IdleRestart {
-        /// Since the last segment was sent.
+        /// Time since the last segment was sent.
         idle: Time,
     },
-    /// A segment is considered lost; reported before the sample of its ACK. Only with [`Control::HEARS_LOSSES`].
+    /// A segment is considered lost. Reported before the sample of its ACK, and only with [`Control::HEARS_LOSSES`].
     SegmentLost {
         /// Payload in bytes.
         bytes: u32,
@@ -248,82 +249,82 @@ pub enum Event {
         sent: Time,
         /// Transmission number, from 1 on.
         number: u32,
-        /// In flight when it had been sent, itself included (P.tx_in_flight).
+        /// Bytes in flight when it had been sent, including it (P.tx_in_flight).
         tx_in_flight: u32,
-        /// Lost since it was sent, itself included (C.lost - P.lost).
+        /// Bytes lost since it was sent, including it (C.lost - P.lost).
         lost_since_sent: u64,
         /// C.delivered when it was sent (P.delivered).
         prior_delivered: u64,
-        /// It was sent while the sender had too few data (P.is_app_limited).
+        /// True if the sender had too few data when it was sent (P.is_app_limited).
         app_limited: bool,
     },
 }
 
-/// The connection at an [`Event`]; sizes and totals as in [`Sample`].
+/// State of the connection at an [`Event`]; sizes and totals as in [`Sample`].
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
-    /// Now.
+    /// Current time.
     pub now: Time,
-    /// Smoothed RTT, zero before the first sample.
+    /// Smoothed RTT; zero before the first sample.
     pub srtt: Time,
-    /// Minimum RTT of the connection; [`Time::NEVER`] before the first.
+    /// Minimum RTT of the connection; [`Time::NEVER`] before the first sample.
     pub min_rtt: Time,
-    /// In flight.
+    /// Bytes in flight.
     pub in_flight: u32,
     /// C.delivered.
     pub delivered: u64,
     /// C.lost.
     pub total_lost: u64,
-    /// The sender has too few data to fill the window (C.app_limited != 0).
+    /// True if the sender has too few data to fill the window (C.app_limited != 0).
     pub app_limited: bool,
     /// Phase of the connection.
     pub phase: Phase,
 }
 
-/// Window algorithm of one sender; minimum windows are common to all.
+/// Window algorithm of one sender. The caller enforces minimum windows that are common to all.
 ///
-/// A classic sender calls [`Control::avoid`], [`Control::reduce`] and [`Control::timed_out`] alone; one with a record
-/// per segment also hands out samples and events.
+/// A classic sender only calls [`Control::avoid`], [`Control::reduce`] and [`Control::timed_out`]. A sender with a
+/// record per segment also passes samples and events.
 pub trait Control: Debug {
-    /// Its keys of the `[tcp]` table.
+    /// Keys of the `[tcp]` table that belong to it.
     type Params: ParamSet;
 
-    /// Owner of the window after an ACK.
+    /// Part of the window that it sets after an ACK.
     const AUTHORITY: Authority = Authority::Avoidance;
     /// True if it requires samples and events.
     const NEEDS_SAMPLES: bool = false;
     /// True if it uses [`Event::SegmentLost`], which is otherwise not sent.
     const HEARS_LOSSES: bool = false;
-    /// Keys of the connection that it reads, of those that not every control reads.
+    /// Keys of the connection that it reads, among those that not every control reads.
     const READS: &'static [&'static str] = &[];
-    /// Pairs of its keys of which the first must not exceed the second.
+    /// Pairs of its keys; the first must not exceed the second.
     const ORDERED: &'static [(&'static str, &'static str)] = &[];
-    /// The feedback that it needs on congestion marks.
+    /// Feedback on congestion marks that it needs.
     const ECN: EcnUse = EcnUse::Classic;
-    /// True if a loss reduces also a window that a mark is reducing.
+    /// True if a loss also reduces a window that a mark is currently reducing.
     const LOSS_AFTER_MARK: bool = false;
-    /// True if it has no constant of time or rate, not even as a parameter: its behaviour is invariant if all times are
-    /// multiplied and all rates divided by a factor.
+    /// True if it has no constant of time or rate, not even as a parameter: multiplying all times and dividing all
+    /// rates by the same factor does not change its behaviour.
     const SCALE_FREE: bool = false;
 
-    /// The state of a new connection. `seed` differs by run and flow: the only source of randomness.
+    /// Creates the state of a new connection. `seed` differs by run and flow, and is the only source of randomness.
     fn new(connection: Connection, params: &Self::Params, seed: u64) -> Self;
 
-    /// Growth in congestion avoidance; called only for [`Authority::Avoidance`].
+    /// Grows the window in congestion avoidance. Called only with [`Authority::Avoidance`].
     #[inline]
     fn avoid(&mut self, _connection: Connection, _params: &Self::Params, _window: Window<'_>, _progress: Progress) {}
 
-    /// Window after congestion, in bytes; not called for [`Authority::Full`].
+    /// Window after congestion, in bytes. Not called with [`Authority::Full`].
     #[inline]
     fn reduce(&mut self, _connection: Connection, _params: &Self::Params, flight: Flight) -> u64 {
         flight.used() / 2
     }
 
-    /// A timeout, after [`Control::reduce`] or instead of it.
+    /// Handles a timeout, after [`Control::reduce`] or instead of it.
     #[inline]
     fn timed_out(&mut self) {}
 
-    /// An ACK, before any growth by the sender.
+    /// Processes an ACK, before any growth by the sender.
     #[inline]
     fn on_sample(&mut self, _of: Connection, _params: &Self::Params, _output: &mut Output, _sample: &Sample) {}
 

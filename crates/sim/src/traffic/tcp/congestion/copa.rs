@@ -1,60 +1,60 @@
-//! Copa: aims at a rate that is the inverse of the queuing delay, and competes with flows that fill buffers.
+//! Copa: aims at a rate that is inversely proportional to the queuing delay, and can compete with buffer-filling flows.
 //!
-//! Source: V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018;
-//! where it is silent, its authors' code, venkatarun95/genericCC, `markoviancc.cc`.
+//! Source: V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018; for
+//! details that it does not specify, its authors' code, venkatarun95/genericCC, `markoviancc.cc`.
 //!
 //! Windows are in segments:
 //!
 //! | section | rule | code |
 //! |---|---|---|
-//! | 2.1 | `d_q = RTTstanding - RTTmin`: the least RTT of half an SRTT, less that of ten seconds | `Delays` |
+//! | 2.1 | `d_q = RTTstanding - RTTmin`: the minimum RTT of half an SRTT, minus that of ten seconds | `Delays` |
 //! | 2.1 | target window: `RTTstanding / (delta d_q)` | `Copa::target` |
 //! | 2.1 | an ACK moves the window towards the target by `v / (delta cwnd)` | `Copa::move_window` |
-//! | 2.1 | v doubles with each round trip in one direction, from the third on; else it is 1 | `Copa::update_velocity` |
+//! | 2.1 | v doubles with each round trip in one direction, from the third on; otherwise it is 1 | `Copa::update_velocity` |
 //! | 2.1 | segments leave at `2 cwnd / RTTstanding` | `Copa::write` |
 //! | 2.1 | slow start: the window doubles until it exceeds the target | `Copa::move_window`, `Copa::bound_by_delivery` |
-//! | 2.2 | `copa_competitive_mode`: on while no queue of five RTTs was nearly empty, less than a tenth of its most in four | `Copa::update_mode` |
-//! | 2.2 | competitive mode: 1 / delta grows by 1 a round trip, and a loss halves it | `Copa::update_mode`, `Control::on_event` |
+//! | 2.2 | `copa_competitive_mode`: on while the queue was not nearly empty for five RTTs, i.e. below a tenth of its maximum in four | `Copa::update_mode` |
+//! | 2.2 | competitive mode: 1 / delta grows by 1 per round trip, and a loss halves it | `Copa::update_mode`, `Control::on_event` |
 //!
-//! Known weakness: beside flows that fill buffers its default mode gets what delay leaves, on 10 Mbit/s, with an RTT of
-//! 40 ms and a buffer of 264 packets, 0.4 Mbit/s beside CUBIC's 9.6 and 0.7 beside Reno's 9.3; competitive mode has 1.8
-//! and 5.2 there.
+//! Known weakness: next to buffer-filling flows its default mode gets only a small share. On 10 Mbit/s, with an RTT of
+//! 40 ms and a buffer of 264 packets, it gets 0.4 Mbit/s next to CUBIC's 9.6, and 0.7 next to Reno's 9.3. Competitive
+//! mode gets 1.8 and 5.2 there.
 //!
-//! Cost: four windowed extremes and three divisions an ACK; 400 bytes.
+//! Cost: four windowed extremes and three divisions per ACK; 400 bytes.
 //!
 //! Deviations:
-//! 1. Windowed extremes keep three candidates, as in Linux; the paper does not say how.
+//! 1. Windowed extremes keep three candidates, as in Linux; the paper does not specify them.
 //! 2. v is at most delta cwnd, so that a round trip at most doubles the window, as in the authors' code.
-//! 3. v is 1 as soon as an ACK moves the window against the direction of the last round trip: a velocity that was
-//!    reached upwards would empty the pipe. The paper compares windows once a round trip; Meta's mvfst does the same as
-//!    here.
-//! 4. The window is two segments at least, as in the authors' code.
-//! 5. The default mode does not answer losses, as the paper has it, but for deviation 9. After a timeout the window is
-//!    what is in flight and a segment, and slow start begins anew; the paper does not speak of timeouts.
-//! 6. The five RTTs count from the end of slow start, whose own queue has to drain first.
-//! 7. Competitive mode is off, as in Meta's mvfst, which has none. Its detector fires without a competitor: the queue
-//!    of a lone flow swings between 0 and 2.5 / delta = 5 segments with a period of five round trips (section 3), the
-//!    detector waits for less than half a segment of queue within five round trips. A segment finds the queue in steps
-//!    of whole segments, from where the fraction of the bandwidth-delay product puts them (10 Mbit/s, 40 ms:
-//!    33.3 segments, hence 0.7, 1.7, ...), and a period is easily longer than its mean. Once a flow competes, 1 / delta
-//!    outgrows the swing and the queue is never empty again. From 1 to 100 Mbit/s and 10 to 200 ms, one flow kept more
-//!    than 10 segments at 43 of 120 points with the mode and at none without; two more than 20 at 83, and at 4; four
-//!    more than 40 at 100, and at none. The authors' code has the same detector; there v keeps through a turn and
-//!    doubles from the second round trip on, which empties the queue more often but not always, and left 57 % of
-//!    20 Mbit/s unused here.
-//! 8. RTTs come from the records of segments, not from time stamps of whole milliseconds, by which Linux takes the RTT
-//!    of an ACK of segments sent again: one that is short by a fraction of a millisecond makes RTTmin one that is never
-//!    seen again, d_q that fraction at an empty queue, and the target a few hundred segments at any rate. An ACK
-//!    without an RTT moves the window by the delays in force, and its round trip counts.
-//! 9. A recovery that begins after a round trip which delivered less than nine tenths of the window leaves of the
-//!    window what that delivered, and ends slow start; the paper does not speak of either. Where the buffer is a
-//!    fraction of a bandwidth-delay product, slow start exceeds both by far before the target shows it. From then on
-//!    each ACK releases its own segment and the lost one beside it: bursts of twice the rate of the link, of which half
-//!    is lost, and an empty queue between them, at which the target is infinite, so that the window hardly falls. The
-//!    tenth is ours: a link that loses less changes nothing. The authors' code takes away 30 % when more than 30 % are
-//!    lost within two round trips, which leaves such bursts where they are.
+//! 3. v becomes 1 as soon as an ACK moves the window against the direction of the last round trip. Otherwise a velocity
+//!    reached upwards would empty the pipe. The paper compares windows once per round trip; Meta's mvfst does the same
+//!    as here.
+//! 4. The window is at least two segments, as in the authors' code.
+//! 5. As in the paper, the default mode does not respond to losses, except for deviation 9. After a timeout the window
+//!    is the data in flight plus one segment, and slow start begins again; the paper does not mention timeouts.
+//! 6. The five RTTs count from the end of slow start, whose queue must drain first.
+//! 7. Competitive mode is off by default, because its detector fires without a competitor; Meta's mvfst does not have
+//!    the mode. The queue of a single flow oscillates between 0 and 2.5 / delta = 5 segments with a period of five
+//!    round trips (section 3). The detector waits for a queue of less than half a segment within five round trips. A
+//!    segment finds a queue of whole segments plus an offset, which depends on the fraction of the bandwidth-delay
+//!    product (10 Mbit/s, 40 ms: 33.3 segments, hence queues of 0.7, 1.7, ...), and a period is often longer than its
+//!    mean. Once a flow competes, 1 / delta grows faster than the oscillation, and the queue is never empty again. We
+//!    tried 120 points from 1 to 100 Mbit/s and 10 to 200 ms. With the mode one flow kept more than 10 segments in the
+//!    queue at 43 points, two flows more than 20 at 83, four more than 40 at 100; without it at 0, 4 and 0 points. The
+//!    authors' code has the same detector. There v stays when the direction changes, and doubles from the second round
+//!    trip on. This empties the queue more often but not always, and left 57 % of 20 Mbit/s unused here.
+//! 8. RTTs come from the records of segments. Linux gets the RTT of an ACK of retransmitted segments from timestamps in
+//!    whole milliseconds. If that is too short by a fraction of a millisecond, RTTmin becomes a value that never occurs
+//!    again, d_q is that fraction at an empty queue, and the target is a few hundred segments at any rate. An ACK
+//!    without an RTT moves the window by the current delays, and its round trip counts.
+//! 9. If the round trip before a recovery delivered less than nine tenths of the window, the window becomes what that
+//!    delivered, and slow start ends; the paper specifies neither. If the buffer is a fraction of a bandwidth-delay
+//!    product, slow start exceeds both of these by far before the target shows it. From then on each ACK releases its
+//!    own segment and a lost one. The results are bursts at twice the rate of the link, half of which is lost, and an
+//!    empty queue between them, at which the target is infinite, so the window hardly shrinks. The tenth is our choice:
+//!    a link that loses less changes nothing. The authors' code reduces by 30 % if more than 30 % are lost within two
+//!    round trips, which does not remove such bursts.
 //! 10. If the send buffer is smaller than the bandwidth-delay product, or the buffer of the link a few hundredths of
-//!     it, the bursts remain: they come from pacing at twice the rate into an empty pipe.
+//!     it, the bursts remain. They result from pacing at twice the rate into an empty pipe.
 //!
 //! Not implemented: the authors' reduction, see deviation 9.
 
@@ -64,15 +64,15 @@ use super::model::windowed_max::WindowedMax;
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::params;
 
-/// Round trips in one direction from which on the velocity doubles (section 2.1).
+/// Round trips in one direction from which the velocity doubles (section 2.1).
 const STEADY_ROUNDS: u32 = 3;
 /// Minimum window in segments (deviation 4).
 const LEAST_WINDOW: f64 = 2.0;
-/// RTTs in which a queue that is never nearly empty shows a flow that fills buffers, and in which its most is measured
-/// (section 2.2).
+/// RTTs for which the queue must not be nearly empty to detect a buffer-filling flow, and over which the
+/// maximum of the queue is measured (section 2.2).
 const ROUNDS_OF_MODE: u64 = 5;
 const ROUNDS_OF_MOST: u64 = 4;
-/// A queue below this part of its most is nearly empty (section 2.2).
+/// Fraction of its maximum below which the queue is nearly empty (section 2.2).
 const NEARLY_EMPTY: f64 = 0.1;
 /// Fraction of a window that a round trip must deliver for losses to be ignored (deviation 9).
 const LEAST_DELIVERED: f64 = 0.9;
@@ -80,12 +80,12 @@ const LEAST_DELIVERED: f64 = 0.9;
 params! {
     /// Parameters of Copa.
     pub struct CopaParams {
-        /// Weight of delay against rate in Copa's default mode: about 1 / delta segments per flow are queued.
+        /// Weight of delay against rate in Copa's default mode: each flow keeps about 1 / delta segments in the queue.
         copa_delta: f64 = 0.5, in 0.001..=10.0, symbol "delta", source "Copa 2.1, 2.2";
-        /// Lets Copa compete with buffer-filling flows, which it often detects where there are none.
+        /// Lets Copa compete with buffer-filling flows, which it often detects although there are none.
         copa_competitive_mode: bool = false,
             source "off in mvfst, Copa.cpp; on in Copa 2.2 and in genericCC, markoviancc.cc AUTO_MODE";
-        /// Window of Copa's minimum RTT.
+        /// Time over which Copa takes the minimum RTT.
         copa_min_rtt_window: Time = "10 s", in "1 ms"..="1 h", symbol "RTTmin", source "Copa 2.1";
     }
 }
@@ -96,7 +96,7 @@ enum Direction {
     Down,
 }
 
-/// Extremes of the RTT over different times; minima are maxima of the negative.
+/// Extremes of the RTT over different times. Minima are stored as maxima of negative values.
 #[derive(Clone, Debug)]
 struct Delays {
     /// RTTmin.
@@ -142,20 +142,19 @@ pub struct Copa {
     /// Window in segments.
     window: f64,
     slow_start: bool,
-    /// delta in force.
     delta: f64,
-    /// v.
     velocity: f64,
-    /// Direction of the window in the last round trip, for how many round trips, and from which value.
+    /// Direction of the window in the last round trip, number of round trips in it, and window at the start of the
+    /// round trip.
     direction: Direction,
     steady: u32,
     window_of_round: f64,
-    /// When the queue was nearly empty.
+    /// Time at which the queue was last nearly empty.
     last_empty: Time,
     competes: bool,
-    /// A loss in this round trip.
+    /// True if there was a loss in this round trip.
     lost: bool,
-    /// Recovery began since the last ACK.
+    /// True if recovery has started since the last ACK.
     recovery_begins: bool,
 }
 
@@ -230,13 +229,13 @@ impl Control for Copa {
 }
 
 impl Copa {
-    /// Section 2.1: RTTstanding / (delta d_q), in segments; infinite while the queue is empty.
+    /// Target window (section 2.1): RTTstanding / (delta d_q), in segments; infinite while the queue is empty.
     fn target(&self) -> f64 {
         let queuing = self.delays.queuing();
         if queuing > 0.0 { self.delays.standing() / (self.delta * queuing) } else { f64::INFINITY }
     }
 
-    /// Deviation 9, with the first ACK of a recovery.
+    /// Applies deviation 9 at the first ACK of a recovery.
     fn bound_by_delivery(&mut self, of: Connection, sample: &Sample) {
         if !std::mem::take(&mut self.recovery_begins) || sample.app_limited {
             return;
@@ -248,7 +247,7 @@ impl Copa {
         }
     }
 
-    /// Section 2.2.
+    /// Detects competing flows (section 2.2).
     fn update_mode(&mut self, params: &CopaParams, sample: &Sample) {
         if self.slow_start || self.delays.is_nearly_empty() || self.delays.queuing() == 0.0 {
             self.last_empty = sample.now;
@@ -263,7 +262,7 @@ impl Copa {
         self.competes = competes;
     }
 
-    /// Section 2.1, once a round trip.
+    /// Updates the velocity once per round trip (section 2.1).
     fn update_velocity(&mut self) {
         let direction = if self.window > self.window_of_round { Direction::Up } else { Direction::Down };
         self.window_of_round = self.window;
@@ -277,7 +276,7 @@ impl Copa {
         }
     }
 
-    /// Section 2.1, per ACK.
+    /// Moves the window at an ACK (section 2.1).
     fn move_window(&mut self, of: Connection, sample: &Sample) {
         let acked = f64::from(sample.acked) / f64::from(of.mss);
         let below = self.window <= self.target();
@@ -289,7 +288,7 @@ impl Copa {
             self.slow_start = false;
             let direction = if below { Direction::Up } else { Direction::Down };
             if direction != self.direction {
-                // A velocity counts in its own direction only.
+                // A velocity counts only in its direction.
                 (self.direction, self.steady, self.velocity) = (direction, 0, 1.0);
             }
             self.velocity = self.velocity.min(self.delta * self.window).max(1.0);
@@ -304,11 +303,10 @@ impl Copa {
         self.window = self.window.clamp(LEAST_WINDOW, most);
     }
 
-    /// Window and rate in force.
     fn write(&self, of: Connection, output: &mut Output) {
         let bytes = self.window * f64::from(of.mss);
         output.cwnd = bytes as u32;
-        // Segment by segment: bursts would look like a queue that is never empty.
+        // Sends segment by segment, because bursts would look like a queue that is never empty.
         output.quantum = of.mss;
         let standing = self.delays.standing();
         if standing.is_finite() && standing > 0.0 {
@@ -324,7 +322,7 @@ mod tests {
 
     const MS: fn(u64) -> Time = Time::from_millis;
 
-    /// A flow that has left slow start with `window` segments and knows that RTTmin is 100 ms.
+    /// A flow that has left slow start with `window` segments, and for which RTTmin is 100 ms.
     fn flow(window: u32) -> Flow<Copa> {
         let mut flow = Flow::<Copa>::new(CopaParams::default());
         flow.ack(|_| ());
@@ -337,14 +335,13 @@ mod tests {
         (flow.control.window, flow.output.cwnd) = (f64::from(window), window * MSS);
     }
 
-    /// The same with competitive mode.
     fn competitor(window: u32) -> Flow<Copa> {
         let mut flow = flow(window);
         flow.params.copa_competitive_mode = true;
         flow
     }
 
-    /// An ACK with this queueing delay, so late that RTTstanding is that of this ACK alone.
+    /// Passes an ACK with this queueing delay, late enough that RTTstanding depends only on this ACK.
     fn late_ack(flow: &mut Flow<Copa>, queuing: Time) {
         flow.now += RTT;
         flow.ack(|sample| sample.rtt = Some(RTT + queuing));
@@ -373,7 +370,7 @@ mod tests {
         let mut flow = flow(20);
         let mut velocities = Vec::new();
         for _ in 0..6 {
-            // The window grows: the queue stays empty.
+            // The window grows while the queue stays empty.
             flow.control.window += 1.0;
             flow.control.update_velocity();
             velocities.push(flow.control.velocity);
@@ -389,7 +386,7 @@ mod tests {
         let mut flow = flow(20);
         flow.control.velocity = 1e9;
         flow.round(|_, sample| sample.rtt = Some(RTT));
-        // v is delta cwnd = 10 at most as the round begins: each of 20 ACKs adds a segment at most.
+        // At the start of the round v is at most delta cwnd = 10: each of 20 ACKs adds at most a segment.
         assert!(flow.control.window > 21.0 && flow.control.window <= 40.0, "{}", flow.control.window);
     }
 
@@ -406,7 +403,7 @@ mod tests {
         let mut flow = Flow::<Copa>::new(CopaParams::default());
         flow.round(|_, _| ());
         assert_eq!(flow.output.cwnd, 20 * MSS);
-        // 10 ms: the target is 22.
+        // At 10 ms the target is 22.
         flow.round(|_, sample| sample.rtt = Some(RTT + MS(10)));
         flow.round(|_, sample| sample.rtt = Some(RTT + MS(10)));
         assert!(!flow.control.slow_start);
@@ -416,12 +413,12 @@ mod tests {
     #[test]
     fn section_2_2_a_queue_that_is_never_nearly_empty_in_five_rtts_makes_it_compete() {
         let mut flow = competitor(20);
-        // Between 80 and 100 ms of queue: never below a tenth of the most.
+        // Between 80 and 100 ms of queueing delay: never below a tenth of the maximum.
         for round in 0..10 {
             late_ack(&mut flow, MS(if round % 2 == 0 { 80 } else { 100 }));
             assert_eq!(flow.control.competes, round >= 5, "round {round}");
         }
-        // An empty queue, and it is over.
+        // An empty queue ends it.
         late_ack(&mut flow, Time::ZERO);
         assert!(!flow.control.competes);
         assert_eq!(flow.control.delta, 0.5);
@@ -444,7 +441,7 @@ mod tests {
         flow.event(Event::Loss);
         assert!((1.0 / flow.control.delta - 2.5).abs() < 1e-9);
         flow.event(Event::Loss);
-        // Not below the default mode's: 1 / 0.5.
+        // At least that of the default mode: 1 / 0.5.
         assert!((1.0 / flow.control.delta - 2.0).abs() < 1e-9);
     }
 
@@ -459,7 +456,7 @@ mod tests {
     #[test]
     fn in_the_default_mode_a_loss_changes_nothing() {
         let mut flow = flow(20);
-        // The round trip delivered the window except one segment.
+        // The round trip delivered the window minus one segment.
         assert!(after_loss(&mut flow, 19) > 20.0);
         assert_eq!(flow.control.delta, 0.5);
     }
@@ -470,20 +467,21 @@ mod tests {
         flow.round(|_, _| ());
         let window = after_loss(&mut flow, 15);
         assert!(!flow.control.slow_start);
-        // v = 1: 1 / (0.5 * 15) up from 15 segments, the queue being empty.
+        // v = 1: 1 / (0.5 * 15) up from 15 segments, because the queue is empty.
         assert!((window - 15.0 - 2.0 / 15.0).abs() < 1e-9, "{window}");
     }
 
     #[test]
     fn a_recovery_bounds_the_window_if_a_tenth_of_it_was_not_delivered() {
-        // Of 20 segments 18 are nine tenths; v = 1.
+        // 18 of 20 segments are nine tenths; v = 1.
         for (delivered, left) in [(17, 17.0), (18, 20.0)] {
             let window = after_loss(&mut flow(20), delivered);
             assert!((window - left - 2.0 / left).abs() < 1e-9, "{window}");
         }
     }
 
-    /// The window after the first ACK of a recovery, whose segment was sent this number of segments ago.
+    /// Window after the first ACK of a recovery, if `delivered` segments were delivered since the ACKed segment was
+    /// sent.
     fn after_loss(flow: &mut Flow<Copa>, delivered: u64) -> f64 {
         flow.event(Event::Loss);
         flow.ack(|sample| {

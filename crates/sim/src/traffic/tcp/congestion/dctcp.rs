@@ -1,4 +1,4 @@
-//! DCTCP: a congestion mark takes from the window in proportion to the share of bytes that were marked.
+//! DCTCP: a congestion mark reduces the window in proportion to the share of bytes that were marked.
 //!
 //! Source: RFC 8257.
 //!
@@ -6,28 +6,29 @@
 //! |---|---|---|
 //! | 3.3, 5 | `M = bytes marked / bytes acknowledged` of a window | `Control::on_sample` |
 //! | 3.3, 6 | `alpha = alpha (1 - g) + g M` | `Control::on_sample` |
-//! | 3.3, 9 | upon a mark, once a window: `cwnd = cwnd (1 - alpha / 2)` | `Control::reduce` |
-//! | 3.4 | the window grows as Reno's; with `byte_counting` by whole segments, as in Linux | `Control::avoid` |
-//! | 3.5 | losses and timeouts are those of Reno, also while a mark reduces the window | [`Reno`] |
+//! | 3.3, 9 | on a mark, once per window: `cwnd = cwnd (1 - alpha / 2)` | `Control::reduce` |
+//! | 3.4 | the window grows like Reno's; with `byte_counting` by whole segments, as in Linux | `Control::avoid` |
+//! | 3.5 | losses and timeouts are handled as in Reno, even while a mark reduces the window | [`Reno`] |
 //!
-//! The queue that it is made for marks every packet while it is longer than a threshold (section 3.1):
-//! [RED](../schemes/red.md) with `weight = 1`, `max_p = 1`, `max_th` a packet above `min_th`, `ecn = true`, and
+//! DCTCP is designed for a queue that marks every packet while it is longer than a threshold (section 3.1):
+//! [RED](../schemes/red.md) with `weight = 1`, `max_p = 1`, `max_th` one packet above `min_th`, `ecn = true`, and
 //! `gentle`, `wait`, `hard_drop` off.
 //!
-//! Cost: two additions an ACK, a division a round trip; 64 bytes.
+//! Cost: two additions per ACK, a division per round trip; 64 bytes.
 //!
 //! Deviations:
-//! 1. RFC 8257 3.2: each ACK counts all the marks so far, as with accurate ECN, where one bit tells of those that it
-//!    covers. As there, what waits for a delayed ACK is acknowledged at once when marks begin or end.
-//! 2. RFC 8257 3.3: what SACK blocks say has arrived counts too, as in Linux, `net/ipv4/tcp_dctcp.c`.
-//! 3. With `whole_windows` what a mark takes from the window is rounded down to segments, as in `dctcp_ssthresh` of
-//!    Linux. Alpha is exact; in Linux it counts in 1024ths (`dctcp_alpha_steps`), so that one mark in a window of more
-//!    than 64 segments leaves no trace in it: with 2 % of random marks the window is more than three times as large.
-//! 4. RFC 8257 3.3: the window shrinks over a round trip by proportional rate reduction, if the sender has it, and does
-//!    not grow meanwhile, as in Linux. A mark on the last ACK of a window is answered by alpha as it was in that
+//! 1. RFC 8257 3.2: each ACK has the number of all marks so far, as with accurate ECN. In the RFC one bit reports the
+//!    marks of the segments that the ACK covers. As in the RFC, segments that wait for a delayed ACK are acknowledged
+//!    at once when marks begin or end.
+//! 2. RFC 8257 3.3: segments that SACK blocks report also count, as in Linux, `net/ipv4/tcp_dctcp.c`.
+//! 3. With `whole_windows` the reduction by a mark is rounded down to segments, as in `dctcp_ssthresh` of Linux. Alpha
+//!    is exact; in Linux it counts in 1024ths (`dctcp_alpha_steps`), so one mark in a window of more than 64 segments
+//!    does not change it: with 2 % of random marks the window is more than three times as large.
+//! 4. RFC 8257 3.3: if the sender has proportional rate reduction, the window shrinks over a round trip and does not
+//!    grow meanwhile, as in Linux. The response to a mark on the last ACK of a window uses alpha as it was in that
 //!    window.
 //!
-//! Not implemented: ECN-capable SYN-ACKs and ACKs (RFC 8257 3.6): they have no codepoint here.
+//! Not implemented: ECN-capable SYN-ACKs and ACKs (RFC 8257 3.6), which have no codepoint here.
 
 use super::control::{Cause, Connection, Control, EcnUse, Flight, Output, Progress, Sample, Window};
 use super::model::rounds::Rounds;
@@ -44,8 +45,8 @@ params! {
         /// Initial value of DCTCP's estimate of the marked share.
         dctcp_initial_alpha: f64 = 1.0, in 0.0..=1.0, symbol "DCTCP.Alpha",
             source "RFC 8257 3.3; tcp_dctcp.c dctcp_alpha_on_init";
-        /// Number of steps from 0 to 1 in DCTCP's fixed-point estimate of the marked share, with decrease and increase
-        /// rounded down; 0 for an exact estimate.
+        /// Steps from 0 to 1 in DCTCP's fixed-point estimate of the marked share; decreases and increases are
+        /// rounded down. 0 for an exact estimate.
         dctcp_alpha_steps: u32 = 0, in 0..=1000000, source "RFC 8257 3.3: exact; tcp_dctcp.c dctcp_update_alpha: 1024";
     }
 }
@@ -53,13 +54,11 @@ params! {
 /// State of DCTCP.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
-    /// DCTCP.Alpha.
     alpha: f64,
-    /// The observation window.
     rounds: Rounds,
-    /// DCTCP.BytesAcked.
+    /// Bytes acknowledged in this window (DCTCP.BytesAcked).
     acked: u64,
-    /// DCTCP.BytesMarked.
+    /// Bytes of these that were marked (DCTCP.BytesMarked).
     marked: u64,
 }
 
@@ -77,7 +76,7 @@ impl Control for Dctcp {
         Self { alpha: params.dctcp_initial_alpha, rounds: Rounds::default(), acked: 0, marked: 0 }
     }
 
-    /// Section 3.4.
+    /// Grows the window (section 3.4).
     #[inline]
     fn avoid(&mut self, of: Connection, _: &DctcpParams, window: Window<'_>, progress: Progress) {
         //= RFC 8257 3.4-1: The window grows as that of Reno.
@@ -85,7 +84,7 @@ impl Control for Dctcp {
             return Reno.avoid(of, &RenoParams {}, window, progress);
         }
         //= RFC 3465 2.1-1: In congestion avoidance cwnd grows by a segment per window of bytes acknowledged.
-        // tcp_cong_avoid_ai: what MSS^2 / cwnd loses by rounding would be a third at 1000 segments.
+        // tcp_cong_avoid_ai: the rounding of MSS^2 / cwnd would lose a third at 1000 segments.
         let per_segment = (*window.cwnd / of.mss).max(1);
         window.count(per_segment, progress.segments, of.mss);
     }
@@ -105,7 +104,7 @@ impl Control for Dctcp {
         }
     }
 
-    /// Section 3.3, steps 1 to 8.
+    /// Updates alpha (section 3.3, steps 1 to 8).
     fn on_sample(&mut self, _: Connection, params: &DctcpParams, _: &mut Output, sample: &Sample) {
         if sample.acked == 0 {
             return;
@@ -130,8 +129,8 @@ impl Control for Dctcp {
     }
 }
 
-/// Alpha in whole `steps` after a window with this marked share. dctcp_update_alpha: a remainder smaller than a step is
-/// lost at once.
+/// Returns alpha in whole `steps` after a window with this marked share. dctcp_update_alpha: a remainder smaller than a
+/// step is lost at once.
 fn in_steps(steps: f64, alpha: f64, gain: f64, marked: f64) -> f64 {
     let alpha = (alpha * steps).round();
     let lost = match (alpha * gain).floor() {
@@ -150,7 +149,7 @@ mod tests {
         Flow::<Dctcp>::new(DctcpParams::default())
     }
 
-    /// A round trip of ten segments of which the first `marked` are marked.
+    /// A round trip of ten segments; the first `marked` are marked.
     fn round(flow: &mut Flow<Dctcp>, marked: u32) {
         flow.output.cwnd = 10 * MSS;
         flow.round(|index, sample| sample.marked = if index < marked { MSS } else { 0 });
@@ -160,13 +159,13 @@ mod tests {
     fn section_3_3_alpha_moves_by_a_sixteenth_towards_the_share_marked() {
         let mut flow = flow();
         round(&mut flow, 0);
-        // The first ACK is a window of its own (alpha = 15/16), the other nine belong to the next one.
+        // The first ACK is a separate window (alpha = 15/16); the other nine belong to the next one.
         assert_eq!(flow.control.alpha, 0.9375);
-        // Its window ends with the first ACK of this round: ten segments, of which that one is marked.
+        // That window ends with the first ACK of this round: ten segments, only that one marked.
         round(&mut flow, 3);
         assert!((flow.control.alpha - (0.9375 * 0.9375 + 0.1 / 16.0)).abs() < 1e-12, "{}", flow.control.alpha);
         let alpha = flow.control.alpha;
-        // Two of the last round are left, then none.
+        // Two marks of the last round are left, then none.
         round(&mut flow, 0);
         assert!((flow.control.alpha - (alpha * 0.9375 + 0.2 / 16.0)).abs() < 1e-12, "{}", flow.control.alpha);
     }
@@ -174,7 +173,7 @@ mod tests {
     #[test]
     fn section_3_3_a_constant_share_of_marks_is_found_in_the_end() {
         let mut flow = flow();
-        // (15/16)^200 = 2.5e-6 of the start is left.
+        // (15/16)^200 = 2.5e-6 of the initial value is left.
         (0..200).for_each(|_| round(&mut flow, 4));
         assert!((flow.control.alpha - 0.4).abs() < 1e-4, "{}", flow.control.alpha);
     }
@@ -194,7 +193,7 @@ mod tests {
         for (window, alpha, left) in [(34, 0.02, 34), (100, 0.03, 99), (2, 1.0, 1)] {
             let mut flow = Flow::<Dctcp>::new(DctcpParams { dctcp_initial_alpha: alpha, ..Default::default() });
             flow.of.whole_windows = true;
-            // Whole segments also count in a window of Reno's growth.
+            // Whole segments also count in a window that has grown like Reno's.
             flow.output.cwnd = window * MSS + 700;
             assert_eq!(flow.reduce(Cause::Mark), left * u64::from(MSS), "{window} segments, alpha {alpha}");
         }
@@ -202,7 +201,7 @@ mod tests {
 
     #[test]
     fn alpha_in_steps_gains_nothing_from_one_mark_in_more_than_64_segments_and_falls_to_zero_below_16_of_1024() {
-        // 1024 / 16 / 64 = 1; 1024 / 16 / 65 < 1. 100 - 100 / 16 = 94; 17 - 1 = 16; 15 / 16 < 1: all of it.
+        // 1024 / 16 / 64 = 1; 1024 / 16 / 65 < 1. 100 - 100 / 16 = 94; 17 - 1 = 16; 15 / 16 < 1, so all of it.
         for (alpha, marked, left) in
             [(0, 1.0 / 64.0, 1), (0, 1.0 / 65.0, 0), (100, 0.0, 94), (17, 0.0, 16), (15, 0.0, 0), (1024, 1.0, 1024)]
         {
@@ -226,12 +225,12 @@ mod tests {
             flow.avoid(&mut cwnd, 1);
         }
         assert_eq!(cwnd, 11 * MSS);
-        // The next round trip is of eleven segments.
+        // The next round trip has eleven segments.
         (0..10).for_each(|_| flow.avoid(&mut cwnd, 1));
         assert_eq!(cwnd, 11 * MSS);
         flow.avoid(&mut cwnd, 1);
         assert_eq!(cwnd, 12 * MSS);
-        // Two segments an ACK count as two; what MSS^2 / cwnd would round to nothing is not lost.
+        // Two segments per ACK count as two; growth that MSS^2 / cwnd would round to zero is not lost.
         cwnd = 4000 * MSS;
         (0..2000).for_each(|_| flow.avoid(&mut cwnd, 2));
         assert_eq!(cwnd, 4001 * MSS);
@@ -243,7 +242,7 @@ mod tests {
         let mut flow = flow();
         flow.of.byte_counting = false;
         flow.avoid(&mut cwnd, 2);
-        // 1000^2 / 10 000, whatever it covers.
+        // 1000^2 / 10 000, regardless of the number of covered segments.
         assert_eq!(cwnd, 10 * MSS + 100);
     }
 

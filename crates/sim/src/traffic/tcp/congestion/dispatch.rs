@@ -1,4 +1,4 @@
-//! The window of one sender: slow start, which is common to all, and its congestion control.
+//! Window of one sender: slow start, which is common to all controls, and its congestion control.
 //!
 //! Source: RFC 5681 3.1 (slow start), RFC 3465 (byte counting). Windows are in bytes.
 
@@ -20,18 +20,18 @@ fn connection(params: &TcpParams) -> Connection {
     }
 }
 
-/// The congestion control of one sender; empty for one without state, such as Reno.
+/// Congestion control of one sender; empty for one without state, such as Reno.
 #[derive(Debug)]
 pub struct Congestion(pub(super) Option<Box<State>>);
 
 impl Congestion {
-    /// The control of a new connection. `seed` differs by run and flow.
+    /// Creates the control of a new connection. `seed` differs by run and flow.
     pub fn new(params: &TcpParams, seed: u64) -> Self {
         let control = params.congestion_control;
         Self(control.has_state().then(|| State::new(control, connection(params), &params.congestion, seed).into()))
     }
 
-    /// Dispatcher of a connection that is never opened.
+    /// Control of a connection that is never opened.
     pub const NONE: Self = Self(None);
 
     /// Prefetches the state, if there is any.
@@ -44,7 +44,8 @@ impl Congestion {
 
     #[inline]
     fn with_state<R>(&mut self, params: &TcpParams, act: impl FnOnce(&mut State) -> R) -> R {
-        // The parameters, which all flows share, are at hand; `self` of Reno need not be fetched.
+        // Checks the parameters, which all flows share and are in the cache, so that `self` of Reno need not be
+        // fetched.
         if params.congestion_control.has_state() {
             act(self.0.as_mut().expect("made with the connection"))
         } else {
@@ -52,7 +53,7 @@ impl Congestion {
         }
     }
 
-    /// Window growth. The ACK that crosses `ssthresh` counts in slow start first, and with its rest in congestion
+    /// Grows the window. The ACK that crosses `ssthresh` first counts in slow start, and its remainder in congestion
     /// avoidance.
     #[inline]
     pub fn grow(&mut self, params: &TcpParams, window: Window<'_>, ssthresh: u32, mut progress: Progress) {
@@ -77,7 +78,7 @@ impl Congestion {
             if params.congestion_control.has_state() {
                 self.avoid_by_state(params, Window { cwnd, counted }, progress);
             } else {
-                // Fast path of controls without state, Reno foremost.
+                // Fast path of controls without state, in particular Reno.
                 let (of, own) = (connection(params), &params.congestion);
                 State::new(params.congestion_control, of, own, 0).avoid(of, own, Window { cwnd, counted }, progress);
             }
@@ -89,7 +90,7 @@ impl Congestion {
         self.with_state(params, |state| state.avoid(connection(params), &params.congestion, window, progress));
     }
 
-    /// Congestion: the new slow-start threshold, at least two segments.
+    /// Handles congestion. Returns the new slow-start threshold, at least two segments.
     pub fn reduce(&mut self, params: &TcpParams, flight: Flight) -> u32 {
         //= RFC 9438 4.6-6, deviation: Marks reduce cwnd down to one segment.
         //= RFC 9438 4.6-7, deviation: Marks at a cwnd of one segment slow the sender further.
@@ -101,20 +102,20 @@ impl Congestion {
         (left - rest).max(2 * mss)
     }
 
-    /// A timeout, after [`Congestion::reduce`] or instead of it.
+    /// Handles a timeout, after [`Congestion::reduce`] or instead of it.
     pub fn timed_out(&mut self) {
         if let Some(state) = &mut self.0 {
             state.timed_out();
         }
     }
 
-    /// An ACK, before any growth.
+    /// Processes an ACK, before any growth.
     #[inline]
     pub fn on_sample(&mut self, params: &TcpParams, output: &mut Output, sample: &Sample) {
         self.with_state(params, |state| state.on_sample(connection(params), &params.congestion, output, sample));
     }
 
-    /// The external control, if there is one: it sees each segment that leaves and arrives.
+    /// External control, if there is one: each segment that leaves and arrives is reported to it.
     #[inline]
     pub fn external(&mut self, params: &TcpParams) -> Option<&mut External> {
         if !matches!(params.congestion_control, CongestionControl::External(_)) {

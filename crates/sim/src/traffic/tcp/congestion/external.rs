@@ -1,14 +1,14 @@
-//! Congestion controls from outside: a user's own, in Rust, Python or C, behind one dynamic call.
+//! External congestion controls: a user's own, in Rust, Python or C, behind one dynamic call.
 //!
 //! A [`ControlFactory`] creates an [`ExternalControl`] for each connection of a sender with a record per segment. It
-//! gets the input of built-in controls, [`Sample`]s and [`Event`]s, and also each segment that leaves and arrives, as
-//! controllers of QUIC require. Its outputs are checked after every call. The first error disables the control: window
-//! and rate stay unchanged, and the run ends with an error in [`Failures`].
+//! gets the inputs of built-in controls, [`Sample`]s and [`Event`]s, and also each segment that leaves and arrives, as
+//! controllers of QUIC require. The outputs are checked after every call. The first error disables the control: window
+//! and rate then do not change, and the run ends with an error in [`Failures`].
 //!
 //! Order of the calls at an ACK: `on_delivered` for each segment that it delivers, `on_event` for each loss that it
-//! shows and for what follows, `on_sample`, `avoid`.
+//! shows and for the events that follow, `on_sample`, `avoid`.
 //!
-//! Cost: a dynamic call for each of these; the state of the control itself is unknown.
+//! Cost: a dynamic call for each of these, plus the cost and the state of the control itself.
 
 use super::control::{Authority, Connection, Control, EcnUse, Event, Flight, Moment, Output, Progress, Sample, Window};
 use fairlane_schemes::base::config::{ConfigError, ParamSet, ParamSpec, Table};
@@ -20,11 +20,11 @@ use std::sync::{Arc, OnceLock};
 /// Round-trip times of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Rtts {
-    /// The last sample; zero before the first.
+    /// Last sample; zero before the first.
     pub latest: Time,
-    /// Smoothed; zero before the first sample.
+    /// Smoothed RTT; zero before the first sample.
     pub smoothed: Time,
-    /// The least; [`Time::NEVER`] before the first sample.
+    /// Minimum RTT; [`Time::NEVER`] before the first sample.
     pub least: Time,
     /// Mean deviation (RTTVAR).
     pub deviation: Time,
@@ -33,42 +33,42 @@ pub struct Rtts {
 /// A segment that leaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// Now.
+    /// Current time.
     pub now: Time,
     /// Payload in bytes.
     pub bytes: u32,
-    /// Transmission number, from 1 on: the packet number of QUIC.
+    /// Transmission number, from 1 on; in QUIC the packet number.
     pub number: u32,
-    /// It is a retransmission.
+    /// True if it is a retransmission.
     pub again: bool,
-    /// In flight with it.
+    /// Bytes in flight, including it.
     pub in_flight: u32,
-    /// The sender has too few data to fill the window.
+    /// True if the sender has too few data to fill the window.
     pub app_limited: bool,
 }
 
-/// A segment reported as arrived by an ACK.
+/// A segment that an ACK reports as arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivered {
-    /// Now.
+    /// Current time.
     pub now: Time,
     /// Time of the last transmission.
     pub sent: Time,
     /// Payload in bytes.
     pub bytes: u32,
-    /// The number of its last transmission.
+    /// Number of its last transmission.
     pub number: u32,
-    /// The sender had too few data to fill the window when it was sent.
+    /// True if the sender had too few data to fill the window when it was sent.
     pub app_limited: bool,
-    /// Before the sample that this ACK may give.
+    /// RTTs before the sample that this ACK may give.
     pub rtts: Rtts,
 }
 
-/// A congestion control of one connection. `output` has the current values and receives the new ones. Errors are one
-/// line that names the control; a window of 0 and a pacing rate of 0 are errors too, and a window of less than a
-/// segment counts as one segment.
+/// Congestion control of one connection. `output` has the current values and receives the new ones. Errors are one line
+/// that names the control. A window of 0 and a pacing rate of 0 are also errors; a window of less than a segment counts
+/// as one segment.
 pub trait ExternalControl: Debug + Send {
-    /// A segment leaves.
+    /// Handles a segment that leaves.
     ///
     /// # Errors
     /// The control failed.
@@ -76,7 +76,7 @@ pub trait ExternalControl: Debug + Send {
         Ok(())
     }
 
-    /// A segment has arrived.
+    /// Handles a segment that has arrived.
     ///
     /// # Errors
     /// The control failed.
@@ -84,7 +84,7 @@ pub trait ExternalControl: Debug + Send {
         Ok(())
     }
 
-    /// An ACK, as [`Control::on_sample`].
+    /// Processes an ACK, like [`Control::on_sample`].
     ///
     /// # Errors
     /// The control failed.
@@ -92,7 +92,7 @@ pub trait ExternalControl: Debug + Send {
         Ok(())
     }
 
-    /// Handles events other than ACKs, as [`Control::on_event`].
+    /// Handles events other than ACKs, like [`Control::on_event`].
     ///
     /// # Errors
     /// The control failed.
@@ -100,7 +100,7 @@ pub trait ExternalControl: Debug + Send {
         Ok(())
     }
 
-    /// Growth in congestion avoidance, as [`Control::avoid`]; called only for [`Authority::Avoidance`].
+    /// Grows the window in congestion avoidance, like [`Control::avoid`]. Called only with [`Authority::Avoidance`].
     ///
     /// # Errors
     /// The control failed.
@@ -108,7 +108,7 @@ pub trait ExternalControl: Debug + Send {
         Ok(())
     }
 
-    /// Window after congestion in bytes, as [`Control::reduce`]; not called for [`Authority::Full`].
+    /// Window after congestion in bytes, like [`Control::reduce`]. Not called with [`Authority::Full`].
     ///
     /// # Errors
     /// The control failed.
@@ -117,34 +117,34 @@ pub trait ExternalControl: Debug + Send {
     }
 }
 
-/// Makes the controls of connections, in whichever thread the run is.
+/// Creates the controls of connections, in any thread.
 pub trait ControlFactory: Debug + Send + Sync {
-    /// Owner of the window after an ACK.
+    /// Part of the window that the controls set after an ACK.
     fn authority(&self) -> Authority {
         Authority::Full
     }
 
-    /// The feedback that the controls need on congestion marks.
+    /// Feedback on congestion marks that the controls need.
     fn ecn(&self) -> EcnUse {
         EcnUse::Classic
     }
 
-    /// The control of a new connection. `seed` differs by run and flow: the only source of randomness.
+    /// Creates the control of a new connection. `seed` differs by run and flow, and is the only source of randomness.
     ///
     /// # Errors
-    /// It cannot be created; one line that names it.
+    /// It cannot be created. The message has one line that names it.
     fn create(&self, connection: &Connection, seed: u64) -> Result<Box<dyn ExternalControl>, String>;
 }
 
-/// Failures of the controls of a run: the first line counts.
+/// Failures of the controls of a run: only the first message is kept.
 pub type Failures = Arc<OnceLock<String>>;
 
-/// Controls from outside with the name that they have in a scenario.
+/// An external control with its name in a scenario.
 #[derive(Clone, Debug)]
 pub struct NamedControl {
-    /// Their name.
+    /// Name of the control.
     pub name: Arc<str>,
-    /// Makes them.
+    /// Creates the controls of connections.
     pub factory: Arc<dyn ControlFactory>,
 }
 
@@ -154,10 +154,10 @@ impl PartialEq for NamedControl {
     }
 }
 
-/// Finds the control from outside of a name.
+/// Finds an external control by name.
 pub type FindControl<'a> = &'a dyn Fn(&str) -> Option<NamedControl>;
 
-/// Knows no control from outside.
+/// Finds no external control.
 #[must_use]
 pub fn no_control(_: &str) -> Option<NamedControl> {
     None
@@ -172,7 +172,7 @@ pub struct Outside {
     pub ecn: EcnUse,
 }
 
-/// The control from outside that a connection has, if it has one, and where it fails to.
+/// External control of a connection, if it has one, and the record of failures.
 #[derive(Clone, Debug, Default)]
 pub struct ExternalParams {
     /// The control.
@@ -182,7 +182,7 @@ pub struct ExternalParams {
 }
 
 impl ExternalParams {
-    /// Why a control has failed, if one has.
+    /// Error of a control, if one has failed.
     #[must_use]
     pub fn failure(&self) -> Option<&str> {
         self.failures.get().map(String::as_str)
@@ -195,7 +195,7 @@ impl PartialEq for ExternalParams {
     }
 }
 
-/// The key `congestion_control` has its name; it has no further keys.
+/// External controls have no keys; `congestion_control` has their name.
 impl ParamSet for ExternalParams {
     fn specs() -> Vec<ParamSpec> {
         Vec::new()
@@ -212,10 +212,10 @@ impl ParamSet for ExternalParams {
     }
 }
 
-/// The control from outside of one connection.
+/// External control of one connection.
 #[derive(Debug)]
 pub struct External {
-    /// None once it has failed.
+    /// `None` once it has failed.
     control: Option<Box<dyn ExternalControl>>,
     name: Arc<str>,
     failures: Failures,
@@ -223,17 +223,16 @@ pub struct External {
 }
 
 impl External {
-    /// A segment leaves.
+    /// Reports a segment that leaves.
     pub fn on_sent(&mut self, output: &mut Output, sent: &Sent) {
         self.call(output, |control, output| control.on_sent(output, sent));
     }
 
-    /// A segment has arrived.
+    /// Reports a segment that has arrived.
     pub fn on_delivered(&mut self, output: &mut Output, delivered: &Delivered) {
         self.call(output, |control, output| control.on_delivered(output, delivered));
     }
 
-    /// Calls the control, and applies valid outputs.
     fn call(
         &mut self,
         output: &mut Output,
@@ -260,7 +259,7 @@ impl External {
 
     fn fail(&mut self, problem: String) {
         self.control = None;
-        // The first error of a run is reported.
+        // Only the first error of a run is reported.
         let _ = self.failures.set(problem);
     }
 }
@@ -324,7 +323,7 @@ mod tests {
     const SENT: Sent =
         Sent { now: Time::ZERO, bytes: MSS, number: 1, again: false, in_flight: MSS, app_limited: false };
 
-    /// Sets anything; fails now and then.
+    /// A control with random outputs that fails now and then.
     #[derive(Debug)]
     struct Wild(Rng);
 
@@ -361,7 +360,7 @@ mod tests {
             }
             failed += u32::from(params.failure().is_some());
         }
-        // A call fails with probability 1/64 on purpose, 1/64 by a window and 1/128 by a rate of 0: 1 - (1 -
+        // A call fails with probability 1/64 by an error, 1/64 by a window of 0 and 1/128 by a rate of 0: 1 - (1 -
         // 2.5/64)^20 = 0.55.
         assert!((450..650).contains(&failed), "{failed}");
     }

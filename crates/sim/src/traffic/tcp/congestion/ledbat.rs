@@ -1,4 +1,4 @@
-//! LEDBAT: a background transfer that adds a bounded delay to its path and yields to others.
+//! LEDBAT: a background transfer that adds a limited delay to its path and yields to other flows.
 //!
 //! Source: RFC 6817.
 //!
@@ -8,25 +8,26 @@
 //! | 2.4.2 | `off_target = (TARGET - queuing_delay) / TARGET` | `Ledbat::approach` |
 //! | 2.4.2 | `cwnd += GAIN off_target bytes_newly_acked MSS / cwnd` | `Ledbat::approach` |
 //! | 2.4.2 | `MIN_CWND MSS <= cwnd <= flightsize + ALLOWED_INCREASE MSS` | `Ledbat::approach` |
-//! | 2.4.2 | a loss halves the window, by `flight_size` | [`Reno::reduce`] |
+//! | 2.4.2 | a loss halves the window, depending on `flight_size` | [`Reno::reduce`] |
 //!
-//! Known weakness: where the buffer is full before the delay reaches TARGET, losses come first, and LEDBAT answers them
-//! as Reno does: it does not yield. On 10 Mbit/s, with an RTT of 40 ms, it gets 4.7 Mbit/s beside CUBIC's 5.3 with a
-//! buffer of 24 packets (29 ms), and 0.5 beside 9.5 with 264 packets (317 ms), over 100 s with the profile `linux`.
+//! Known weakness: if the buffer is full before the delay reaches TARGET, losses come first. LEDBAT responds to them
+//! like Reno and does not yield. On 10 Mbit/s, with an RTT of 40 ms, over 100 s with the profile `linux`, it gets 4.7
+//! Mbit/s next to CUBIC's 5.3 with a buffer of 24 packets (29 ms), and 0.5 next to 9.5 with 264 packets (317 ms).
 //!
-//! Cost: a minimum of ten and of four numbers and a division an ACK; 560 bytes.
+//! Cost: a minimum of ten and of four numbers and a division per ACK; 560 bytes.
 //!
 //! Deviations:
-//! 1. RFC 6817 2.2: the delay is the round-trip time of the newest segment that an ACK delivers, not that of one way;
-//!    ACKs carry no time of the receiver. A queue on the way back, and the wait of a delayed ACK, count as delay. With
-//!    `ledbat_delay = "stamps"` each ACK has a delay, by its time stamps, so that recovery leaves no stale ones.
-//! 2. RFC 6817 2.5: the initial window is the connection's own `initial_window`, which `linux` has at 10, not 2.
-//! 3. RFC 6817 2.4.2: in recovery the sender sets the window, by proportional rate reduction if it has it; a timeout
-//!    leaves the window at one segment, and the next ACK raises it to `ledbat_min_window`.
-//! 4. RFC 6817 leaves the start open. `ledbat_slow_start` starts as ns-3 does, by the slow start of Reno, which
-//!    `byte_counting` rules, until the window is above the threshold, and again after each timeout.
-//! 5. RFC 6817 2.4.2: what is newly acknowledged, and outstanding, counts by the number of the ACK: SACK blocks move no
-//!    window.
+//! 1. RFC 6817 2.2: the delay is the round-trip time of the newest segment that an ACK delivers, not the one-way delay,
+//!    because ACKs carry no receiver time. A queue on the reverse path, and the wait of a delayed ACK, count as delay.
+//!    With `ledbat_delay = "stamps"` each ACK has a delay, from its timestamps, so that no stale delays remain after
+//!    recovery.
+//! 2. RFC 6817 2.5: the initial window is the connection's `initial_window`, in `linux` 10, not 2.
+//! 3. RFC 6817 2.4.2: in recovery the sender sets the window, by proportional rate reduction if it has it. A timeout
+//!    leaves a window of one segment, and the next ACK raises it to `ledbat_min_window`.
+//! 4. RFC 6817 does not specify the start. With `ledbat_slow_start` a flow starts as in ns-3, with the slow start of
+//!    Reno (and its `byte_counting`) until the window is above the threshold, and again after each timeout.
+//! 5. RFC 6817 2.4.2: newly acknowledged and outstanding data count by the number of the ACK. SACK blocks do not change
+//!    the window.
 //!
 //! Not implemented: delay noise filters other than the minimum; a higher gain for decrease (RFC 6817 2.5).
 
@@ -38,12 +39,11 @@ use fairlane_schemes::base::units::Time;
 use fairlane_schemes::{choices, params};
 
 choices! {
-    /// Delay measured by LEDBAT.
+    /// Delay that LEDBAT measures.
     pub enum LedbatDelay {
-        /// The RTT measured by the sender, of segments sent once.
+        /// RTT measured by the sender, of segments sent once.
         Rtt = "rtt",
-        /// The difference of an ACK's timestamps, in whole milliseconds: a sample for each ACK, also of
-        /// retransmissions.
+        /// Difference of an ACK's timestamps, in whole milliseconds. Every ACK gives a sample, even of retransmissions.
         Stamps = "stamps",
     }
 }
@@ -55,25 +55,25 @@ params! {
         /// Target: maximum queueing delay that LEDBAT adds to its path.
         ledbat_target: Time = "100 ms", in "1 ms"..="100 ms", symbol "TARGET", source "RFC 6817 2.5";
         //= RFC 6817 2.5-2: GAIN is 1 or less.
-        /// Gain of LEDBAT: 1 grows as fast as Reno while the queue is empty.
+        /// Gain of LEDBAT; with 1 it grows as fast as Reno while the queue is empty.
         ledbat_gain: f64 = 1.0, in 0.001..=1.0, symbol "GAIN", source "RFC 6817 2.5";
         //= RFC 6817 2.5-3: ALLOWED_INCREASE is above 0, and 1 by default.
-        /// Segments by which LEDBAT's window may exceed the segments in flight.
+        /// Number of segments by which LEDBAT's window may exceed the segments in flight.
         ledbat_allowed_increase: u32 = 1, in 1..=100, symbol "ALLOWED_INCREASE", source "RFC 6817 2.5";
         //= RFC 6817 2.5-4: MIN_CWND is 2.
         /// Minimum window of LEDBAT in segments.
         ledbat_min_window: u32 = 2, in 1..=10, symbol "MIN_CWND", source "RFC 6817 2.5";
         //= RFC 6817 2.5-5: BASE_HISTORY is 10.
-        /// Minutes over which LEDBAT's base delay is the minimum delay.
+        /// Minutes over which LEDBAT takes the minimum delay as its base delay.
         ledbat_base_history: u32 = 10, in 2..=20, symbol "BASE_HISTORY", source "RFC 6817 2.5";
         //= RFC 6817 2.5-7: The filter has four samples of a round trip, if there are so many.
-        /// Maximum number of delays of the last round trip over which LEDBAT takes the minimum.
+        /// Maximum number of delays in the last round trip of which LEDBAT takes the minimum.
         ledbat_current_filter: u32 = 4, in 1..=16, symbol "CURRENT_FILTER", source "RFC 6817 2.5";
-        /// Lets LEDBAT begin with slow start, until the first loss.
+        /// Lets LEDBAT start with slow start, until the first loss.
         ledbat_slow_start: bool = false, source "RFC 6817 leaves it open; true in ns-3, tcp-ledbat.cc SSParam";
         /// Excludes delays older than a round trip from LEDBAT's filter.
         ledbat_fresh_delays: bool = true, source "RFC 6817 2.5; false in ns-3, tcp-ledbat.cc AddDelay";
-        /// Delay measured by LEDBAT: the RTT of segments sent once, or, for each ACK, the difference of its timestamps
+        /// Delay that LEDBAT measures: the RTT of segments sent once, or for each ACK the difference of its timestamps
         /// in whole milliseconds.
         ledbat_delay: LedbatDelay = "rtt",
             source "stamps: RFC 6817 2.2, RFC 7323; ns-3 tcp-ledbat.cc PktsAcked, TcpOptionTS::NowToTsValue";
@@ -84,7 +84,7 @@ params! {
 #[derive(Clone, Debug)]
 pub struct Ledbat {
     delay: QueuingDelay,
-    /// Fraction of a byte between the window, in whole bytes, and the computed one.
+    /// Fraction of a byte by which the computed window exceeds the window in whole bytes.
     fraction: f64,
     slow_start: bool,
 }
@@ -117,7 +117,7 @@ impl Control for Ledbat {
             return;
         }
         if self.slow_start && output.cwnd <= output.ssthresh {
-            // A window that is not in use does not grow.
+            // A window that is not fully used does not grow.
             let growth = if sample.cwnd_limited { of.counted(sample.in_order) } else { 0 };
             output.cwnd = output.cwnd.saturating_add(growth);
             return;
@@ -137,7 +137,7 @@ impl Control for Ledbat {
 }
 
 impl Ledbat {
-    /// Section 2.4.2, on an ACK.
+    /// Moves the window at an ACK (section 2.4.2).
     fn approach(&mut self, of: Connection, params: &LedbatParams, output: &mut Output, sample: &Sample) {
         let (minutes, samples) = (params.ledbat_base_history, params.ledbat_current_filter);
         let age = if params.ledbat_fresh_delays { sample.srtt } else { Time::NEVER };
@@ -166,7 +166,7 @@ mod tests {
 
     const MS: fn(u64) -> Time = Time::from_millis;
 
-    /// A flow of 20 segments that knows that its base delay is the RTT of 100 ms.
+    /// A flow of 20 segments with a known base delay, the RTT of 100 ms.
     fn flow(params: LedbatParams) -> Flow<Ledbat> {
         let mut flow = Flow::<Ledbat>::new(params);
         flow.control.delay.observe(Time::ZERO, RTT);
@@ -174,21 +174,21 @@ mod tests {
         flow
     }
 
-    /// The change of the window in bytes over a round trip of ACKs with this queuing delay.
+    /// Change of the window in bytes over a round trip of ACKs with this queuing delay.
     fn change(flow: &mut Flow<Ledbat>, queuing: Time) -> i64 {
         let before = i64::from(flow.output.cwnd);
         flow.round(|_, sample| sample.rtt = Some(RTT + queuing));
         i64::from(flow.output.cwnd) - before
     }
 
-    /// Without the filter, so that each delay counts alone.
+    /// Parameters without the filter, so that each delay counts alone.
     fn unfiltered() -> LedbatParams {
         LedbatParams { ledbat_current_filter: 1, ..Default::default() }
     }
 
     #[test]
     fn section_2_4_2_the_window_grows_by_a_segment_per_round_trip_while_the_queue_is_empty() {
-        // 20 ACKs of MSS^2 / cwnd: a little below a segment, as the window grows meanwhile.
+        // 20 ACKs of MSS^2 / cwnd each: slightly less than a segment, because the window grows meanwhile.
         let change = change(&mut flow(unfiltered()), Time::ZERO);
         assert!((960..=1000).contains(&change), "{change}");
     }
@@ -229,7 +229,7 @@ mod tests {
             flow.ack(|sample| (sample.rtt, sample.since_echo) = (None, RTT + MS(200)));
             flow.output.cwnd
         });
-        // The last RTT, with an empty queue: off_target = 1, MSS^2 / cwnd. The stamps: off_target = -1.
+        // With the last RTT the queue is empty: off_target = 1, MSS^2 / cwnd. With timestamps: off_target = -1.
         assert_eq!(windows, [20 * MSS + 50, 20 * MSS - 50]);
     }
 
@@ -243,14 +243,14 @@ mod tests {
             });
             flow.output.cwnd
         });
-        // The base delay came at 0: the filter has it as well, or the last one alone.
+        // The base delay was seen at 0: the filter still contains it, or only the last delay.
         assert_eq!(windows, [20 * MSS - 50, 20 * MSS + 50]);
     }
 
     #[test]
     fn section_2_5_the_least_of_four_delays_counts() {
         let mut flow = flow(LedbatParams::default());
-        // Every fourth ACK finds the queue empty: growth as if it were empty always.
+        // Every fourth ACK finds the queue empty: the window grows as if the queue were always empty.
         let before = flow.output.cwnd;
         flow.round(|index, sample| sample.rtt = Some(RTT + if index % 4 == 0 { Time::ZERO } else { MS(300) }));
         assert!(flow.output.cwnd - before >= 950, "{}", flow.output.cwnd - before);
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(flow.output.cwnd, 40 * MSS);
         flow.event(Event::Loss);
         (flow.output.cwnd, flow.output.ssthresh) = (20 * MSS, 20 * MSS);
-        // If they are equal, one ACK more.
+        // If they are equal, one more ACK.
         flow.ack(|sample| sample.rtt = Some(RTT));
         assert_eq!(flow.output.cwnd, 21 * MSS);
         flow.ack(|sample| sample.rtt = Some(RTT));

@@ -4,28 +4,28 @@
 //!
 //! | section | rule | code |
 //! |---|---|---|
-//! | 4.1 | slow start adds GAIN times what an ACK covers; the first one ends at 3/4 of the target | `LedbatPlusPlus::start` |
+//! | 4.1 | slow start adds GAIN times the acknowledged data; the first one ends at 3/4 of the target | `LedbatPlusPlus::start` |
 //! | 4.2 | `GAIN = 1 / min(16, ceil(2 TARGET / base))` | `LedbatPlusPlus::gain` |
 //! | 4.2 | up to the target: `cwnd += GAIN` per round trip | `LedbatPlusPlus::approach` |
 //! | 4.3 | above it: `cwnd += max(GAIN - Constant cwnd (delay / TARGET - 1), -cwnd / 2)` per round trip | `LedbatPlusPlus::approach` |
-//! | 4.4 | slowdown: two segments for two round trips, then slow start up to the former window | `Stage` |
-//! | 4.4 | the first slowdown two round trips after slow start, each further one after nine times the length of the last | `LedbatPlusPlus::end_slowdown` |
+//! | 4.4 | slowdown: two segments for two round trips, then slow start up to the previous window | `Stage` |
+//! | 4.4 | the first slowdown two round trips after slow start, each further one after nine times the duration of the last | `LedbatPlusPlus::end_slowdown` |
 //! | 4.5 | TARGET is 60 ms; delays are round-trip times | `QueuingDelay` |
 //!
-//! Windows are in segments here, in bytes in the code.
+//! Windows are in segments here, but in bytes in the code.
 //!
-//! Known weakness: where the buffer is full before the delay reaches TARGET, losses come first, and it yields less: on
-//! 10 Mbit/s, with an RTT of 40 ms and 24 packets (29 ms), it gets 2.0 Mbit/s beside CUBIC's 7.7.
+//! Known weakness: if the buffer is full before the delay reaches TARGET, losses come first, and LEDBAT++ yields less.
+//! On 10 Mbit/s, with an RTT of 40 ms and 24 packets (29 ms), it gets 2.0 Mbit/s next to CUBIC's 7.7.
 //!
-//! Cost: a minimum of ten and of four numbers and two divisions an ACK; 590 bytes.
+//! Cost: a minimum of ten and of four numbers and two divisions per ACK; 590 bytes.
 //!
 //! Deviations:
-//! 1. The initial window is the connection's own `initial_window`, which `linux` has at 10, not 2.
-//! 2. Upon a loss the window is halved as in Reno; a loss in slow start or in a slowdown ends it. After a timeout the
-//!    modified slow start leads up to the threshold.
-//! 3. A slowdown that follows a timeout or a loss is counted from there, as after the first slow start.
+//! 1. The initial window is the connection's `initial_window`, in `linux` 10, not 2.
+//! 2. A loss halves the window as in Reno; a loss in slow start or in a slowdown ends it. After a timeout the modified
+//!    slow start leads up to the threshold.
+//! 3. The time to a slowdown counts from a timeout or a loss, if that was later, as after the first slow start.
 //!
-//! Not implemented: the choice of a receiver to steer the sender (RFC 9840, rLEDBAT).
+//! Not implemented: the receiver's option to control the sender (RFC 9840, rLEDBAT).
 
 use super::control::{Authority, Connection, Control, Event, Moment, Output, Sample};
 use super::model::queuing_delay::QueuingDelay;
@@ -33,13 +33,14 @@ use crate::traffic::tcp::phase::Phase;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::params;
 
-/// The window of a slowdown in segments, and its least one (section 4.4).
+/// Window of a slowdown in segments, and minimum window (section 4.4).
 const LEAST_WINDOW: u32 = 2;
-/// Round trips for which a slowdown keeps it, and from slow start to the first slowdown (section 4.4).
+/// Round trips for which a slowdown keeps this window, and from slow start to the first slowdown (section
+/// 4.4).
 const FROZEN_ROUNDS: u64 = 2;
-/// Part of the target at which the first slow start ends (section 4.1).
+/// Fraction of the target at which the first slow start ends (section 4.1).
 const END_OF_SLOW_START: f64 = 0.75;
-/// The window loses this part of itself in a round trip at most (section 4.3).
+/// Maximum fraction of the window that is lost in a round trip (section 4.3).
 const MOST_DECREASE: f64 = 0.5;
 
 params! {
@@ -47,28 +48,28 @@ params! {
     pub struct LedbatPlusPlusParams {
         /// Target: maximum queueing delay that LEDBAT++ adds to its path.
         ledbat_pp_target: Time = "60 ms", in "1 ms"..="1 s", symbol "TARGET", source "draft 4.5";
-        /// Maximum factor by which LEDBAT++ grows slower than Reno.
+        /// Maximum factor by which LEDBAT++ grows more slowly than Reno.
         ledbat_pp_gain_divisor: u32 = 16, in 1..=1000, source "draft 4.2";
         /// Weight of the window in LEDBAT++'s decrease.
         ledbat_pp_constant: f64 = 1.0, in 0.001..=10.0, symbol "Constant", source "draft 4.3";
-        /// Time between two slowdowns of LEDBAT++, as a multiple of the earlier slowdown's duration.
+        /// Time between two slowdowns of LEDBAT++, as a multiple of the duration of the first of them.
         ledbat_pp_slowdown_interval: u32 = 9, in 1..=1000, source "draft 4.4";
-        /// Minutes over which LEDBAT++'s base delay is the minimum RTT.
+        /// Minutes over which LEDBAT++ takes the minimum RTT as its base delay.
         ledbat_pp_base_history: u32 = 10, in 2..=20, symbol "BASE_HISTORY", source "RFC 6817 2.5";
-        /// Maximum number of RTTs of the last round trip over which LEDBAT++ takes the minimum.
+        /// Maximum number of RTTs in the last round trip of which LEDBAT++ takes the minimum.
         ledbat_pp_current_filter: u32 = 4, in 1..=16, symbol "CURRENT_FILTER", source "draft 4.5; RFC 6817 2.5";
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
-    /// The first slow start, or that after a timeout.
+    /// First slow start, or slow start after a timeout.
     SlowStart,
-    /// Between slowdowns, until the next one.
+    /// Between slowdowns; the next one starts at `until`.
     Avoidance { until: Time },
-    /// In a slowdown that began at `since`: two segments until then.
+    /// In a slowdown that started at `since`: two segments until `until`.
     Frozen { since: Time, until: Time },
-    /// In a slowdown that began at `since`: slow start up to the former window.
+    /// In a slowdown that started at `since`: slow start up to the previous window.
     Ramp { since: Time },
 }
 
@@ -77,7 +78,7 @@ enum Stage {
 pub struct LedbatPlusPlus {
     delay: QueuingDelay,
     stage: Stage,
-    /// Fraction of a byte between the window, in whole bytes, and the computed one.
+    /// Fraction of a byte by which the computed window exceeds the window in whole bytes.
     fraction: f64,
 }
 
@@ -90,7 +91,7 @@ impl Control for LedbatPlusPlus {
         Self { delay: QueuingDelay::new(), stage: Stage::SlowStart, fraction: 0.0 }
     }
 
-    // A loss halves the window (deviation 2): the default of `reduce`.
+    // A loss halves the window (deviation 2), the default of `reduce`.
 
     fn on_sample(&mut self, of: Connection, params: &LedbatPlusPlusParams, output: &mut Output, sample: &Sample) {
         if let Some(rtt) = sample.rtt {
@@ -142,13 +143,13 @@ impl Control for LedbatPlusPlus {
     }
 }
 
-/// Two round trips from now.
+/// Time two round trips from now.
 fn after_rounds(sample: &Sample) -> Time {
     sample.now.saturating_add(Time(FROZEN_ROUNDS.saturating_mul(sample.srtt.0)))
 }
 
 impl LedbatPlusPlus {
-    /// Section 4.2.
+    /// Gain (section 4.2).
     fn gain(&self, params: &LedbatPlusPlusParams) -> f64 {
         let base = self.delay.base(params.ledbat_pp_base_history).as_secs_f64();
         let most = f64::from(params.ledbat_pp_gain_divisor);
@@ -165,17 +166,18 @@ impl LedbatPlusPlus {
         self.fraction = window - f64::from(output.cwnd);
     }
 
-    /// Slow start, section 4.1.
+    /// Does slow start (section 4.1).
     fn start(&mut self, of: Connection, params: &LedbatPlusPlusParams, output: &mut Output, sample: &Sample) {
         let least = f64::from(LEAST_WINDOW * of.mss);
-        // A window that is not in use does not grow.
+        // A window that is not fully used does not grow.
         let growth = if sample.cwnd_limited { self.gain(params) * f64::from(sample.acked) } else { 0.0 };
         let grown = f64::from(output.cwnd) + self.fraction + growth;
-        // Not beyond the threshold: below it slow start does not begin.
+        // Grows at most to the threshold, because slow start begins only below it.
         self.set(output, grown.min(f64::from(output.ssthresh)).max(least));
     }
 
-    /// Sections 4.2 and 4.3: change by an ACK's part of the window; `delay` is a multiple of the target.
+    /// Changes the window by an ACK's share of a round trip (sections 4.2 and 4.3); `delay` is a multiple of the
+    /// target.
     fn approach(
         &mut self,
         of: Connection,
@@ -187,7 +189,7 @@ impl LedbatPlusPlus {
         let (mss, cwnd) = (f64::from(of.mss), f64::from(output.cwnd.max(1)));
         let gain = self.gain(params) * mss;
         let change = if delay <= 1.0 {
-            // A window that is not in use does not grow.
+            // A window that is not fully used does not grow.
             if sample.cwnd_limited { gain } else { 0.0 }
         } else {
             (gain - params.ledbat_pp_constant * cwnd * (delay - 1.0)).max(-cwnd * MOST_DECREASE)
@@ -196,7 +198,7 @@ impl LedbatPlusPlus {
         self.set(output, (cwnd + self.fraction + change * part).max(f64::from(LEAST_WINDOW) * mss));
     }
 
-    /// The next slowdown begins after a multiple of the length of this one (section 4.4).
+    /// Ends a slowdown; the next one starts after a multiple of its duration (section 4.4).
     fn end_slowdown(&mut self, params: &LedbatPlusPlusParams, since: Time, now: Time) {
         let pause = now.saturating_sub(since).0.saturating_mul(u64::from(params.ledbat_pp_slowdown_interval));
         self.stage = Stage::Avoidance { until: now.saturating_add(Time(pause)) };
@@ -212,12 +214,12 @@ mod tests {
     const MS: fn(u64) -> Time = Time::from_millis;
     const FOREVER: Stage = Stage::Avoidance { until: Time::NEVER };
 
-    /// Without the filter, so that each delay counts alone.
+    /// Parameters without the filter, so that each delay counts alone.
     fn unfiltered() -> LedbatPlusPlusParams {
         LedbatPlusPlusParams { ledbat_pp_current_filter: 1, ..Default::default() }
     }
 
-    /// A flow of 20 segments that knows its base delay of 100 ms.
+    /// A flow of 20 segments with a known base delay of 100 ms.
     fn flow(stage: Stage) -> Flow<LedbatPlusPlus> {
         let mut flow = Flow::<LedbatPlusPlus>::new(unfiltered());
         flow.control.delay.observe(Time::ZERO, RTT);
@@ -226,7 +228,7 @@ mod tests {
         flow
     }
 
-    /// The change of the window in bytes over a round trip of ACKs with this queuing delay.
+    /// Change of the window in bytes over a round trip of ACKs with this queuing delay.
     fn change(flow: &mut Flow<LedbatPlusPlus>, queuing: Time) -> i64 {
         let before = i64::from(flow.output.cwnd);
         flow.round(|_, sample| sample.rtt = Some(RTT + queuing));
@@ -235,7 +237,7 @@ mod tests {
 
     #[test]
     fn section_4_2_the_gain_is_that_of_reno_on_long_paths_and_a_sixteenth_of_it_on_short_ones() {
-        // 2 * 60 ms / base, rounded up: 120 ms and more: 1; 100: 2; 30: 4; 5: 24, which is above 16.
+        // 2 * 60 ms / base, rounded up: 1 for 120 ms and more; 2 for 100; 4 for 30; 24 for 5, which is above 16.
         for (base, divisor) in [(300, 1), (120, 1), (100, 2), (30, 4), (5, 16)] {
             let mut flow = Flow::<LedbatPlusPlus>::new(unfiltered());
             flow.control.delay.observe(Time::ZERO, MS(base));
@@ -254,7 +256,7 @@ mod tests {
 
     #[test]
     fn section_4_2_the_window_grows_by_the_gain_up_to_the_target() {
-        // Half a segment at 100 ms, whether the queue is empty or nearly at 60 ms.
+        // Half a segment at 100 ms, both with an empty queue and slightly below 60 ms.
         for queuing in [0, 59] {
             let change = change(&mut flow(FOREVER), MS(queuing));
             assert!((485..=500).contains(&change), "{change} at {queuing} ms");
@@ -263,10 +265,10 @@ mod tests {
 
     #[test]
     fn section_4_3_above_the_target_the_window_shrinks_in_proportion_to_itself() {
-        // 66 ms: 0.5 - 20 * 0.1 = -1.5 segments, a little less as the window shrinks.
+        // 66 ms: 0.5 - 20 * 0.1 = -1.5 segments, slightly less as the window shrinks.
         let change_above = change(&mut flow(FOREVER), MS(66));
         assert!((-1500..=-1350).contains(&change_above), "{change_above}");
-        // 600 ms: half the window at most; 20 ACKs, each 1/20 of it: 20 * (1 - 1/40)^20 and more.
+        // 600 ms: at most half of the window; 20 ACKs, each 1/20 of it: 20 * (1 - 1/40)^20 and more.
         let mut far = flow(FOREVER);
         let change_far = change(&mut far, MS(600));
         assert!((-10_000..=-7_500).contains(&change_far), "{change_far}");
@@ -275,7 +277,7 @@ mod tests {
     #[test]
     fn section_4_1_slow_start_grows_by_the_gain_and_ends_at_three_quarters_of_the_target() {
         let mut flow = flow(Stage::SlowStart);
-        // A gain of 1/2: half of the window in a round trip, at 45 ms still.
+        // A gain of 1/2: half of the window in a round trip, still at 45 ms.
         assert_eq!(change(&mut flow, MS(45)), 10_000);
         flow.ack(|sample| sample.rtt = Some(RTT + MS(46)));
         assert_eq!(flow.control.stage, Stage::Avoidance { until: flow.now + MS(200) });
@@ -302,7 +304,7 @@ mod tests {
         assert!((8..=9).contains(&rounds), "{rounds}");
         assert!((20 * MSS..=21 * MSS).contains(&flow.output.cwnd), "{}", flow.output.cwnd);
         let Stage::Avoidance { until } = flow.control.stage else { panic!("{:?}", flow.control.stage) };
-        // Nine times the length of the slowdown: 0.6 s to 0.9 s.
+        // Nine times the duration of the slowdown: 0.6 s to 0.9 s.
         let pause = until.saturating_sub(since).as_secs_f64();
         assert!((10.0 * 0.6..=10.0 * 0.9).contains(&pause), "{pause}");
     }

@@ -1,4 +1,4 @@
-//! Congestion controls: growth of the window with ACKs, and its reduction after congestion.
+//! Congestion controls: growth of the window with ACKs, and reduction after congestion.
 
 mod bbr1;
 mod bbr3;
@@ -28,36 +28,37 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 congestion_controls! {
-    /// Linear growth, halved by congestion (RFC 5681).
+    /// Grows linearly and halves the window after congestion (RFC 5681).
     Reno = "reno", reno::Reno;
-    /// Growth by a cubic function of the time since the last congestion (RFC 9438).
+    /// Grows by a cubic function of the time since the last congestion (RFC 9438).
     Cubic = "cubic", cubic::Cubic;
-    /// Backs off by the share of bytes that were marked (RFC 8257).
+    /// Reduces the window in proportion to the share of marked bytes (RFC 8257).
     Dctcp = "dctcp", dctcp::Dctcp;
     /// Keeps two to four of its segments in the queue (Brakmo and Peterson, 1995).
     Vegas = "vegas", vegas::Vegas;
-    /// Adds a bounded delay to its path and yields to others (RFC 6817).
+    /// Adds a limited delay to its path and yields to other flows (RFC 6817).
     Ledbat = "ledbat", ledbat::Ledbat;
     /// LEDBAT with slower growth, and pauses in which queues drain (draft-irtf-iccrg-ledbat-plus-plus).
     LedbatPlusPlus = "ledbat++", ledbat_plus_plus::LedbatPlusPlus;
-    /// Aims at a rate that is the inverse of the queuing delay (NSDI 2018).
+    /// Aims at a rate that is inversely proportional to the queuing delay (NSDI 2018).
     Copa = "copa", copa::Copa;
     /// DCTCP for the Internet, independent of short RTTs (draft-briscoe-iccrg-prague-congestion-control).
     Prague = "prague", prague::Prague;
-    /// A model of the path, from delivery rates and RTTs (draft-cardwell-iccrg-bbr-congestion-control-00, as in Linux).
+    /// Uses a model of the path, from delivery rates and RTTs (draft-cardwell-iccrg-bbr-congestion-control-00, as in
+    /// Linux).
     Bbr1 = "bbr1", bbr1::Bbr1;
-    /// A model of the path, bounded by losses and marks (draft-ietf-ccwg-bbr).
+    /// Uses a model of the path, limited by losses and marks (draft-ietf-ccwg-bbr).
     Bbr3 = "bbr3", bbr3::Bbr3;
 }
 
-/// The list of congestion controls: the choice, the keys, and the state of a sender, dispatched statically.
+/// Declares the congestion controls: the enum, the keys, and the state of a sender with static dispatch.
 macro_rules! congestion_controls {
     ($( $(#[doc = $doc:literal])+ $Variant:ident = $name:literal, $module:ident::$Type:ident; )+) => {
         /// Algorithms of the congestion window.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum CongestionControl {
             $( $(#[doc = $doc])+ $Variant, )+
-            /// A control that is not in the list: [`CongestionParams::external`] has it.
+            /// A control that is not in the list, but in [`CongestionParams::external`].
             External(Outside),
         }
 
@@ -65,7 +66,7 @@ macro_rules! congestion_controls {
             /// The listed controls, in the order of the documentation.
             pub const ALL: &[Self] = &[$( Self::$Variant ),+];
 
-            /// The name in a configuration; for an external control, [`CongestionParams::external`] has it.
+            /// Name in a configuration. The name of an external control is in [`CongestionParams::external`].
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $( Self::$Variant => $name, )+ Self::External(_) => "external" }
@@ -88,7 +89,7 @@ macro_rules! congestion_controls {
                 match self { $( Self::$Variant => stringify!($module), )+ Self::External(_) => "external" }
             }
 
-            /// Its keys of the `[tcp]` table.
+            /// Keys of the `[tcp]` table that belong to it.
             #[must_use]
             pub fn params(self) -> Vec<ParamSpec> {
                 match self {
@@ -97,22 +98,22 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Keys of the connection that it reads, of those that not every control reads.
+            /// Keys of the connection that it reads, among those that not every control reads.
             pub(super) fn reads(self) -> &'static [&'static str] {
                 match self {
                     $( Self::$Variant => <$module::$Type as Control>::READS, )+
-                    // It may: they are part of its view of the connection.
+                    // It may read them, since they are in [`Connection`].
                     Self::External(_) => &["byte_counting", "flight_size"],
                 }
             }
 
-            /// Pairs of its keys of which the first must not exceed the second.
+            /// Pairs of its keys; the first must not exceed the second.
             #[must_use]
             pub fn ordered(self) -> &'static [(&'static str, &'static str)] {
                 match self { $( Self::$Variant => <$module::$Type as Control>::ORDERED, )+ Self::External(_) => &[] }
             }
 
-            /// Owner of the window after an ACK.
+            /// Part of the window that it sets after an ACK.
             #[must_use]
             #[inline]
             pub fn authority(self) -> Authority {
@@ -140,7 +141,7 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Returns true if a loss reduces also a window that a mark is reducing.
+            /// Returns true if a loss also reduces a window that a mark is currently reducing.
             pub(super) fn answers_loss_after_mark(self) -> bool {
                 match self {
                     $( Self::$Variant => <$module::$Type as Control>::LOSS_AFTER_MARK, )+
@@ -148,8 +149,8 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// Returns true if its behaviour is invariant when all times are multiplied and all rates divided by a
-            /// factor.
+            /// Returns true if multiplying all times and dividing all rates by the same factor does not change its
+            /// behaviour.
             #[must_use]
             pub fn is_scale_free(self) -> bool {
                 match self {
@@ -158,7 +159,7 @@ macro_rules! congestion_controls {
                 }
             }
 
-            /// The feedback on congestion marks that it needs.
+            /// Feedback on congestion marks that it needs.
             #[must_use]
             #[inline]
             pub fn ecn_use(self) -> EcnUse {
@@ -184,11 +185,11 @@ macro_rules! congestion_controls {
             }
         }
 
-        /// Parameters of each congestion control: the keys of all stand in one table.
+        /// Parameters of all congestion controls; their keys are in one table.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct CongestionParams {
             $( $(#[doc = $doc])+ pub $module: <$module::$Type as Control>::Params, )+
-            /// The control that is not in the list, if it is the one.
+            /// External control, if that is selected.
             pub external: ExternalParams,
         }
 
@@ -213,7 +214,7 @@ macro_rules! congestion_controls {
         pub enum State { $( $Variant($module::$Type), )+ External(External) }
 
         impl State {
-            // Always inline: a control without state then costs nothing.
+            // Always inlined, so that a control without state costs nothing.
             #[inline(always)]
             pub(super) fn new(
                 control: CongestionControl,
@@ -264,13 +265,11 @@ macro_rules! congestion_controls {
 use congestion_controls;
 
 impl CongestionParams {
-    /// The defaults, with another clock of CUBIC.
     #[must_use]
     pub(super) fn with_cubic_clock(cubic_clock: CubicClock) -> Self {
         Self { cubic: cubic::CubicParams { cubic_clock, ..Default::default() }, ..Default::default() }
     }
 
-    /// The parameters that Linux uses.
     #[must_use]
     pub(super) fn linux() -> Self {
         Self {
@@ -281,7 +280,7 @@ impl CongestionParams {
     }
 }
 
-/// The controls that read a key of the `[tcp]` table; none for a key that is not for controls.
+/// Controls that read a key of the `[tcp]` table; empty for a key that no control reads.
 pub fn readers(key: &str) -> &'static [CongestionControl] {
     static READERS: LazyLock<HashMap<&str, Vec<CongestionControl>>> = LazyLock::new(|| {
         let mut readers = HashMap::<_, Vec<_>>::new();
@@ -303,7 +302,7 @@ mod tests {
     use super::*;
     use fairlane_schemes::base::units::Time;
 
-    /// Window growth in congestion avoidance, and reduction upon a loss.
+    /// Window growth in congestion avoidance, and window after a loss.
     fn windows(control: CongestionControl, of: Connection) -> (u32, u64) {
         let params = CongestionParams::default();
         let mut state = State::new(control, of, &params, 1);

@@ -1,47 +1,46 @@
-//! Prague: the scalable control of L4S. A mark takes from the window in proportion to the share of bytes that were
-//! marked; flows with short RTTs grow no faster than one of 25 ms.
+//! Prague: the scalable control of L4S. A mark reduces the window in proportion to the share of bytes that were marked.
+//! Flows with short RTTs grow no faster than a flow with an RTT of 25 ms.
 //!
-//! Source: draft-briscoe-iccrg-prague-congestion-control, section 2.4 (of version 04), RFC 9331 section 4; where it
-//! leaves room, Linux, L4STeam/linux `net/ipv4/tcp_prague.c`, whose names begin with `prague_`.
+//! Source: draft-briscoe-iccrg-prague-congestion-control, section 2.4 (of version 04), RFC 9331 section 4; for details
+//! that they leave open, Linux, L4STeam/linux `net/ipv4/tcp_prague.c`, whose names begin with `prague_`.
 //!
 //! Windows are in segments:
 //!
 //! | section | rule | code |
 //! |---|---|---|
-//! | 2.4.2 | `alpha += g (marked / delivered - alpha)`, once a round trip of the virtual RTT | `Prague::update_alpha` |
+//! | 2.4.2 | `alpha += g (marked / delivered - alpha)`, once per virtual RTT | `Prague::update_alpha` |
 //! | 2.4.2 | the first mark finds alpha = 1 | `Control::new` |
-//! | 2.4.3 | upon a mark, once a round trip of the virtual RTT: `cwnd = cwnd (1 - alpha / 2)` | `Prague::answer_mark` |
-//! | 2.4.3 | what was not marked still grows the window: `cwnd += unmarked / cwnd` | `Prague::grow` |
+//! | 2.4.3 | on a mark, once per virtual RTT: `cwnd = cwnd (1 - alpha / 2)` | `Prague::answer_mark` |
+//! | 2.4.3 | unmarked segments still grow the window: `cwnd += unmarked / cwnd` | `Prague::grow` |
 //! | 2.4.4 | RTT independence: virtual RTT `max(srtt, 25 ms)`; growth times `(srtt / virtual RTT)^2`, after 500 rounds | `Prague::growth_per_segment` |
 //! | 2.4.1 | a loss halves the window, as in Reno | `Control::on_event` |
-//! | 2.4.5 | segments leave at `cwnd / srtt`, twice that early in slow start, in bursts of 2^-12 s | `Prague::write` |
+//! | 2.4.5 | segments leave at `cwnd / srtt`, at twice that early in slow start, in bursts of 2^-12 s | `Prague::write` |
 //!
-//! Data carry ECT(1), and receivers count marks (accurate ECN). The queue that it is made for is DualPI2.
+//! Data carry ECT(1), and receivers count marks (accurate ECN). Prague is designed for the queue DualPI2.
 //!
 //! Cost: some 20 floating-point operations per ACK; 120 bytes.
 //!
 //! Deviations:
-//! 1. Windows and alpha are not rounded to fixed point; the window in force follows the computed one by a segment per
+//! 1. Windows and alpha are not rounded to fixed point. The actual window follows the computed one by a segment per
 //!    ACK, as in Linux.
-//! 2. Rounds end with the first ACK of what was sent in them, those of the virtual RTT by the clock, as in Linux.
-//! 3. A loss halves the window as recovery begins, and it does not grow until the end; retransmissions leave at the
-//!    pacing rate within the halved window, not by proportional rate reduction.
-//! 4. A window of one segment is not subdivided: the draft's `cwnd` below two segments is approximated by the pacing
-//!    rate.
+//! 2. Rounds end with the first ACK of a segment sent in them, and virtual RTTs by the clock, as in Linux.
+//! 3. A loss halves the window when recovery starts, and the window does not grow until its end. Retransmissions leave
+//!    at the pacing rate within the halved window, not by proportional rate reduction.
+//! 4. A window of one segment is not subdivided: the pacing rate approximates the draft's `cwnd` below two segments.
 //!
-//! Not implemented: detection of a classic queue that marks ECT(1) (off by default in Linux); the other ways of RTT
-//! independence of Linux (`prague_rtt_scaling` 2 and 3).
+//! Not implemented: detection of a classic queue that marks ECT(1) (off by default in Linux); Linux's other methods of
+//! RTT independence (`prague_rtt_scaling` 2 and 3).
 
 use super::control::{Authority, Connection, Control, EcnUse, Event, Moment, Output, Sample};
 use super::model::rounds::Rounds;
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::params;
 
-/// Segments that the window has at least (MIN_CWND).
+/// Minimum window in segments (MIN_CWND).
 const LEAST_WINDOW: f64 = 2.0;
-/// RTTs above which growth is not scaled (MAX_SCALED_RTT).
+/// RTT above which growth is not scaled (MAX_SCALED_RTT).
 const MOST_SCALED_RTT: Time = Time::from_millis(100);
-/// log2 of bursts in a second (prague_burst_shift).
+/// log2 of the number of bursts per second (prague_burst_shift).
 const BURST_SHIFT: u32 = 12;
 
 params! {
@@ -49,7 +48,7 @@ params! {
     pub struct PragueParams {
         /// Weight of the last round in Prague's estimate of the marked share.
         prague_gain: f64 = 0.0625, in 0.0001..=1.0, symbol "g", source "draft 2.4.2; tcp_prague.c PRAGUE_SHIFT_G";
-        /// RTT below which Prague behaves as if its RTT were this; "0 s" for no RTT independence.
+        /// RTT below which Prague behaves as if its RTT were this value; "0 s" for no RTT independence.
         prague_rtt_target: Time = "25 ms", in "0 s"..="100 ms", symbol "RTT_virt_min",
             source "draft 2.4.4; tcp_prague.c prague_rtt_target";
         /// Rounds after slow start before Prague becomes independent of the RTT.
@@ -62,20 +61,19 @@ params! {
 #[derive(Clone, Debug)]
 pub struct Prague {
     alpha: f64,
-    /// A mark was seen: there is a queue that marks.
+    /// True if a mark was seen, so the path has a queue that marks.
     saw_mark: bool,
     rounds: Rounds,
     /// Rounds since slow start (round).
     rounds_after_start: u32,
-    /// C.delivered and C.delivered_ce when this estimate of the share began.
+    /// C.delivered and C.delivered_ce at the start of this estimate of the marked share.
     delivered: u64,
     delivered_ce: u64,
     /// Time of the last update of alpha, and of the last response to a mark.
     alpha_stamp: Time,
     answered: Time,
-    /// The computed window in segments (frac_cwnd).
+    /// Computed window in segments (frac_cwnd).
     window: f64,
-    /// Before the last loss.
     window_before_loss: f64,
     in_loss: bool,
 }
@@ -102,7 +100,7 @@ impl Control for Prague {
         }
     }
 
-    /// prague_cong_control.
+    /// Implements prague_cong_control.
     fn on_sample(&mut self, of: Connection, params: &PragueParams, output: &mut Output, sample: &Sample) {
         self.saw_mark |= sample.marked > 0;
         if sample.acked > 0 {
@@ -147,20 +145,19 @@ impl Control for Prague {
     }
 }
 
-/// `segments` in bytes, rounded up to whole ones.
 fn bytes(of: Connection, segments: f64) -> u32 {
     (segments.ceil() * f64::from(of.mss)).min(f64::from(u32::MAX)) as u32
 }
 
 impl Prague {
-    /// Section 2.4.4: prague_is_rtt_indep.
+    /// Implements prague_is_rtt_indep (section 2.4.4).
     fn is_independent(&self, params: &PragueParams, output: &Output) -> bool {
         params.prague_rtt_target > Time::ZERO
             && output.cwnd >= output.ssthresh
             && self.rounds_after_start >= params.prague_rtt_transition
     }
 
-    /// Increase of the window by an unmarked segment, times the window: prague_rate_scaled_ai_ack_increase.
+    /// Growth of the window by an unmarked segment, multiplied by the window: prague_rate_scaled_ai_ack_increase.
     fn growth_per_segment(&self, params: &PragueParams, output: &Output, srtt: Time) -> f64 {
         let target = params.prague_rtt_target;
         if !self.is_independent(params, output) || srtt >= target || srtt == Time::ZERO || srtt > MOST_SCALED_RTT {
@@ -170,7 +167,7 @@ impl Prague {
         ratio * ratio
     }
 
-    /// prague_update_cwnd.
+    /// Implements prague_update_cwnd.
     fn grow(&mut self, of: Connection, params: &PragueParams, output: &mut Output, sample: &Sample) {
         let mut unmarked = f64::from(sample.acked.saturating_sub(sample.marked)) / f64::from(of.mss);
         if unmarked > 0.0 && !self.in_loss && sample.cwnd_limited {
@@ -188,7 +185,7 @@ impl Prague {
         self.follow(of, output);
     }
 
-    /// The window in force comes a segment closer to the computed one.
+    /// Moves the actual window by up to a segment towards the computed one.
     fn follow(&self, of: Connection, output: &mut Output) {
         let computed = bytes(of, self.window);
         if output.cwnd > computed {
@@ -200,7 +197,7 @@ impl Prague {
         output.cwnd = output.cwnd.max(of.mss);
     }
 
-    /// Section 2.4.2: prague_update_alpha.
+    /// Implements prague_update_alpha (section 2.4.2).
     fn update_alpha(&mut self, params: &PragueParams, output: &Output, sample: &Sample) {
         let elapsed = sample.now.saturating_sub(self.alpha_stamp);
         if self.is_independent(params, output) && elapsed < params.prague_rtt_target {
@@ -218,7 +215,7 @@ impl Prague {
         }
     }
 
-    /// Section 2.4.3: prague_enter_cwr.
+    /// Implements prague_enter_cwr (section 2.4.3).
     fn answer_mark(&mut self, params: &PragueParams, output: &Output, at: &Moment) {
         let elapsed = at.now.saturating_sub(self.answered);
         if self.is_independent(params, output) && elapsed < params.prague_rtt_target {
@@ -228,7 +225,7 @@ impl Prague {
         self.window = (self.window * (1.0 - self.alpha / 2.0)).max(LEAST_WINDOW);
     }
 
-    /// prague_enter_loss.
+    /// Implements prague_enter_loss.
     fn halve(&mut self, of: Connection, output: &mut Output) {
         self.window_before_loss = self.window;
         self.window = (self.window / 2.0).max(LEAST_WINDOW);
@@ -236,7 +233,7 @@ impl Prague {
         output.ssthresh = bytes(of, self.window);
     }
 
-    /// Section 2.4.5: prague_update_pacing_rate.
+    /// Implements prague_update_pacing_rate (section 2.4.5).
     fn write(&self, of: Connection, output: &mut Output, srtt: Time) {
         if srtt == Time::ZERO {
             return;
@@ -264,7 +261,7 @@ mod tests {
         flow
     }
 
-    /// The same after the transition to RTT independence.
+    /// The same flow after the transition to RTT independence.
     fn independent(window: u32, alpha: f64) -> Flow<Prague> {
         let mut flow = flow(window, alpha);
         flow.control.rounds_after_start = 500;
@@ -326,7 +323,7 @@ mod tests {
             flow.round(|index, sample| sample.marked = if index < marked { MSS } else { 0 });
             flow.control.window - 20.0
         };
-        // 20 ACKs of 1 / cwnd, half of them, none; cwnd is rounded up.
+        // 20 ACKs of 1 / cwnd, half of them, or none; cwnd is rounded up.
         for (marked, growth) in [(0, 1.0), (10, 0.5), (20, 0.0)] {
             assert!((grown(marked) - growth).abs() < 0.06, "{} with {marked} marked", grown(marked));
         }
@@ -358,7 +355,7 @@ mod tests {
             windows.push(flow.control.window);
             flow.now += MS(10);
         }
-        // At 0 ms and at 30 ms.
+        // Reductions at 0 ms and at 30 ms.
         let expected = [95.0, 95.0, 95.0, 90.25, 90.25, 90.25];
         assert!(windows.iter().zip(expected).all(|(window, of)| (window - of).abs() < 1e-9), "{windows:?}");
     }
@@ -389,7 +386,7 @@ mod tests {
         flow.round(|_, _| ());
         assert_eq!(flow.output.cwnd, 20 * MSS);
         flow.event(Event::Mark);
-        // Alpha is 1: half of the window.
+        // Alpha is 1, so half of the window is left.
         assert_eq!(flow.control.window, 10.0);
         flow.round(|_, sample| sample.marked = MSS);
         assert_eq!((flow.output.cwnd, flow.output.ssthresh), (10 * MSS, 10 * MSS));

@@ -4,10 +4,10 @@
 //!
 //! | number | rule | code |
 //! |---|---|---|
-//! | (3) | an ACK adds `MSS^2 / cwnd`, with `byte_counting` once per segment that it covers; with `whole_windows` a window of them adds one | [`Reno::avoid`] |
-//! | (4) | congestion leaves half of the flight, by `flight_size` | [`Reno::reduce`] |
+//! | (3) | an ACK adds `MSS^2 / cwnd`; with `byte_counting`, once per segment that it covers; with `whole_windows`, an acknowledged window adds one segment | [`Reno::avoid`] |
+//! | (4) | congestion leaves half of the flight, as defined by `flight_size` | [`Reno::reduce`] |
 //!
-//! Cost: a division an ACK; no state.
+//! Cost: a division per ACK; no state.
 
 use super::control::{Connection, Control, Flight, FlightSize, Progress, Window};
 use fairlane_schemes::params;
@@ -31,7 +31,8 @@ impl Control for Reno {
         Self
     }
 
-    /// Eq. (3): MSS^2 / cwnd, at least 1 byte, for the ACK, or for each segment that it covers if bytes are counted.
+    /// Implements eq. (3): adds MSS^2 / cwnd, at least 1 byte, per ACK, or per segment that it covers if bytes are
+    /// counted.
     #[inline]
     fn avoid(&mut self, of: Connection, _: &RenoParams, window: Window<'_>, progress: Progress) {
         let segments = if of.byte_counting { progress.segments } else { 1 };
@@ -50,7 +51,7 @@ impl Control for Reno {
         *cwnd = cwnd.saturating_add(u32::try_from(step * u64::from(segments)).unwrap_or(u32::MAX));
     }
 
-    /// Eq. (4).
+    /// Implements eq. (4).
     fn reduce(&mut self, of: Connection, _: &RenoParams, flight: Flight) -> u64 {
         //= RFC 5681 3.1-13: A timeout leaves ssthresh at half the flight, two segments at least.
         match of.flight_size {
@@ -83,7 +84,7 @@ mod tests {
         let mut flow = Flow::<Reno>::new(RenoParams {});
         flow.of.whole_windows = true;
         let mut cwnd = 2 * MSS;
-        // Three of two, then two more of three.
+        // Three segments of a window of two, then two more of three.
         flow.avoid(&mut cwnd, 3);
         assert_eq!(cwnd, 3 * MSS);
         flow.avoid(&mut cwnd, 1);

@@ -7,7 +7,7 @@
 //!
 //! | section | rule | code |
 //! |---|---|---|
-//! | III-B | `Diff = cwnd (RTT - BaseRTT) / BaseRTT`, rounded down, or `cwnd - cwnd BaseRTT / RTT`, rounded up, by `vegas_diff`; BaseRTT is the least RTT of the connection | `Vegas::extra_segments` |
+//! | III-B | `Diff = cwnd (RTT - BaseRTT) / BaseRTT`, rounded down, or `cwnd - cwnd BaseRTT / RTT`, rounded up, depending on `vegas_diff`; BaseRTT is the minimum RTT of the connection | `Vegas::extra_segments` |
 //! | III-B | `cwnd += 1` if Diff < alpha, `cwnd -= 1` if Diff > beta | `Vegas::adjust` |
 //! | III-C | slow start doubles the window in every nth round trip, and ends once Diff > gamma | `Vegas::adjust` |
 //!
@@ -45,16 +45,16 @@ use crate::traffic::tcp::phase::Phase;
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::{choices, params};
 
-/// RTT samples without which a round trip does not count (`tcp_vegas.c`: more than two).
+/// Minimum number of RTT samples for a round trip to count (`tcp_vegas.c`: more than two).
 const LEAST_SAMPLES: u32 = 3;
 
 choices! {
     /// Vegas's estimate of its queued segments.
     pub enum VegasDiff {
-        /// Queueing delay over BaseRTT times the window, rounded down: an overestimate if the window exceeds the
-        /// bandwidth-delay product.
+        /// Queueing delay divided by BaseRTT, times the window, rounded down. This overestimates if the window exceeds
+        /// the bandwidth-delay product.
         OfBase = "of_base",
-        /// Window minus the segments on the path, the latter rounded down: Expected - Actual, times BaseRTT.
+        /// Window minus the segments on the path, the latter rounded down: (Expected - Actual) times BaseRTT.
         ExpectedLessActual = "expected_less_actual",
     }
 }
@@ -75,8 +75,8 @@ params! {
         /// / RTT rounded up.
         vegas_diff: VegasDiff = "of_base", symbol "Diff",
             source "tcp_vegas.c diff; expected_less_actual: Brakmo 1995 III-B, ns-3 tcp-vegas.cc diff";
-        /// Lets Vegas decide at the ACK of the last segment in flight at the previous decision, instead of the next
-        /// ACK.
+        /// Lets Vegas decide at the ACK of the last segment that was in flight at the previous decision, instead of the
+        /// following ACK.
         vegas_early_round: bool = false,
             source "tcp_vegas.c after(ack, beg_snd_nxt); true in ns-3, tcp-vegas.cc IncreaseWindow";
         /// Lets Vegas's window grow while the application or the receiver limits sending.
@@ -91,13 +91,13 @@ params! {
 pub struct Vegas {
     /// BaseRTT; [`Time::NEVER`] before the first sample.
     base_rtt: Time,
-    /// Minimum RTT of this round trip, and its samples.
+    /// Minimum RTT of this round trip, and number of its samples.
     min_rtt: Time,
     samples: u32,
     rounds: Rounds,
-    /// Segments acknowledged, growing as Reno, that have not made the window grow yet.
+    /// Segments acknowledged since the window last grew, for growth like Reno's.
     counted: u32,
-    /// The connection was open at the last sample (doing_vegas_now).
+    /// True if the connection was open at the last sample (doing_vegas_now).
     open: bool,
 }
 
@@ -114,7 +114,7 @@ impl Control for Vegas {
         Self { base_rtt: Time::NEVER, min_rtt: Time::NEVER, samples: 0, rounds, counted: 0, open: true }
     }
 
-    /// The window after congestion is Reno's (deviation 4).
+    /// Window after congestion, that of Reno (deviation 4).
     fn reduce(&mut self, of: Connection, _: &VegasParams, flight: Flight) -> u64 {
         self.counted = 0;
         Reno.reduce(of, &RenoParams {}, flight)
@@ -155,7 +155,7 @@ impl Control for Vegas {
 
     fn on_event(&mut self, _: Connection, params: &VegasParams, _: &mut Output, event: Event, at: &Moment) {
         if matches!(event, Event::IdleRestart { .. }) {
-            // tcp_vegas_cwnd_event: after a pause the path may be another one.
+            // tcp_vegas_cwnd_event: the path may have changed during a pause.
             self.base_rtt = Time::NEVER;
             self.begin_anew(params, at.delivered, at.in_flight);
         }
@@ -163,14 +163,14 @@ impl Control for Vegas {
 }
 
 impl Vegas {
-    /// vegas_enable: the next decision waits for a full round trip.
+    /// Implements vegas_enable: the next decision waits for a full round trip.
     fn begin_anew(&mut self, params: &VegasParams, delivered: u64, in_flight: u32) {
         let ahead = if params.vegas_early_round { in_flight } else { 0 };
         self.rounds.restart(delivered + u64::from(ahead));
         (self.min_rtt, self.samples) = (Time::NEVER, 0);
     }
 
-    /// Diff: segments of this flow in the queue.
+    /// Diff: number of segments of this flow in the queue.
     fn extra_segments(&self, params: &VegasParams, window: f64) -> f64 {
         let (base, rtt) = (self.base_rtt.as_secs_f64(), self.min_rtt.as_secs_f64());
         match params.vegas_diff {
@@ -198,7 +198,7 @@ impl Vegas {
         output.cwnd < output.ssthresh && self.rounds.count.is_multiple_of(u64::from(params.vegas_slow_start_rounds))
     }
 
-    /// The decision of a round trip; the window only grows if it `may_grow`.
+    /// Makes the decision of a round trip. The window grows only if it `may_grow`.
     fn adjust(&mut self, of: Connection, params: &VegasParams, output: &mut Output, sample: &Sample, may_grow: bool) {
         let window = f64::from(output.cwnd) / f64::from(of.mss);
         let extra = self.extra_segments(params, window);
@@ -217,14 +217,14 @@ impl Vegas {
             output.cwnd = output.cwnd.saturating_add(of.mss);
         }
         output.cwnd = output.cwnd.max(2 * of.mss);
-        // tcp_current_ssthresh: three quarters, of which in whole windows half and quarter are rounded down.
+        // tcp_current_ssthresh: three quarters; with whole windows, half and quarter are rounded down separately.
         let unit = if of.whole_windows { of.mss } else { 1 };
         let window = output.cwnd / unit;
         output.ssthresh = output.ssthresh.max((window / 2 + window / 4) * unit);
     }
 }
 
-/// Slow start of RFC 5681 up to the threshold; returns the rest of the ACK, in bytes.
+/// Does slow start (RFC 5681) up to the threshold. Returns the remainder of the ACK, in bytes.
 fn slow_start(of: Connection, output: &mut Output, sample: &Sample) -> u32 {
     let growth = of.counted(sample.acked).min(output.ssthresh.saturating_sub(output.cwnd));
     output.cwnd = output.cwnd.saturating_add(growth);
@@ -246,8 +246,8 @@ mod tests {
         flow
     }
 
-    /// Two round trips with this RTT, so that at least one decision saw nothing else; returns the last change in
-    /// segments.
+    /// Passes two round trips with this RTT, so that at least one decision is based only on it. Returns the last change
+    /// in segments.
     fn change(flow: &mut Flow<Vegas>, rtt: Time) -> i64 {
         flow.round(|_, sample| sample.rtt = Some(rtt));
         let before = i64::from(flow.output.cwnd);
@@ -280,7 +280,7 @@ mod tests {
             let mut flow = flow();
             flow.params.vegas_early_round = early;
             flow.ack(|sample| sample.rtt = Some(Time::from_millis(150)));
-            // Of the 20 segments in flight then, the last but one.
+            // The last but one of the 20 segments in flight then.
             let before = flow.output.cwnd;
             let acks = (1..).find(|_| {
                 flow.ack(|sample| sample.rtt = Some(Time::from_millis(150)));
@@ -295,7 +295,7 @@ mod tests {
         let mut flow = flow();
         flow.output.ssthresh = 20 * MSS;
         change(&mut flow, Time::from_millis(150));
-        // The first ACK has only its own sample and grows the window as Reno does, by MSS^2 / cwnd = 50 bytes.
+        // The first ACK has only its own sample, so the window grows like Reno's, by MSS^2 / cwnd = 50 bytes.
         assert_eq!((flow.output.cwnd, flow.output.ssthresh), (19 * MSS + 50, 19 * MSS + 50));
     }
 
@@ -306,7 +306,7 @@ mod tests {
         flow.round(|_, sample| sample.rtt = Some(BASE));
         // 10 segments doubled twice.
         assert_eq!(flow.output.cwnd, 40 * MSS);
-        // The decision comes with the first ACK of the next round: 40 segments, all RTTs 125 ms: Diff = 10.
+        // The first ACK of the next round triggers the decision: 40 segments, all RTTs 125 ms: Diff = 10.
         flow.round(|_, sample| sample.rtt = Some(Time::from_millis(125)));
         let before = flow.output.cwnd / MSS;
         flow.round(|index, sample| {
@@ -326,16 +326,16 @@ mod tests {
             flow.round(|_, sample| sample.rtt = Some(BASE));
             windows.push(flow.output.cwnd / MSS);
         }
-        // The first ACK has only its own sample and grows the window as Reno does; the rounds after it are the second
+        // The first ACK has only its own sample, so the window grows like Reno's. The rounds after it are the second
         // and the fourth.
         assert_eq!(windows, [11, 22, 22, 44]);
     }
 
     #[test]
     fn a_window_that_is_not_in_use_grows_only_if_asked_for() {
-        // On a path of 100 ms without a queue, in congestion avoidance by one in the second round trip, after a first
-        // one without a decision; in slow start by 19 and then by 39, for the first ACK of a round trip without three
-        // samples adds nothing.
+        // A path of 100 ms without a queue. In congestion avoidance the window grows by one in the second round trip,
+        // after a first one without a decision. In slow start it grows by 19 and then by 39, because the first ACK of a
+        // round trip without three samples adds nothing.
         for (vegas_grows_unused, ssthresh, window) in
             [(false, 10, 20), (false, 100, 20), (true, 10, 21), (true, 100, 78)]
         {
@@ -366,7 +366,7 @@ mod tests {
             sample.phase = Phase::Recovery;
         });
         assert_eq!(flow.output.cwnd, 20 * MSS, "the sender sets the window in recovery");
-        // The first ACK after it would say Diff = 20.
+        // The first ACK after it alone would give Diff = 20.
         flow.ack(|sample| sample.rtt = Some(Time::from_millis(200)));
         assert_eq!(flow.output.cwnd, 20 * MSS);
         assert_eq!(flow.control.samples, 0);

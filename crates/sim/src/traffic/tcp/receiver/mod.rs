@@ -1,4 +1,4 @@
-//! The receiving end: reassembly, delayed ACKs, timestamp echo, SACK blocks, congestion echo.
+//! Receiving end of a connection: reassembly, delayed ACKs, timestamp echo, SACK blocks, congestion echo.
 
 #[cfg(test)]
 mod tests;
@@ -10,71 +10,71 @@ use super::blocks::{SackBlock, SackBlocks};
 use super::ring::BitRing;
 use super::{Ack, Prompt, Segment, TcpParams};
 
-/// Segments acknowledged one by one after the first mark that is echoed. `tcp_input.c` tcp_data_ecn_check of Linux.
+/// Segments acknowledged one by one after the first echoed mark. `tcp_input.c` tcp_data_ecn_check of Linux.
 const QUICK_AFTER_MARK: u8 = 2;
-/// ACKs of segments beyond a gap that do not wait (TCP_FASTRETRANS_THRESH), and how many may (tcp_comp_sack_nr).
+/// Number of ACKs of segments beyond a gap that do not wait (TCP_FASTRETRANS_THRESH), and of those that may
+/// (tcp_comp_sack_nr).
 const PROMPT: u8 = 3;
 const MOST_WAITING: u8 = 44;
-/// Runs beyond gaps that an ACK which waits may have to report (TCP_SACK_BLOCKS_EXPECTED).
+/// Runs beyond gaps that a waiting ACK may have to report (TCP_SACK_BLOCKS_EXPECTED).
 const KEPT_RUNS: usize = 2;
-/// The share of the RTT for which it may wait: 5 %.
+/// Divisor of the RTT for the maximum wait of an ACK: 5 %.
 const RTT_SHARE: u64 = 20;
-/// By how much its timer may fire later: with the next segment, or else at the end (tcp_comp_sack_slack_ns).
+/// Maximum additional wait, which ends with the next segment (tcp_comp_sack_slack_ns).
 const SACK_SLACK: Time = Time::from_micros(100);
-/// Says that `Receiver::handshake` is an RTT.
+/// Flag in `Receiver::handshake`: the value is an RTT.
 const TIMED: u32 = 1 << 31;
-/// Bytes that GRO merges at most.
+/// Maximum number of bytes that GRO merges.
 const MOST_MERGED: u32 = 65_536;
-/// `short_seq` of a transfer whose short segment, if any, has not arrived.
+/// Value of `short_seq` until the short segment of a transfer arrives.
 const NONE: u32 = u32::MAX;
 
-/// A receiver that accepts all data immediately and sends none.
+/// A receiver that accepts all data immediately and sends no data.
 ///
 /// The caller passes each segment to it, and calls [`Receiver::on_timer`] when [`Receiver::timer`] expires. A returned
 /// ACK must be sent immediately. `params` must be the same in every call.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Receiver {
-    // Fields touched while there is a gap.
+    // Fields touched while a gap exists.
     /// Segments that arrived beyond a gap, all above `next`.
     early: BitRing,
-    /// The blocks to report: runs of `early`, each one whole.
+    /// Blocks to report: complete runs of `early`.
     sacks: SackBlocks,
-    /// RTT of the handshake in microseconds, with [`TIMED`]; until it is known, when the SYN was answered.
+    /// RTT of the handshake in microseconds, with [`TIMED`]; before it is known, the time at which the SYN was
+    /// answered.
     handshake: u32,
     // Fields touched by each segment: the last 48 bytes.
     /// Deadline of the delayed ACK.
     timer: Time,
-    /// The timestamp to echo (TS.Recent).
+    /// Timestamp to echo (TS.Recent).
     echo: Time,
-    /// Bytes on the wire of all that arrived.
     wire_bytes: u64,
-    /// The next segment expected (RCV.NXT).
+    /// Next expected segment (RCV.NXT).
     next: u32,
-    /// The number that the last ACK carried (Last.ACK.sent).
+    /// Number in the last ACK (Last.ACK.sent).
     last_ack: u32,
-    /// Segments in order since the last ACK.
+    /// In-order segments since the last ACK.
     unacked: u16,
-    /// Payload of `short_seq`.
     short_payload: u16,
-    /// The segment shorter than one MSS, the last one, if it has arrived.
+    /// Last segment of a transfer if it is shorter than one MSS and has arrived.
     short_seq: u32,
     /// Segments with a congestion mark, modulo 2^16.
     marks: u16,
     /// Segments still to be acknowledged one by one.
     quick: u8,
-    /// True if `early` has members; without them there is no block to report.
+    /// True if `early` has members; otherwise there is no block to report.
     gap: bool,
-    /// Congestion was experienced, and the sender has not said that it knows (RFC 3168 6.1.3).
+    /// True from a congestion mark until the sender's CWR (RFC 3168 6.1.3).
     congestion_echo: bool,
-    /// True if a SYN has arrived.
     open: bool,
-    /// ACKs of segments beyond gaps since RCV.NXT moved, up to [`PROMPT`], and above that, those that wait.
+    /// Number of ACKs of segments beyond gaps since RCV.NXT advanced: first those that did not wait, up to [`PROMPT`],
+    /// then those that wait.
     beyond: u8,
 }
 
 impl Receiver {
-    /// A receiver that listens.
+    /// Creates a listening receiver.
     #[must_use]
     pub fn new(params: &TcpParams) -> Self {
         Self {
@@ -84,7 +84,8 @@ impl Receiver {
             early: BitRing::default(),
             next: 0,
             last_ack: 0,
-            // ns-3.26 ProcessSynRcvd: the count starts full, so that the first data segment is acknowledged at once.
+            // ns-3.26 ProcessSynRcvd: the count starts at its limit, so that the first data segment is acknowledged at
+            // once.
             unacked: params.delayed_ack as u16,
             short_seq: NONE,
             short_payload: 0,
@@ -99,7 +100,7 @@ impl Receiver {
         }
     }
 
-    /// Processes a segment; returns the ACK to send now, or none if it is delayed.
+    /// Processes a segment. Returns the ACK to send now, or `None` if it is delayed.
     //= RFC 5681 4.2-6: A segment is answered by one ACK at most.
     #[inline]
     pub fn on_segment(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Option<Ack> {
@@ -111,7 +112,7 @@ impl Receiver {
         }
     }
 
-    /// [`Receiver::on_any_segment`] of a full segment in order without a gap: the fast path.
+    /// Fast path of [`Receiver::on_any_segment`] for a full in-order segment without a gap.
     #[inline]
     fn on_plain_segment(&mut self, params: &TcpParams, segment: &Segment, now: Time) -> Option<Ack> {
         self.wire_bytes += u64::from(params.header_bytes + segment.payload);
@@ -123,7 +124,7 @@ impl Receiver {
         self.delay_ack(params, now)
     }
 
-    /// As [`Receiver::on_segment`], whatever the segment and the state.
+    /// Does the work of [`Receiver::on_segment`] for any segment and state.
     #[inline(never)]
     pub(super) fn on_any_segment(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Option<Ack> {
         self.wire_bytes += u64::from(params.segment_wire_bytes(&segment));
@@ -138,15 +139,16 @@ impl Receiver {
             return None;
         }
         let before = if params.ecn { self.note_congestion(params, &segment) } else { None };
-        // tcp_grow_window, and ICSK_ACK_PUSHED of tcp_measure_rcv_mss.
+        // While the window grows, no ACK waits (tcp_grow_window); nor does the ACK of a burst's end (ICSK_ACK_PUSHED).
         let is_prompt = match segment.prompt {
             Prompt::No => false,
             Prompt::InOrder => segment.seq == self.next,
             Prompt::Always => true,
         };
         self.quick |= u8::from(is_prompt);
-        // ns-3.26 ProcessOptionTimestamp: only the segment that the last ACK asked for is echoed. With SACK, by which
-        // every echo gives a sample, RFC 7323 4.3 (2): also one that is sent again because its ACK was lost.
+        // ns-3.26 ProcessOptionTimestamp: an ACK echoes only the segment that the last ACK requested. With SACK, where
+        // every echo gives a sample, RFC 7323 4.3 (2) applies: also a segment that is retransmitted because its ACK was
+        // lost.
         //= RFC 7323 4.3-1: An ACK echoes the stamp of the earliest segment that it answers.
         //= RFC 7323 4.3-3: An ACK of a segment beyond a gap echoes the last stamp in order.
         //= RFC 7323 4.3-4: An ACK of the segment that fills a gap echoes its stamp.
@@ -181,7 +183,7 @@ impl Receiver {
         }
         if !self.gap {
             self.next += 1;
-            // An ACK of all covers what one of the segments before would say.
+            // An ACK for all segments covers the ACK for the previous ones.
             return self.delay_ack(params, now).or(before);
         }
         let filled = self.early.take_run(self.next + 1);
@@ -199,12 +201,12 @@ impl Receiver {
         self.early.fetch(seq);
     }
 
-    /// Sends the delayed ACK if it is due; harmless if early.
+    /// Sends the delayed ACK if it is due. Harmless if called early.
     pub fn on_timer(&mut self, now: Time) -> Option<Ack> {
         (now >= self.timer).then(|| self.ack())
     }
 
-    /// The timestamp that ACKs echo: when the segment was sent that came last in order.
+    /// Timestamp that ACKs echo: the send time of the last in-order segment.
     #[must_use]
     pub fn echo(&self) -> Time {
         self.echo
@@ -217,12 +219,12 @@ impl Receiver {
         }
     }
 
-    /// An ACK of all that is in order, as it comes with data of the receiver's own.
+    /// Returns an ACK of all in-order segments, as if sent with data of the receiver.
     pub fn answer(&mut self) -> Ack {
         self.ack()
     }
 
-    /// Deadline of the delayed ACK, [`Time::NEVER`] if there is none.
+    /// Deadline of the delayed ACK, or [`Time::NEVER`] if there is none.
     #[must_use]
     #[inline]
     pub fn timer(&self) -> Time {
@@ -242,13 +244,13 @@ impl Receiver {
         }
     }
 
-    /// Bytes on the wire of all segments so far, copies included.
+    /// Bytes on the wire of all segments so far, including duplicates.
     #[must_use]
     pub fn wire_bytes(&self) -> u64 {
         self.wire_bytes
     }
 
-    /// Records a segment's congestion mark, and returns an ACK that must precede its own.
+    /// Records a segment's congestion mark. Returns an ACK that must precede that of the segment itself.
     #[inline(never)]
     fn note_congestion(&mut self, params: &TcpParams, segment: &Segment) -> Option<Ack> {
         if params.acknowledges_changes_of_marks() {
@@ -265,8 +267,8 @@ impl Receiver {
         None
     }
 
-    /// Counts a mark where each is echoed. If it differs from that of the segment before, the ACK that this one waits
-    /// for goes first; with `quickack`, as in Linux, the segment's own is due at once too.
+    /// Counts a mark if each one is reported. If marks begin or end with this segment, the pending ACK is sent first.
+    /// With `quickack`, as in Linux, the segment's ACK is also sent at once.
     fn note_mark(&mut self, params: &TcpParams, marked: bool) -> Option<Ack> {
         let changed = std::mem::replace(&mut self.congestion_echo, marked) != marked;
         //= RFC 8257 3.2-1: A receiver acknowledges at once what was pending when marks begin or end.
@@ -279,8 +281,8 @@ impl Receiver {
         before
     }
 
-    /// The first mark that is echoed, and the CWR that ends the echo, are acknowledged at once: the sender's window may
-    /// be small (tcp_data_ecn_check, tcp_ecn_accept_cwr).
+    /// Acknowledges at once the first mark that is echoed, and the CWR that ends the echo, because the sender's window
+    /// may be small (tcp_data_ecn_check, tcp_ecn_accept_cwr).
     fn hurry(&mut self, segment: &Segment, echoes: bool) {
         if segment.ecn == Ecn::Ce && !echoes {
             self.quick = self.quick.max(QUICK_AFTER_MARK);
@@ -289,10 +291,10 @@ impl Receiver {
         }
     }
 
-    /// Answers a SYN.
     fn syn_ack(&mut self, params: &TcpParams, segment: Segment, now: Time) -> Ack {
         self.handshake = micros(now) & !TIMED;
-        // ns-3.26 ProcessOptionTimestamp: a repeated SYN is no longer the segment expected, so the first is echoed.
+        // ns-3.26 ProcessOptionTimestamp: a repeated SYN is not the expected segment, so the timestamp of the first is
+        // echoed.
         if !self.open || (params.sack && segment.timestamp > self.echo) {
             self.open = true;
             self.echo = segment.timestamp;
@@ -300,7 +302,7 @@ impl Receiver {
         Ack { ack: self.next, echo: self.echo, syn: true, ..Ack::default() }
     }
 
-    /// An ACK of all that is in order; the delayed one is no longer needed.
+    /// Returns an ACK of all in-order segments. It replaces the delayed ACK.
     fn ack(&mut self) -> Ack {
         self.timer = Time::NEVER;
         self.unacked = 0;
@@ -321,8 +323,8 @@ impl Receiver {
         }
     }
 
-    /// Returns true if the ACK of a segment beyond a gap may wait: three were sent since RCV.NXT moved, and not too
-    /// many wait. `tcp_input.c` __tcp_ack_snd_check.
+    /// Returns true if the ACK of a segment beyond a gap may wait: three have been sent since RCV.NXT advanced, and not
+    /// too many wait. `tcp_input.c` __tcp_ack_snd_check.
     fn may_wait(&mut self) -> bool {
         if self.quick > 0 || self.beyond >= PROMPT + MOST_WAITING {
             return false;
@@ -331,8 +333,8 @@ impl Receiver {
         self.beyond > PROMPT
     }
 
-    /// The ACK of segment `seq` waits for more like it, but for none that makes a third run while others wait: no run
-    /// is to be forgotten (tcp_sack_new_ofo_skb).
+    /// Lets the ACK of segment `seq` wait for more segments. It is sent if it would have to report a third run while
+    /// others wait, so that no run is forgotten (tcp_sack_new_ofo_skb).
     fn wait_for_more(&mut self, params: &TcpParams, seq: u32, now: Time) -> Option<Ack> {
         let is_known = self.sacks.iter().take(KEPT_RUNS).any(|block| block.touches(seq));
         let others_wait = self.beyond > PROMPT + 1;
@@ -350,26 +352,26 @@ impl Receiver {
         None
     }
 
-    /// Answers a segment that has arrived before: with a D-SACK, if the sender makes use of it.
+    /// Answers a segment that has already arrived; with a D-SACK if the sender uses it.
     fn answer_duplicate(&mut self, params: &TcpParams, seq: u32) -> Ack {
         let mut ack = self.ack();
         self.quick = params.quickack as u8;
         if params.is_tracked() {
-            // RFC 2883 section 4: the duplicate is the first block, the blocks of what is beyond gaps follow.
+            // RFC 2883 section 4: the duplicate is the first block; blocks of runs beyond gaps follow.
             ack.sacks = ack.sacks.behind(SackBlock { start: seq, end: seq + 1 });
         }
         ack
     }
 
-    /// Makes the run around `seq`, which is beyond a gap, the first block to report. RFC 2018 section 4.
+    /// Makes the run around `seq`, which is beyond a gap, the first block to report (RFC 2018 section 4).
     fn report(&mut self, seq: u32) {
-        // Most segments extend the block that was reported last, and join it to no other.
+        // Most segments only extend the block reported last.
         if !self.early.contains(self.next, seq + 1) && self.sacks.lengthen_first(seq) {
             return;
         }
         let (mut start, mut end) = (None, None);
         for block in self.sacks.iter().filter(|block| block.touches(seq)) {
-            // A block that `seq` is in or lengthens shows one end of the run, or both; the rest is in the ring.
+            // A block that contains or touches `seq` gives one or both ends of the run; the ring gives the other.
             start = if block.start <= seq { Some(block.start) } else { start };
             end = if block.end > seq { Some(block.end) } else { end };
         }
@@ -379,7 +381,7 @@ impl Receiver {
         self.sacks.promote(SackBlock { start, end });
     }
 
-    /// One more segment in order: an ACK if enough of them wait for it. RFC 5681 4.2, ns-3.26 ReceivedData.
+    /// Counts an in-order segment. Returns an ACK if enough segments wait for it. RFC 5681 4.2, ns-3.26 ReceivedData.
     fn delay_ack(&mut self, params: &TcpParams, now: Time) -> Option<Ack> {
         self.unacked += 1;
         //= RFC 5681 4.2-1: ACKs are delayed.
@@ -388,7 +390,7 @@ impl Receiver {
             if params.gro_timeout == Time::ZERO || u32::from(self.unacked) * params.segment_payload >= MOST_MERGED {
                 return Some(self.ack());
             }
-            // GRO: segments that follow immediately are acknowledged with it.
+            // GRO: the same ACK also acknowledges segments that follow immediately.
             self.timer = self.timer.min(now.saturating_add(params.gro_timeout));
             return None;
         }

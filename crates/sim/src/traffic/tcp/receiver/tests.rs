@@ -13,7 +13,7 @@ fn ms(millis: u64) -> Time {
     Time::from_millis(millis)
 }
 
-/// Delivers segment `seq`, sent and received at `at` ms; returns (ack, echo in ms).
+/// Delivers segment `seq`, sent and received at `at` ms. Returns the ACK number and the echo in ms.
 fn data(receiver: &mut Receiver, seq: u32, at: u64) -> Option<(u32, u64)> {
     let segment = Segment { seq, payload: MSS, timestamp: ms(at), ..Segment::default() };
     receiver.on_segment(&params(), segment, ms(at)).map(|ack| (ack.ack, ack.echo.0 / ms(1).0))
@@ -60,7 +60,7 @@ fn sends_the_delayed_ack_after_its_timeout() {
     assert_eq!(receiver.on_timer(ms(209)), None);
     assert_eq!(receiver.on_timer(ms(210)), Some(Ack { ack: 4, echo: ms(10), ..Ack::default() }));
     assert_eq!(receiver.timer(), Time::NEVER);
-    // The count starts again: one more segment waits again.
+    // The count restarts: one more segment waits.
     assert_eq!(data(&mut receiver, 4, 220), None);
     assert_eq!(receiver.timer(), ms(420));
 }
@@ -69,7 +69,7 @@ fn sends_the_delayed_ack_after_its_timeout() {
 fn echoes_the_earliest_segment_in_order_without_an_ack() {
     let mut receiver = warm();
     data(&mut receiver, 3, 20);
-    // Segment 3 waited for the ACK that 4 triggers, and the RTT sample includes that wait.
+    // The ACK triggered by segment 4 also acknowledges segment 3, and the RTT sample includes the wait of segment 3.
     assert_eq!(data(&mut receiver, 4, 90), Some((5, 20)));
 }
 
@@ -78,7 +78,7 @@ fn acknowledges_at_once_beyond_a_gap_with_the_echo_before_it() {
     let mut receiver = warm();
     assert_eq!(data(&mut receiver, 4, 10), Some((3, 4)));
     assert_eq!(data(&mut receiver, 5, 11), Some((3, 4)));
-    // A copy of an early segment changes nothing, but is answered too.
+    // A duplicate of an early segment changes nothing, but is also answered.
     assert_eq!(data(&mut receiver, 5, 12), Some((3, 4)));
     assert_eq!(receiver.delivered_bytes(&params()), 3 * u64::from(MSS));
 }
@@ -97,10 +97,10 @@ fn acknowledges_at_once_when_a_gap_is_filled_in_full_or_in_part() {
     for seq in [4, 5, 7] {
         data(&mut receiver, seq, 10);
     }
-    // Segment 3 fills the first gap, and the second is still open; its timestamp is echoed.
+    // Segment 3 fills the first gap while the second is still open. The ACK echoes its timestamp.
     assert_eq!(data(&mut receiver, 3, 30), Some((6, 30)));
     assert_eq!(data(&mut receiver, 6, 31), Some((8, 31)));
-    // No gap any more: ACKs are delayed again.
+    // Without a gap, ACKs are delayed again.
     assert_eq!(data(&mut receiver, 8, 32), None);
     assert_eq!(receiver.delivered_bytes(&params()), 9 * u64::from(MSS));
 }
@@ -139,10 +139,11 @@ fn echoes_the_latest_copy_with_sack() {
     };
     assert_eq!(echo(0, 1), ms(1));
     assert_eq!(echo(1, 2), ms(2));
-    // Sent again since its ACK was lost: a new timestamp. An old copy that comes late has none to offer.
+    // Segment 1 is retransmitted because its ACK was lost: its new timestamp is echoed. An old duplicate does not
+    // change it.
     assert_eq!(echo(1, 700), ms(700));
     assert_eq!(echo(0, 1), ms(700));
-    // Beyond a gap: not the segment requested by the last ACK.
+    // A segment beyond a gap is not the one requested by the last ACK.
     assert_eq!(echo(3, 800), ms(700));
 }
 
@@ -174,7 +175,7 @@ fn sack(receiver: &mut Receiver, seq: u32) -> (u32, Vec<(u32, u32)>) {
 
 #[test]
 fn reports_blocks_as_in_rfc_2018_section_4() {
-    // The three cases of the RFC: eight segments, from 5 on here.
+    // The three cases of the RFC: eight segments, here numbered from 5.
     let fresh = || {
         let mut receiver = warm();
         data(&mut receiver, 3, 10);
@@ -192,9 +193,9 @@ fn reports_blocks_as_in_rfc_2018_section_4() {
     assert_eq!(sack(&mut receiver, 7), (6, vec![(7, 8)]));
     assert_eq!(sack(&mut receiver, 9), (6, vec![(9, 10), (7, 8)]));
     assert_eq!(sack(&mut receiver, 11), (6, vec![(11, 12), (9, 10), (7, 8)]));
-    // The fourth comes late: 7, 8 and 9 are one block, and first.
+    // The fourth arrives late: 7, 8 and 9 become one block, which is first.
     assert_eq!(sack(&mut receiver, 8), (6, vec![(7, 10), (11, 12)]));
-    // The second comes: the ACK moves on to 10 and one block is left.
+    // The second arrives: the ACK advances to 10, and one block is left.
     assert_eq!(sack(&mut receiver, 6), (10, vec![(11, 12)]));
     // The sixth closes the last gap.
     assert_eq!(sack(&mut receiver, 10), (12, vec![]));
@@ -210,7 +211,7 @@ fn a_run_that_fell_out_of_the_list_is_reported_whole_when_it_grows() {
     assert_eq!(sack(&mut receiver, 7), (3, vec![(5, 8), (40, 41), (30, 31)]));
     assert_eq!(sack(&mut receiver, 9), (3, vec![(9, 11), (5, 8), (40, 41)]));
     assert_eq!(sack(&mut receiver, 8), (3, vec![(5, 11), (40, 41)]));
-    // A copy is reported first, too.
+    // A duplicate is also reported first.
     assert_eq!(sack(&mut receiver, 40), (3, vec![(40, 41), (5, 11)]));
 }
 
@@ -230,7 +231,7 @@ fn quick_acks_answer_each_segment_at_the_start_and_after_a_duplicate() {
         receiver.on_segment(&params, segment, ms(9)).is_some()
     };
     let first: Vec<bool> = (0..8).map(&mut answers).collect();
-    // Four one by one, then every second.
+    // The first four one by one, then every second.
     assert_eq!(first, [true, true, true, true, false, true, false, true]);
     assert!(answers(3));
     let then: Vec<bool> = (8..14).map(&mut answers).collect();
@@ -247,11 +248,11 @@ fn gro_acknowledges_a_burst_as_one() {
     };
     let first = at(3, 100);
     assert_eq!(first, (None, Time::from_micros(100) + ms(200)));
-    // The second makes an ACK due, which waits 50 us; the third does not make it wait longer.
+    // The second segment schedules an ACK, which waits 50 us. The third does not prolong the wait.
     assert_eq!(at(4, 110), (None, Time::from_micros(160)));
     assert_eq!(at(5, 150), (None, Time::from_micros(160)));
     assert_eq!(receiver.on_timer(Time::from_micros(160)).unwrap().ack, 6);
-    // 66 segments of 1000 bytes are beyond 64 KiB.
+    // 66 segments of 1000 bytes exceed 64 KiB.
     let mut at = |seq| {
         let segment = Segment { seq, payload: MSS, ..Segment::default() };
         receiver.on_segment(&params, segment, Time::from_micros(200)).is_some()
@@ -285,7 +286,7 @@ fn a_segment_that_asks_for_it_is_acknowledged_at_once() {
         let segment = Segment { seq, payload: MSS, prompt, ..Segment::default() };
         receiver.on_segment(&params(), segment, ms(1)).is_some()
     };
-    // The first one is, in any case; then each second one except those that end a burst or widen the window.
+    // The first one is acknowledged in any case, then every second one, and those that end a burst or widen the window.
     let (no, end, widens) = (Prompt::No, Prompt::InOrder, Prompt::Always);
     let answers = [(0, no), (1, no), (2, no), (3, widens), (4, end), (5, no), (6, no)];
     assert_eq!(answers.map(|(seq, prompt)| answered(seq, prompt)), [true, false, true, true, true, false, true]);
@@ -301,10 +302,11 @@ fn of_marks_the_first_one_echoed_and_the_cwr_are_acknowledged_at_once() {
     };
     assert!(answered(0, Ecn::Ect0, false));
     assert!(!answered(1, Ecn::Ect0, false));
-    // With the mark two are, the second one at the delayed ACK's count too; another mark changes nothing.
+    // The mark causes two immediate ACKs; the delayed ACK's count would also cause the second. Another mark changes
+    // nothing.
     assert!(answered(2, Ecn::Ce, false) && answered(3, Ecn::Ect0, false));
     assert!(!answered(4, Ecn::Ce, false) && answered(5, Ecn::Ect0, false));
-    // The CWR ends the echo, and a mark after it is a first one.
+    // The CWR ends the echo, so a mark after it counts as the first.
     assert!(answered(6, Ecn::Ect0, true) && !answered(7, Ecn::Ect0, false));
     assert!(answered(8, Ecn::Ce, false) && answered(9, Ecn::Ect0, false));
 }
@@ -318,7 +320,7 @@ fn what_waits_is_acknowledged_when_marks_begin_or_end_if_each_is_echoed() {
         congestion_control: CongestionControl::Dctcp,
         ..params()
     };
-    /// The numbers of the ACKs of eight segments with these marks, and the marks that they count.
+    /// ACK numbers of eight segments with these marks, and the mark counts that the ACKs report.
     fn acks(params: &TcpParams, marked: [bool; 8]) -> Vec<(u32, u16)> {
         let mut receiver = Receiver::new(params);
         let ecn = |marked| if marked { Ecn::Ce } else { Ecn::Ect0 };
@@ -330,12 +332,12 @@ fn what_waits_is_acknowledged_when_marks_begin_or_end_if_each_is_echoed() {
         told.by_ref().collect()
     }
     let marked = [false, false, true, true, false, false, true, false];
-    // The first segment is acknowledged at once, then each second one and, before a change, the one that waits.
+    // The first segment is acknowledged at once, then every second one; before a change of marks, the pending one too.
     assert_eq!(acks(&dctcp, marked), [(1, 0), (2, 0), (4, 2), (6, 2), (7, 3)]);
-    // Without such a control an ACK for two may tell of both kinds.
+    // Without such a control, one ACK may cover marked and unmarked segments.
     let classic = TcpParams { congestion_control: CongestionControl::Reno, ..dctcp.clone() };
     assert_eq!(acks(&classic, marked), [(1, 0), (3, 1), (5, 2), (7, 3)]);
-    // With Linux's quick ACKs the segment that brings the change is acknowledged at once too, by one ACK for both.
+    // With Linux's quick ACKs, the segment with the change is also acknowledged at once, by one ACK for both.
     let linux = TcpParams { quickack: 1, ..dctcp };
     assert_eq!(acks(&linux, marked), [(1, 0), (3, 1), (5, 2), (7, 3), (8, 3)]);
 }
@@ -346,7 +348,7 @@ fn acks_of_segments_beyond_a_gap_wait_from_the_fourth_on() {
     let mut receiver = Receiver::new(&params);
     let syn = Segment { syn: true, ..Segment::default() };
     receiver.on_segment(&params, syn, ms(5));
-    // An RTT of 10 ms: the least of 1 ms and a twentieth of it is 0.5 ms.
+    // RTT of 10 ms: the wait is the minimum of 1 ms and a twentieth of the RTT, 0.5 ms.
     receiver.on_segment(&params, Segment { syn: false, ..syn }, ms(15));
     let mut at = |seq, us| {
         let segment = Segment { seq, payload: MSS, ..Segment::default() };
@@ -356,16 +358,16 @@ fn acks_of_segments_beyond_a_gap_wait_from_the_fourth_on() {
     for seq in 1..=3 {
         assert_eq!(at(seq, 20_000), (Some(vec![(1, seq + 1)]), Time::NEVER));
     }
-    // Two wait until 0.5 ms after the first of them, and 0.1 ms longer.
+    // Two segments wait until 0.5 ms after the first of them, plus 0.1 ms.
     assert_eq!(at(4, 20_000), (None, Time::from_micros(20_600)));
     assert_eq!(at(5, 20_400), (None, Time::from_micros(20_600)));
-    // A second run may wait as well, a third may not.
+    // A second run may also wait, a third may not.
     assert_eq!(at(7, 20_450), (None, Time::from_micros(20_600)));
     assert_eq!(at(9, 20_460), (Some(vec![(9, 10), (7, 8), (1, 6)]), Time::NEVER));
-    // RCV.NXT moves: three more are acknowledged at once.
+    // RCV.NXT advances: the next three are acknowledged at once.
     assert!(at(0, 20_470).0.is_some());
     assert!((10..13).all(|seq| at(seq, 20_480).0.is_some()) && at(13, 20_490).0.is_none());
-    // What arrives once the 0.5 ms are over ends the wait.
+    // A segment that arrives after the 0.5 ms ends the wait.
     assert!(at(14, 20_980).0.is_none() && at(15, 20_991).0.is_some());
 }
 
@@ -392,6 +394,6 @@ fn at_most_44_segments_beyond_a_gap_wait() {
         let segment = Segment { seq, payload: MSS, ..Segment::default() };
         receiver.on_segment(&params, segment, ms(9)).is_some()
     };
-    // Three at once, then the first one for which 44 wait.
+    // The first three are acknowledged at once, then the first segment for which 44 wait.
     assert_eq!((1..100).filter(|&seq| is_answered(seq)).take(5).collect::<Vec<_>>(), [1, 2, 3, 48, 93]);
 }

@@ -1,6 +1,6 @@
-//! The sending end: handshake, timer, New Reno without SACK, ECN.
+//! Sending end of a connection: handshake, timer, New Reno without SACK, ECN.
 //!
-//! The rules are numbered in the head of the parent module. Loss recovery with SACK is in `selective`.
+//! The rules are those of the parent module. Loss recovery with SACK is in `selective`.
 
 mod sack_state;
 mod selective;
@@ -18,12 +18,12 @@ use super::sender_stats::SenderStats;
 use super::{Ack, FullAckWindow, Prompt, Segment, TcpParams, clamped};
 use sack_state::Selective;
 
-/// SYNs sent before ns-3.26 gives up (`tcp-socket.cc` ConnCount).
+/// SYNs after which ns-3.26 gives up (`tcp-socket.cc` ConnCount).
 const SYN_TRIES: u8 = 6;
-/// Retransmissions without an ACK of new data before ns-3.26 gives up (`tcp-socket.cc` DataRetries).
+/// Retransmissions without an ACK of new data after which ns-3.26 gives up (`tcp-socket.cc` DataRetries).
 const DATA_RETRIES: u8 = 6;
 
-/// Fields of [`SenderStats`] that a [`Sender`] counts; the rest is derived, or stays zero.
+/// Fields of [`SenderStats`] that a [`Sender`] counts. The others are derived, or stay zero.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     retransmissions: u64,
@@ -35,89 +35,82 @@ struct Counts {
     would_close: u32,
 }
 
-/// A sender of bulk data.
-///
-/// The caller starts it, passes each ACK to it, and calls [`Sender::on_timer`] when [`Sender::timer`] expires. After
-/// each of these it calls [`Sender::poll_transmit`] until there is nothing more. `params` must be the same in every
-/// call.
+/// A sender of bulk data, called as described at [`super::AnySender`].
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sender {
-    // Fields touched by each ACK of new data without losses: the first 64 bytes. A bool is first, since `AnySender`
-    // stores its kind in an invalid value of that bool, and tests it for each ACK.
-    /// `resent_below` is above `una`, or was.
+    // Fields touched by each ACK of new data without losses: the first 64 bytes. The first field is a bool, because
+    // `AnySender` stores its kind as an invalid value of that bool and checks it for each ACK.
+    /// True if `resent_below` is or was above `una`.
     resent_any: bool,
     phase: Phase,
     /// Retransmissions since the last ACK of new data.
     retries: u8,
-    /// To send: the SYN, or the ACK that ends the handshake.
+    /// True if the SYN, or the ACK that ends the handshake, must be sent.
     handshake_due: bool,
-    /// To send: segment `una`.
     retransmission_due: bool,
-    /// To send: one new segment, whatever the window.
+    /// True if one new segment must be sent regardless of the window.
     limited_due: bool,
-    /// Sends as the window allows.
     window_due: bool,
-    /// To say with the next new segment: the window is reduced (CWR).
+    /// True if the next new segment must announce a window reduction (CWR).
     cwr_due: bool,
-    /// When the SYN or the first outstanding segment is sent again.
+    /// Time at which the SYN or the first outstanding segment is retransmitted.
     timer: Time,
     rto: Rto,
     /// Congestion window in bytes.
     cwnd: u32,
     /// Slow-start threshold in bytes.
     ssthresh: u32,
-    /// The first segment without an ACK (SND.UNA).
+    /// First unacknowledged segment (SND.UNA).
     una: u32,
-    /// The next segment to send (SND.NXT); below `high` while going back N.
+    /// Next segment to send (SND.NXT); below `high` while going back N.
     nxt: u32,
-    /// One more than the highest segment ever sent.
+    /// Highest segment ever sent, plus one.
     high: u32,
     /// Number of segments in the transfer.
     end: u32,
-    // The rest.
+    // All other fields.
     /// `high` at the last fast retransmission or timeout.
     recover: u32,
-    /// Outstanding segments below this were sent more than once, those above were not.
+    /// Outstanding segments below this were sent more than once, all others once.
     resent_below: u32,
-    /// Bytes that the last segment of the transfer lacks to a full MSS.
+    /// Number of bytes by which the last segment of the transfer is shorter than an MSS.
     shortfall: u32,
-    /// Duplicate ACKs, less what partial ACKs explain; 0 in phase `Open`.
+    /// Duplicate ACKs minus those explained by partial ACKs; 0 in phase `Open`.
     dup_acks: u32,
-    /// Segments resent by fast retransmission, partial ACK or timeout, not by going back N; 0 in phase `Open`.
+    /// Segments resent by fast retransmission, partial ACK or timeout, but not by going back N; 0 in phase
+    /// `Open`.
     resent: u32,
-    /// `high` when the window was last reduced upon a mark.
+    /// Value of `high` when a mark last reduced the window.
     marked_until: u32,
     congestion: Congestion,
-    /// State of SACK, if the connection uses it.
+    /// SACK state, if the connection uses SACK.
     selective: Option<Box<Selective>>,
     stats: Counts,
-    /// Segments acknowledged in congestion avoidance that have not made the window grow yet.
+    /// Segments acknowledged in congestion avoidance since the window last grew.
     counted: u32,
-    /// SYNs sent.
     syns: u8,
-    /// No partial ACK in this recovery yet.
+    /// True if this recovery has had no partial ACK yet.
     before_partial_ack: bool,
 }
 
 impl Sender {
-    /// A sender of `total` payload bytes; `None` never runs out of data. `seed` differs by run and connection.
+    /// Creates a sender of `total` payload bytes; `None` means unlimited data. `seed` differs by run and connection.
     #[must_use]
     pub fn new(params: &TcpParams, total: Option<Bytes>, seed: u64) -> Self {
         let selective = params.sack.then(Box::default);
         Self { congestion: Congestion::new(params, seed), selective, ..Self::closed(params, total) }
     }
 
-    /// One that is never opened.
+    /// Creates a sender that is never opened.
     #[must_use]
     pub fn unused(params: &TcpParams) -> Self {
         Self::closed(params, Some(Bytes(0)))
     }
 
-    /// Without parts that own memory.
     fn closed(params: &TcpParams, total: Option<Bytes>) -> Self {
         let mss = u64::from(params.segment_payload);
-        // A transfer beyond the sequence space is as good as endless.
+        // A transfer larger than the sequence space counts as endless.
         let (end, shortfall) = match total.map(|Bytes(bytes)| (bytes.div_ceil(mss), bytes)) {
             Some((segments, bytes)) if segments < u64::from(u32::MAX) => {
                 (clamped(segments), clamped(segments * mss - bytes))
@@ -159,7 +152,7 @@ impl Sender {
         }
     }
 
-    /// Opens the connection: a SYN is ready to be sent. Without effect the second time.
+    /// Opens the connection: a SYN is ready to be sent. Has no effect the second time.
     pub fn start(&mut self) {
         if self.phase == Phase::Closed {
             self.phase = Phase::SynSent;
@@ -167,18 +160,18 @@ impl Sender {
         }
     }
 
-    /// Stops sending new data; losses of sent data are still repaired.
+    /// Stops sending new data. Losses of sent data are still repaired.
     pub fn stop(&mut self) {
         (self.end, self.shortfall) = (self.high, 0);
     }
 
-    /// Adds this number of whole segments to send. Earlier data must also be whole segments.
+    /// Adds this number of full segments to send. All earlier data must also be full segments.
     pub fn extend(&mut self, segments: u32) {
         self.end = self.end.saturating_add(segments);
         self.window_due = true;
     }
 
-    /// Processes an ACK; returns its round-trip time sample, if any.
+    /// Processes an ACK. Returns its round-trip time sample, if any.
     #[inline]
     pub fn on_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         let is_open = self.phase == Phase::Open && !self.resent_any && !params.sack;
@@ -189,7 +182,7 @@ impl Sender {
         }
     }
 
-    /// [`Sender::on_any_ack`] of new data where nothing was lost or marked: the fast path.
+    /// Fast path of [`Sender::on_any_ack`] for an ACK of new data without losses and marks.
     #[inline]
     fn on_plain_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         let sample = self.rto.sample(params, now.saturating_sub(ack.echo));
@@ -206,7 +199,7 @@ impl Sender {
         sample
     }
 
-    /// As [`Sender::on_ack`], whatever the ACK and the state.
+    /// Does the work of [`Sender::on_ack`] for any ACK and state.
     #[inline(never)]
     fn on_any_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         match self.phase {
@@ -237,7 +230,7 @@ impl Sender {
         None
     }
 
-    /// Handles the timer if it has expired; harmless if early.
+    /// Handles the timer if it has expired. Harmless if called early.
     pub fn on_timer(&mut self, params: &TcpParams, now: Time) {
         if now < self.timer {
             return;
@@ -251,8 +244,8 @@ impl Sender {
         }
     }
 
-    /// The next segment to send now, if there is one.
-    // Always inline: otherwise the segment is passed through memory.
+    /// Next segment to send now, if there is one.
+    // Always inlined: otherwise the segment is passed through memory.
     #[inline(always)]
     pub fn poll_transmit(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
         if self.handshake_due | self.retransmission_due | self.limited_due | params.sack {
@@ -262,7 +255,6 @@ impl Sender {
         }
     }
 
-    /// The next segment that the window lets leave.
     #[inline(always)]
     fn poll_window(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
         //= RFC 5681 3.1-1: Slow start and congestion avoidance limit what is outstanding.
@@ -271,7 +263,7 @@ impl Sender {
         self.window_due.then(|| self.send(params, self.nxt, now))
     }
 
-    /// As [`Sender::poll_transmit`], where something other than the window may let a segment leave.
+    /// Does the work of [`Sender::poll_transmit`] if something other than the window may permit a segment.
     #[inline(never)]
     fn poll_special(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
         if std::mem::take(&mut self.handshake_due) {
@@ -289,7 +281,7 @@ impl Sender {
         self.poll_window(params, now)
     }
 
-    /// Deadline of the timer, [`Time::NEVER`] if it is not armed.
+    /// Deadline of the timer, or [`Time::NEVER`] if it is not armed.
     #[must_use]
     #[inline]
     pub fn timer(&self) -> Time {
@@ -305,7 +297,7 @@ impl Sender {
     /// Counters so far.
     #[must_use]
     pub fn stats(&self) -> SenderStats {
-        // Each segment below `high` was sent once as a new one.
+        // Each segment below `high` was sent once as new data.
         let counts = self.stats;
         SenderStats {
             segments_sent: u64::from(self.high) + counts.retransmissions,
@@ -344,13 +336,13 @@ impl Sender {
         self.rto.srtt()
     }
 
-    /// The retransmission timeout in force, backed off or not.
+    /// Current retransmission timeout, including any backoff.
     #[must_use]
     pub fn rto(&self) -> Time {
         self.rto.current()
     }
 
-    /// Bytes in flight as the congestion control sees them (rules 2 and 12). RFC 4898 PipeSize, ns-3.26 BytesInFlight.
+    /// Bytes in flight as seen by the congestion control (rules 2 and 12). RFC 4898 PipeSize, ns-3.26 BytesInFlight.
     #[must_use]
     pub fn in_flight(&self, params: &TcpParams) -> u64 {
         if let Some(selective) = &self.selective {
@@ -361,7 +353,6 @@ impl Sender {
         sent.saturating_sub(u64::from(self.dup_acks) * mss)
     }
 
-    /// The answer to the SYN.
     fn on_syn_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         //= RFC 5681 3.1-4: The handshake does not let cwnd grow.
         //= RFC 5681 3.1-5, deviation: After a lost SYN or SYN-ACK the initial window is one segment.
@@ -370,11 +361,11 @@ impl Sender {
         self.timer = Time::NEVER;
         self.handshake_due = true;
         self.window_due = true;
-        // ns-3.26 UpdateRttHistory never marks a SYN as sent again, so that it always gives a sample.
+        // ns-3.26 UpdateRttHistory never marks a SYN as retransmitted, so it always gives a sample.
         self.rto.sample(params, now.saturating_sub(ack.echo))
     }
 
-    /// Rule 9. Karn's rule in the form of ns-3.26 EstimateRtt: only the oldest outstanding segment decides.
+    /// Takes an RTT sample (rule 9): by Karn's rule as in ns-3.26 EstimateRtt, of the oldest outstanding segment only.
     fn sample_rtt(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         self.resent_any = self.resent_any && self.una < self.resent_below;
         //= RFC 6298 3-1: A segment that was sent twice gives no sample, unless time stamps tell which.
@@ -382,7 +373,7 @@ impl Sender {
         if self.resent_any { None } else { self.rto.sample(params, now.saturating_sub(ack.echo)) }
     }
 
-    /// An ACK of new data: segments `una` to `ack - 1`.
+    /// Handles an ACK of new data, segments `una` to `ack - 1`.
     fn on_new_ack(&mut self, params: &TcpParams, &Ack { ack, congestion_echo, .. }: &Ack, now: Time) {
         let acked = ack - self.una;
         let mut restart_timer = true;
@@ -398,12 +389,12 @@ impl Sender {
                 ack - self.recover
             }
             Phase::Loss => {
-                // ns-3.26 ReceivedAck: one segment beyond `recover` ends the loss state.
+                // ns-3.26 ReceivedAck: an ACK of one segment above `recover` ends the loss state.
                 self.settle(if ack > self.recover { Phase::Open } else { Phase::Loss });
                 acked
             }
             Phase::Disorder => {
-                // ns-3.26 ReceivedAck: reordering only.
+                // ns-3.26 ReceivedAck: it was only reordering.
                 self.settle(Phase::Open);
                 acked
             }
@@ -421,7 +412,8 @@ impl Sender {
         self.window_due = true;
     }
 
-    /// RFC 6298 5.3. ns-3.26 NewAck: what backing off added is gone, even without a new sample, unless `keep_backoff`.
+    /// Restarts the timer (RFC 6298 5.3). As in ns-3.26 NewAck, this ends the backoff even without a new sample, unless
+    /// `keep_backoff`.
     #[inline]
     fn restart_timer(&mut self, params: &TcpParams, now: Time) {
         //= RFC 6298 5-1, deviation: A new sample ends the doubling.
@@ -432,14 +424,14 @@ impl Sender {
         self.timer = now.saturating_add(self.rto.current());
     }
 
-    /// ns-2 tcp-newreno.cc dupack_action: sending the lost segment starts the timer.
+    /// Lets the retransmission restart the timer, as in ns-2 tcp-newreno.cc dupack_action.
     fn restart_at_retransmit(&mut self, params: &TcpParams) {
         if params.retransmit_restarts_timer {
             self.timer = Time::NEVER;
         }
     }
 
-    /// RFC 6298 5.2.
+    /// Stops the timer once all data are acknowledged (RFC 6298 5.2).
     #[inline]
     fn disarm_at_end(&mut self) {
         //= RFC 6298 5.2-1: The timer stops when all is acknowledged.
@@ -448,12 +440,12 @@ impl Sender {
         }
     }
 
-    /// Rule 5. RFC 6582 3.2 step 3, partial acknowledgment.
+    /// Handles a partial ACK (rule 5, RFC 6582 3.2 step 3).
     fn on_partial_ack(&mut self, params: &TcpParams, ack: u32) {
         let acked = self.bytes(params, self.una, ack);
         //= RFC 6582 3.2-6: Partial ACK: cwnd shrinks by what it covers and grows by a segment.
         self.cwnd = self.cwnd.saturating_sub(acked).saturating_add(params.segment_payload);
-        // ns-3.26 ReceivedAck: the segments that no duplicate ACK stood for leave the count, at least one.
+        // ns-3.26 ReceivedAck: subtracts the segments without a duplicate ACK from the count, at least one.
         let explained = (ack - self.una).saturating_sub(self.dup_acks).max(1);
         self.dup_acks = self.dup_acks.saturating_sub(explained);
         self.resent = self.resent.saturating_sub(1);
@@ -462,9 +454,9 @@ impl Sender {
         self.retransmit();
     }
 
-    /// Rule 6. RFC 6582 3.2 step 3, full acknowledgment, option (1).
+    /// Handles a full ACK (rule 6, RFC 6582 3.2 step 3).
     fn on_full_ack(&mut self, params: &TcpParams) {
-        // ns-3.26 ReceivedAck: inflight still counts what this ACK covers, as it does the duplicate ACKs.
+        // ns-3.26 ReceivedAck: inflight still includes the segments that this ACK covers, and the duplicate ACKs.
         let flight = self.in_flight(params) + u64::from(params.segment_payload);
         self.cwnd = match params.full_ack_window {
             //= RFC 6582 3.2-4, deviation: A full ACK sets cwnd to min(ssthresh, max(flight, MSS) + MSS), or ssthresh.
@@ -476,7 +468,7 @@ impl Sender {
         self.settle(Phase::Open);
     }
 
-    /// Enters `phase` with nothing known to be lost or out of order.
+    /// Enters `phase` without segments known to be lost or out of order.
     fn settle(&mut self, phase: Phase) {
         self.phase = phase;
         self.dup_acks = 0;
@@ -484,7 +476,7 @@ impl Sender {
         self.before_partial_ack = true;
     }
 
-    /// Rule 1. `credit` is the number of segments that count.
+    /// Grows the window for `credit` acknowledged segments (rule 1).
     #[inline]
     fn grow(&mut self, params: &TcpParams, credit: u32, now: Time) {
         let srtt = self.rto.srtt();
@@ -493,7 +485,7 @@ impl Sender {
         self.congestion.grow(params, window, self.ssthresh, progress);
     }
 
-    /// Rule 18. RFC 3168 6.1.2, RFC 9438 4.6.
+    /// Handles an ACK with ECE (rule 18, RFC 3168 6.1.2, RFC 9438 4.6).
     fn on_congestion_echo(&mut self, params: &TcpParams, ack: u32) {
         let settled = matches!(self.phase, Phase::Open | Phase::Disorder);
         //= RFC 3168 6.1.2-4: Marks and losses of one window reduce it once.
@@ -508,9 +500,9 @@ impl Sender {
         }
     }
 
-    /// A new slow-start threshold after congestion, by loss or mark.
+    /// Sets a new slow-start threshold after congestion, by loss or mark.
     fn reduce(&mut self, params: &TcpParams, cause: Cause) {
-        // In recovery cwnd is a means to pace (rules 4 and 16); the window is ssthresh. ns-2 halves what cwnd is.
+        // In recovery, cwnd only paces (rules 4 and 16), and the window is ssthresh. ns-2 halves cwnd in any case.
         let paces = self.phase == Phase::Recovery && !params.each_timeout_reduces;
         let cwnd = if paces { self.ssthresh } else { self.cwnd };
         let flight = Flight {
@@ -525,7 +517,7 @@ impl Sender {
         self.cwr_due = params.ecn;
     }
 
-    /// Rules 3, 4 and 7.
+    /// Handles a duplicate ACK (rules 3, 4 and 7).
     fn on_dup_ack(&mut self, params: &TcpParams) {
         self.dup_acks = self.dup_acks.saturating_add(1);
         if self.phase == Phase::Open {
@@ -546,12 +538,12 @@ impl Sender {
                 self.cwnd = self.cwnd.saturating_add(params.segment_payload);
                 self.window_due = true;
             }
-            // Rule 7: these may acknowledge duplicates.
+            // Rule 7: these may acknowledge duplicates, so they are ignored.
             _ => {}
         }
     }
 
-    /// RFC 5681 3.2 steps 2 and 3, RFC 6582 3.2 step 2.
+    /// Starts a fast recovery (RFC 5681 3.2 steps 2 and 3, RFC 6582 3.2 step 2).
     fn enter_recovery(&mut self, params: &TcpParams) {
         self.stats.fast_recoveries += 1;
         //= RFC 6582 3.2-3: It sets recover to the highest segment sent.
@@ -568,7 +560,7 @@ impl Sender {
         self.retransmit();
     }
 
-    /// Rule 7. RFC 5681 3.1, RFC 6298 5.4 to 5.6, RFC 6582 3.2 step 4.
+    /// Handles a timeout (rule 7, RFC 5681 3.1, RFC 6298 5.4 to 5.6, RFC 6582 3.2 step 4).
     fn on_timeout(&mut self, params: &TcpParams, now: Time) {
         self.stats.timeouts += 1;
         //= RFC 6582 3.2-8: A timeout sets recover to the highest segment sent and ends recovery.
@@ -585,7 +577,7 @@ impl Sender {
         self.phase = Phase::Loss;
         //= RFC 5681 3.1-15: A timeout leaves cwnd at one segment.
         //= RFC 9438 4.8-1: A timeout leaves ssthresh at beta_cubic of the flight and cwnd at one segment.
-        // Deviation 1: at every timeout.
+        // Deviation 1: also at later timeouts.
         self.cwnd = params.segment_payload;
         match &mut self.selective {
             Some(selective) => selective.lose_all(self.una, self.nxt),
@@ -609,7 +601,7 @@ impl Sender {
         self.retries = self.retries.saturating_add(1);
     }
 
-    /// The SYN, or the ACK that ends the handshake. ns-3.26 SendEmptyPacket.
+    /// Returns the SYN, or the ACK that ends the handshake. ns-3.26 SendEmptyPacket.
     fn handshake(&mut self, params: &TcpParams, now: Time) -> Segment {
         let syn = self.phase == Phase::SynSent;
         self.stats.handshake_segments += 1;
@@ -623,7 +615,7 @@ impl Sender {
         Segment { seq: self.nxt, syn, timestamp: now, ..Segment::default() }
     }
 
-    /// Returns true if the next segment exists and fits completely into `window` (rule 10). RFC 1122 4.2.3.4.
+    /// Returns true if the next segment exists and fits into `window` as a whole (rule 10). RFC 1122 4.2.3.4.
     #[inline]
     fn room(&self, params: &TcpParams, window: u32) -> bool {
         self.nxt < self.end && self.bytes(params, self.una, self.nxt + 1) <= window
@@ -669,7 +661,8 @@ impl Sender {
         if to == self.end { self.without_shortfall(full) } else { clamped(full) }
     }
 
-    /// Actual bytes for `full` bytes that would end with the last segment if it were full.
+    /// Converts `full`, a number of bytes up to the end of the transfer in full segments, to the actual number of
+    /// bytes.
     #[cold]
     #[inline(never)]
     fn without_shortfall(&self, full: u64) -> u32 {
@@ -677,7 +670,7 @@ impl Sender {
     }
 }
 
-/// The socket buffer in bytes, in the width of the window.
+/// Socket buffer in bytes, in the integer type of the window.
 #[inline]
 fn socket_buffer(params: &TcpParams) -> u32 {
     clamped(params.socket_buffer.0)

@@ -2,28 +2,26 @@
 
 use crate::traffic::tcp::scoreboard::Scoreboard;
 
-/// The state that only a connection with SACK needs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selective {
     pub(super) board: Scoreboard,
-    /// RFC 6937 RecoverFS: segments outstanding when recovery began.
+    /// RFC 6937 RecoverFS: number of segments outstanding at the start of the recovery.
     pub(super) recovery_flight: u32,
     /// RFC 6937 prr_delivered in segments.
     pub(super) delivered: u32,
     /// RFC 6937 prr_out in segments.
     pub(super) sent: u32,
-    /// The tail was sent again in this recovery (RFC 6675 RescueRxt).
+    /// True if the last segment was retransmitted in this recovery (RFC 6675 RescueRxt).
     pub(super) rescued: bool,
 }
 
 impl Selective {
-    /// Segments in the network.
     #[inline]
     pub(super) fn pipe(&self, una: u32, nxt: u32) -> u32 {
         self.board.pipe(una, nxt)
     }
 
-    /// A timeout. RFC 6675 5.1.
+    /// Handles a timeout (RFC 6675 5.1).
     pub(super) fn lose_all(&mut self, una: u32, nxt: u32) {
         self.board.lose_all(una, nxt);
     }

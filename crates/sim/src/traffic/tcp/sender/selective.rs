@@ -7,18 +7,18 @@ use crate::traffic::tcp::congestion::control::Cause;
 use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{Ack, Recovery, Segment, TcpParams};
 
-/// Candidates of rule 14.
+/// Choices of rule 14.
 enum Next {
-    /// Rules 1 and 3 of NextSeg: a segment that was sent before.
+    /// Rules 1 and 3 of NextSeg: retransmit this segment.
     Again(u32),
-    /// Rule 2: the next new one.
+    /// Rule 2: send the next new segment.
     New,
-    /// Rule 4: the last one.
+    /// Rule 4: retransmit the last segment.
     Rescue,
 }
 
 impl Sender {
-    /// An ACK, of new data or not.
+    /// Processes an ACK, of new data or not.
     pub(super) fn on_selective_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         let selective = self.selective.as_deref_mut()?;
         let acked = ack.ack - self.una;
@@ -28,7 +28,7 @@ impl Sender {
         //= RFC 2018 5-4: The sender keeps what SACKs report.
         //= RFC 6675 5-10: (B) Each ACK in recovery updates the scoreboard and the pipe.
         selective.board.record(ack.ack, self.nxt, &ack.sacks, params.dupack_threshold);
-        // RFC 6937 DeliveredData: change of SND.UNA plus change of SACKed data, never negative.
+        // RFC 6937 DeliveredData: change of SND.UNA plus change of SACKed data; never negative.
         let delivered = acked + selective.board.sacked() - before;
         self.una = ack.ack;
         let mut sample = None;
@@ -40,8 +40,8 @@ impl Sender {
             self.restart_timer(params, now);
             self.disarm_at_end();
         }
-        // ns-3.48 ProcessAck: of an ACK that advances SND.UNA what it delivers counts, not what was SACKed before
-        // (segsAcked).
+        // ns-3.48 ProcessAck: for an ACK that advances SND.UNA, newly delivered segments count, without those SACKed
+        // before (segsAcked).
         let credit = self.leave_recovery(if acked > 0 { delivered } else { 0 });
         if credit > 0 && !ack.congestion_echo {
             self.grow(params, credit, now);
@@ -54,8 +54,8 @@ impl Sender {
         sample
     }
 
-    /// Ends recovery or the loss state if `una` says so, and returns the segments that count for growth: in either case
-    /// those beyond `recover`.
+    /// Ends recovery or the loss state if `una` has reached `recover`. Returns the segments that count for growth:
+    /// those above `recover`.
     fn leave_recovery(&mut self, delivered: u32) -> u32 {
         match self.phase {
             //= RFC 6675 5-8: (A) The ACK of that point ends recovery.
@@ -76,7 +76,8 @@ impl Sender {
         }
     }
 
-    /// Rule 13. RFC 6675 section 5, steps (1) to (4); 5.1: not before what was sent until a timeout is acknowledged.
+    /// Starts a recovery if the first segment is lost (rule 13, RFC 6675 section 5, steps (1) to (4)), but not until
+    /// all segments sent before a timeout are acknowledged (5.1).
     fn look_for_loss(&mut self, params: &TcpParams) {
         let Some(selective) = self.selective.as_deref_mut() else { return };
         //= RFC 6675 5.1-3: No recovery starts before the ACK of that point.
@@ -108,7 +109,7 @@ impl Sender {
         self.restart_at_retransmit(params);
     }
 
-    /// Rule 16. RFC 6937 section 3: PRR with the slow-start reduction bound.
+    /// Applies PRR with the slow-start reduction bound (rule 16, RFC 6937 section 3).
     fn reduce_in_proportion(&mut self, params: &TcpParams, delivered: u32) {
         let Some(selective) = self.selective.as_deref_mut() else { return };
         let mss = u64::from(params.segment_payload);
@@ -123,14 +124,13 @@ impl Sender {
             let limit = total.saturating_sub(sent).max(u64::from(delivered) * mss) + mss;
             limit.min(ssthresh - pipe)
         };
-        // The fast retransmission is sent in any case.
+        // Leaves room for the fast retransmission in any case.
         let least = if self.retransmission_due { mss } else { 0 };
         self.cwnd = super::clamped(pipe + send_count.max(least)).max(params.segment_payload);
     }
 
-    /// The next segment, if there is one.
     pub(super) fn poll_selective(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
-        // RFC 6675 section 5, step (4.3); a timeout sends its first segment likewise.
+        // RFC 6675 section 5, step (4.3); a timeout also sends its first segment like this.
         let forced = std::mem::take(&mut self.retransmission_due);
         if !forced && !self.window_due {
             return None;
@@ -157,7 +157,8 @@ impl Sender {
         Some(self.send(params, seq, now))
     }
 
-    /// Rule 14: NextSeg of RFC 6675 section 4, if the window has room (step (C) of section 5) or it is `forced`.
+    /// Chooses the next segment (rule 14, NextSeg of RFC 6675 section 4), if the window has room (step (C) of section
+    /// 5) or if `forced`.
     fn next_segment(&self, params: &TcpParams, forced: bool) -> Option<Next> {
         let selective = self.selective.as_deref()?;
         let mss = u64::from(params.segment_payload);

@@ -1,4 +1,4 @@
-//! Processing of ACKs: delivered segments, the RTT, the sample for the congestion control. After `tcp_input.c` tcp_ack.
+//! Processing of ACKs: delivered segments, RTT, sample for the congestion control. Follows `tcp_input.c` tcp_ack.
 
 use fairlane_schemes::base::units::Time;
 
@@ -11,32 +11,31 @@ use crate::traffic::tcp::congestion::external::Delivered;
 use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{Ack, LossDetection, TcpParams, clamped};
 
-/// Results of one ACK so far.
+/// Information from an ACK, collected as it is processed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct News {
-    /// By which SND.UNA advances, in segments.
+    /// Number of segments by which SND.UNA advances.
     pub(super) in_order: u32,
-    /// Newly delivered, in order or SACKed, in segments and bytes.
+    /// Newly delivered data, in order or SACKed, in segments and bytes.
     pub(super) delivered: u32,
     pub(super) delivered_bytes: u32,
-    /// SND.UNA advances over at least a byte.
+    /// Number of bytes by which SND.UNA advances.
     pub(super) in_order_bytes: u32,
-    /// A SACK block has new information.
+    /// True if a SACK block has new information.
     pub(super) sacked: bool,
-    /// A segment that was sent once, before `recover`, is delivered (FLAG_ORIG_SACK_ACKED).
+    /// True if a segment before `recover` that was sent once is delivered (FLAG_ORIG_SACK_ACKED).
     pub(super) original: bool,
-    /// A D-SACK.
+    /// True if the ACK has a D-SACK.
     pub(super) duplicate: bool,
-    /// A segment that was sent again is acknowledged in order.
+    /// True if a retransmitted segment is acknowledged in order.
     resent: bool,
-    /// When the first and the last segment delivered in order were sent, and those SACKed, of those sent once;
+    /// Send times of the first and last segment that were sent once and are now delivered in order, and SACKed;
     /// [`Time::NEVER`] if there are none.
     acked: Ends,
     sacked_once: Ends,
 }
 
 impl News {
-    /// Nothing yet.
     const NONE: Self = Self {
         in_order: 0,
         delivered: 0,
@@ -50,13 +49,13 @@ impl News {
         sacked_once: Ends::NONE,
     };
 
-    /// True if the RTT comes from the record of a segment, not from an echoed timestamp.
+    /// Returns true if the RTT comes from the record of a segment, not from an echoed timestamp.
     fn times_a_segment(&self) -> bool {
         (self.acked.first != Time::NEVER && !self.resent) || self.sacked_once.first != Time::NEVER
     }
 }
 
-/// The first and the last of some times; [`Time::NEVER`] of none. No options: they would be two words each.
+/// First and last of several times; [`Time::NEVER`] if there are none. An `Option` would take two words per time.
 #[derive(Clone, Copy, Debug)]
 struct Ends {
     first: Time,
@@ -74,7 +73,7 @@ impl Ends {
 }
 
 impl TrackedSender {
-    /// An ACK of a connection that is open, and the round-trip time that the timeout takes from it.
+    /// Processes an ACK of an open connection. Returns the round-trip time used for the timeout.
     pub(super) fn on_data_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         let prior_in_flight = clamped(self.in_flight(params));
         let prior_outstanding = self.records.outstanding().saturating_mul(params.segment_payload);
@@ -82,7 +81,7 @@ impl TrackedSender {
         let delivered_before = self.rate.delivered;
         let mut news = News::NONE;
         if params.loss_detection == LossDetection::Rack {
-            // Losses detected by timers belong to no ACK (`lost` in `tcp_input.c` tcp_ack).
+            // Losses detected by timers are not counted for an ACK (`lost` in `tcp_input.c` tcp_ack).
             self.newly_lost = 0;
         }
         self.rack.begin_ack();
@@ -93,7 +92,7 @@ impl TrackedSender {
             self.rack.on_advance(ack.ack);
         }
         let (sampled, rtt) = self.sample_rtt(params, ack, &news, now);
-        // A D-SACK in response to a probe is no sign of reordering.
+        // A D-SACK in response to a probe does not indicate reordering.
         if news.duplicate && !self.probe.is_copy() {
             self.rack.on_dsack(self.records.nxt());
         }
@@ -115,7 +114,6 @@ impl TrackedSender {
         sampled
     }
 
-    /// Returns true if an ACK of new data restarts the timer.
     fn restarts_timer(&mut self, params: &TcpParams, news: &News) -> bool {
         if params.sack_duplicates && news.sacked && !self.in_recovery() {
             return false;
@@ -128,7 +126,7 @@ impl TrackedSender {
         std::mem::take(&mut self.before_partial_ack)
     }
 
-    /// SACK blocks, a D-SACK first. RFC 2018, RFC 2883 section 4, `tcp_sacktag_write_queue`.
+    /// Processes SACK blocks, a D-SACK first. RFC 2018, RFC 2883 section 4, `tcp_sacktag_write_queue`.
     fn take_in_blocks(&mut self, params: &TcpParams, ack: &Ack, una: u32, news: &mut News, now: Time) {
         let [first, others @ ..] = ack.sacks.as_slice() else {
             self.known = ack.sacks;
@@ -142,7 +140,7 @@ impl TrackedSender {
         let nxt = self.records.nxt();
         let reports = if news.duplicate { others } else { ack.sacks.as_slice() };
         for block in reports.iter().filter(|block| block.end <= nxt) {
-            // The last ACK's blocks are known: a block that extends one of them costs only its new part.
+            // Skips the known blocks of the last ACK: a block that extends one of them costs only its new part.
             for seq in self.known.first_news(*block).max(una)..block.end {
                 if let Some(record) = self.records.sack(seq) {
                     news.sacked = true;
@@ -157,7 +155,7 @@ impl TrackedSender {
         self.known = ack.sacks;
     }
 
-    /// The number of the ACK. `tcp_clean_rtx_queue`.
+    /// Processes the number of the ACK. `tcp_clean_rtx_queue`.
     #[inline]
     fn take_in_number(&mut self, params: &TcpParams, ack: &Ack, news: &mut News, now: Time) {
         while self.records.una() < ack.ack {
@@ -173,14 +171,13 @@ impl TrackedSender {
                 news.acked.add(record.sent);
             }
             self.delivered(params, seq, &record, news, now);
-            // RFC 8985 6.2, step 2: an echo older than the copy answers the original.
+            // RFC 8985 6.2, step 2: an echo older than the retransmission answers the original.
             if !record.resent || ack.echo >= record.sent {
                 self.rack.on_delivered(seq, &record, now, self.rtt.least());
             }
         }
     }
 
-    /// Segment `seq` has arrived.
     #[inline]
     fn delivered(&mut self, params: &TcpParams, seq: u32, record: &Record, news: &mut News, now: Time) {
         let bytes = self.payload(params, seq);
@@ -195,7 +192,7 @@ impl TrackedSender {
         }
     }
 
-    /// The RTT for the timeout, and that of the newest segment. `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`.
+    /// Returns the RTT for the timeout, and that of the newest segment. `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`.
     fn sample_rtt(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) -> (Option<Time>, Option<Time>) {
         //= RFC 6298 3-1: A segment that was sent twice gives no sample, unless time stamps tell which.
         //= RFC 9002 5.1-1, deviation: An ACK that newly acknowledges its largest packet gives an RTT sample, from when
@@ -210,7 +207,7 @@ impl TrackedSender {
             //= RFC 7323 4.1-1: An echo is a sample only if its ACK covers new data.
             of_timeout = Some(params.rtt_of_echo(ack.echo, now));
             if params.loss_detection == LossDetection::Rack {
-                // The control and the least RTT take it in (tcp_ack_update_rtt).
+                // The congestion control and the minimum RTT use this sample too (tcp_ack_update_rtt).
                 of_newest = of_timeout;
             }
         }
@@ -226,7 +223,7 @@ impl TrackedSender {
         (of_timeout, of_newest)
     }
 
-    /// Marked bytes, if the feedback reports them: the receiver counts marked segments modulo 2^16.
+    /// Newly marked bytes, if the feedback reports them: the receiver counts marked segments modulo 2^16.
     fn count_marks(&mut self, params: &TcpParams, ack: &Ack, delivered: u32) -> u32 {
         if !params.has_accurate_ecn() {
             return 0;
@@ -238,7 +235,6 @@ impl TrackedSender {
         bytes
     }
 
-    /// The sample of this ACK.
     fn sample(
         &mut self,
         ack: &Ack,
@@ -280,12 +276,12 @@ impl TrackedSender {
         }
     }
 
-    /// The window after this ACK. `tcp_cong_control`.
+    /// Sets the window after this ACK. `tcp_cong_control`.
     fn decide_on_window(&mut self, params: &TcpParams, sample: &Sample, news: &News, now: Time) {
         let mss = params.segment_payload;
         self.congestion.on_sample(params, &mut self.output, sample);
         if Self::has_full_control(params) {
-            // The control has decided.
+            // The congestion control has already set the window.
         } else if self.reducing || self.phase == Phase::Recovery {
             self.reduce_in_proportion(
                 params,
@@ -303,7 +299,7 @@ impl TrackedSender {
     }
 }
 
-/// In the unit of timestamps.
+/// Rounds down to the unit of timestamps.
 fn whole_milliseconds(time: Time) -> Time {
     let millisecond = Time::from_millis(1).0;
     Time(time.0 / millisecond * millisecond)

@@ -1,35 +1,35 @@
-//! The receive window as a receiver of Linux 6.12 moves it (`tcp_input.c` tcp_rcv_space_adjust, tcp_grow_window): from
-//! 64 KiB up, with what arrives in a round trip, by two segments for each that arrives.
+//! Receive window of a receiver of Linux 6.12 (`tcp_input.c` tcp_rcv_space_adjust, tcp_grow_window). It starts at 64
+//! KiB and grows with the data that arrive in a round trip, by two segments for each arriving segment.
 //!
-//! It is kept at the sender, by sent data: those of one round trip arrive in the next, half of it later.
+//! The sender computes the window from the data that it sends, which arrive half a round trip later.
 
 use fairlane_schemes::base::units::Time;
 
-/// The window of a new connection (tcp_rmem, half of 128 KiB).
+/// Initial window (tcp_rmem, half of 128 KiB).
 pub(super) const FIRST_WINDOW_BYTES: u64 = 65_536;
-/// Segments of a round trip that the first window expects.
+/// Segments per round trip that the initial window assumes.
 const EXPECTED: u64 = 10;
-/// By how many segments the window grows for each that arrives.
+/// Number of segments by which the window grows for each arriving segment.
 const STEP: u64 = 2;
-/// Segments of a window beyond what arrives in two round trips.
+/// Number of segments by which a window exceeds the data that arrive in two round trips.
 const CUSHION: u64 = 16;
 
-/// The window; sizes are in bytes.
+/// Receive window; sizes are in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveWindow {
-    /// Its maximum (window_clamp), and its value once all sent data have arrived (rcv_ssthresh).
+    /// Maximum (window_clamp), and window once all sent data have arrived (rcv_ssthresh).
     most: u64,
     window: u64,
-    /// The part known to the sender: the window a round trip ago.
+    /// Window that the sender knows: the window a round trip ago.
     offered: u64,
-    /// End of the window when it was last asked for.
+    /// Largest end of the window so far.
     end: u64,
-    /// The most that arrived in a round trip (rcvq_space).
+    /// Most data that arrived in a round trip (rcvq_space).
     space: u64,
-    /// Start of this round trip, and data sent in it so far.
+    /// Start of this round trip, and amount of data sent in it so far.
     round_start: Time,
     sent: u64,
-    /// The receiver's estimate of the round trip (rcv_rtt_est), and when it was last updated.
+    /// The receiver's estimate of the round-trip time (rcv_rtt_est), and time of its last update.
     rtt: Time,
     updated: Time,
 }
@@ -37,7 +37,7 @@ pub(super) struct ReceiveWindow {
 impl ReceiveWindow {
     pub(super) fn new(mss: u32) -> Self {
         let mss = u64::from(mss);
-        // A segment less than the buffer holds: the one that arrives is in it (tcp_space).
+        // One segment less than the buffer contains, because it still contains the arriving one (tcp_space).
         let most = FIRST_WINDOW_BYTES.max(3 * mss) - mss;
         Self {
             most,
@@ -52,14 +52,13 @@ impl ReceiveWindow {
         }
     }
 
-    /// The window that the sender knows of.
     #[inline]
     pub(super) fn offered(&self) -> u64 {
         self.offered
     }
 
     /// End of the window as a byte of the connection, when all bytes before `una` are acknowledged and the receiver
-    /// holds `beyond` bytes beyond a gap. They take room in its buffer (tcp_space), but the end never moves back
+    /// holds `beyond` bytes beyond a gap. These bytes reduce the window (tcp_space), but its end never moves back
     /// (tcp_select_window).
     #[inline]
     pub(super) fn end(&mut self, una: u64, beyond: u64) -> u64 {
@@ -67,8 +66,8 @@ impl ReceiveWindow {
         self.end
     }
 
-    /// A segment is sent, of `new` segments of new data: whether it widens the window when it arrives. The window is
-    /// `buffer` at most.
+    /// Records the transmission of a segment that has `new` segments of new data. Returns true if it widens the window
+    /// when it arrives. The maximum window is `buffer`.
     #[inline]
     pub(super) fn on_send(&mut self, now: Time, rtt: Time, new: u64, mss: u32, buffer: u64) -> bool {
         let mss = u64::from(mss);
@@ -76,14 +75,14 @@ impl ReceiveWindow {
         self.window += room.min(STEP * mss);
         self.sent += new * mss;
         self.update_rtt(now, rtt);
-        // Once the application has read the segment.
+        // A round trip ends once the application has read the segment.
         if now.saturating_sub(self.round_start) >= self.rtt {
             self.end_round(now, mss, buffer);
         }
         room > 0
     }
 
-    /// Time stamps count milliseconds: there is a sample for each, which lowers the estimate at once.
+    /// Timestamps count milliseconds. Each of them gives a sample; a lower sample replaces the estimate at once.
     /// tcp_rcv_rtt_measure_ts, tcp_rcv_rtt_update.
     fn update_rtt(&mut self, now: Time, rtt: Time) {
         let millisecond = Time::from_millis(1).0;
@@ -100,13 +99,13 @@ impl ReceiveWindow {
         self.updated = now;
     }
 
-    /// tcp_rcv_space_adjust.
+    /// Ends a round trip (tcp_rcv_space_adjust).
     fn end_round(&mut self, now: Time, mss: u64, buffer: u64) {
         self.offered = self.window;
         let arrived = std::mem::take(&mut self.sent);
         self.round_start = now;
         if arrived > self.space {
-            // Room for twice as much, and for a sender that doubles its window meanwhile.
+            // Room for twice the data, and for a sender that doubles its window meanwhile.
             let wanted = 2 * arrived + CUSHION * mss;
             let growth = u128::from(wanted) * u128::from(arrived - self.space) / u128::from(self.space);
             let wanted = u64::try_from(u128::from(wanted) + 2 * growth).unwrap_or(u64::MAX);
@@ -123,7 +122,7 @@ mod tests {
     const MSS: u32 = 1000;
     const RTT: Time = Time::from_millis(100);
 
-    /// A round trip with `segments` segments, and how many of them widen the window.
+    /// Sends `segments` segments in a round trip. Returns how many of them widen the window.
     fn round(window: &mut ReceiveWindow, start: Time, segments: u64) -> usize {
         (0..segments).filter(|_| window.on_send(start, RTT, 1, MSS, u64::MAX)).count()
     }
@@ -133,14 +132,14 @@ mod tests {
         let mut window = ReceiveWindow::new(MSS);
         let at = |trips| Time(trips * RTT.0);
         assert_eq!(round(&mut window, Time::ZERO, 9), 0);
-        // The first segment of a round trip ends the one before: ten were expected, nothing changes.
+        // The first segment of a round trip ends the previous one: ten segments were expected, so nothing changes.
         assert_eq!(round(&mut window, at(1), 20), 0);
         assert_eq!((window.offered(), window.most), (64_536, 64_536));
-        // 20 for 10: 2 x 20 + 16, and twice 56 x 10 / 10: 168 segments, one less. The next segment finds them: by two
-        // each, 51 widen it and a part of one more.
+        // 20 instead of 10: 2 x 20 + 16, plus twice 56 x 10 / 10: 168 segments, minus one. From the next segment on,
+        // each widens the window by two: 51 segments, and one more by a part.
         assert_eq!(round(&mut window, at(2), 20), 19);
         assert_eq!((window.most, window.offered()), (167_000, 64_536));
-        // The sender learns of what the last round trip has widened.
+        // The sender knows the window as widened in the last round trip.
         assert_eq!(round(&mut window, at(3), 20), 20);
         assert_eq!((window.most, window.offered()), (167_000, 64_536 + 20 * 2 * 1000));
         assert_eq!(round(&mut window, at(4), 20), 13);

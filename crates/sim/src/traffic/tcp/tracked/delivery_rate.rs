@@ -1,30 +1,27 @@
 //! Samples of the delivery rate: draft-ietf-ccwg-bbr, section on delivery rate.
 //!
-//! Each segment records the total delivered when it was sent, and the time. When it is delivered itself, the rate is
-//! the amount delivered since, over the longer of the sending time and the acknowledgement time.
+//! Each segment records the time and the total amount of delivered data when it was sent. When it is delivered, the
+//! rate is the amount delivered since then, divided by the longer of the sending time and the acknowledgement time.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 
 use super::records::Record;
 
-/// The state of a connection for its samples (C.*), sizes in bytes.
+/// State of a connection for rate samples (C.*); sizes are in bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RateSampler {
-    /// C.delivered.
     pub(super) delivered: u64,
     /// C.delivered_time.
     delivered_at: Time,
     /// C.first_send_time.
     first_sent: Time,
-    /// C.lost.
     pub(super) lost: u64,
     /// Part of `delivered` with a congestion mark.
     pub(super) delivered_ce: u64,
-    /// C.app_limited: the sender had too few data until as much was delivered; 0 if it has enough.
+    /// C.app_limited: value of `delivered` up to which the sender had too few data; 0 if it has enough.
     app_limited: u64,
-    /// Transmissions so far.
     transmissions: u32,
-    /// The newest segment that the ACK in hand delivers: the number of its transmission, 0 for none, and which it is.
+    /// Newest segment that the current ACK delivers: number of its transmission, 0 for none, and segment number.
     newest: (u32, u32),
 }
 
@@ -40,11 +37,11 @@ pub(super) struct RateSample {
 }
 
 impl RateSampler {
-    /// The state recorded with a segment sent at `now`. `pipe` is the data in flight before it, `bytes` its own length.
+    /// Record of a segment sent at `now`. `pipe` is the data in flight before it, `bytes` its length.
     #[inline]
     pub(super) fn on_send(&mut self, now: Time, silent: bool, pipe: u64, bytes: u32) -> Record {
         if silent {
-            // The silence before it belongs to no sample.
+            // Samples exclude the silence before this segment.
             (self.first_sent, self.delivered_at) = (now, now);
         }
         self.transmissions = self.transmissions.wrapping_add(1);
@@ -61,7 +58,7 @@ impl RateSampler {
         }
     }
 
-    /// Segment `seq`, sent last as transmission `number`, is delivered.
+    /// Records that segment `seq`, last sent as transmission `number`, is delivered.
     #[inline]
     pub(super) fn on_delivered(&mut self, seq: u32, number: u32, bytes: u32, now: Time) {
         self.delivered += u64::from(bytes);
@@ -71,13 +68,13 @@ impl RateSampler {
         }
     }
 
-    /// The newest segment that the ACK in hand delivers, if it delivers any.
+    /// Newest segment that the current ACK delivers, if any.
     #[inline]
     pub(super) fn newest(&self) -> Option<u32> {
         (self.newest.0 > 0).then_some(self.newest.1)
     }
 
-    /// The sample of the ACK in hand, from the record of the newest segment that it delivers.
+    /// Sample of the current ACK, from the record of the newest segment that it delivers.
     #[inline]
     pub(super) fn take_sample(&mut self, newest: Option<&Record>, min_rtt: Time) -> RateSample {
         self.newest = (0, 0);
@@ -90,7 +87,8 @@ impl RateSampler {
         let ack_elapsed = self.delivered_at.saturating_sub(newest.delivered_at);
         let interval = send_elapsed.max(ack_elapsed);
         let delivered = self.delivered - newest.delivered;
-        // Below the least RTT, acknowledgements were held up on the reverse path, or data were not sent at all.
+        // An interval below the minimum RTT means that ACKs were delayed on the reverse path, or that no data were
+        // sent.
         let rate = (interval > Time::ZERO && interval >= min_rtt.min(Time(u64::MAX - 1)))
             .then(|| BitRate::of(delivered, interval).max(BitRate(1)));
         RateSample {
@@ -103,13 +101,13 @@ impl RateSampler {
         }
     }
 
-    /// The sender has sent all its data, and the window has room (CheckIfApplicationLimited).
+    /// Records that the sender has sent all its data while the window has room (CheckIfApplicationLimited).
     #[inline]
     pub(super) fn mark_app_limited(&mut self, in_flight: u64) {
         self.app_limited = (self.delivered + in_flight).max(1);
     }
 
-    /// Transmissions so far: the number of the last one.
+    /// Number of the last transmission.
     #[inline]
     pub(super) fn transmissions(&self) -> u32 {
         self.transmissions
@@ -129,7 +127,7 @@ mod tests {
     const MSS: u32 = 1000;
     const MS: fn(u64) -> Time = Time::from_millis;
 
-    /// A segment of a record arrives; which segment it is does not matter here.
+    /// Delivers the segment of a record; its segment number does not matter here.
     fn deliver(rate: &mut RateSampler, record: &Record, now: Time) {
         rate.on_delivered(0, record.number, MSS, now);
     }
@@ -137,12 +135,13 @@ mod tests {
     #[test]
     fn the_rate_is_what_was_delivered_since_the_segment_was_sent_over_the_time_of_its_acks() {
         let mut rate = RateSampler::default();
-        // Ten segments in a burst at 0; they come back 10 ms apart from 100 ms on: 1000 B / 10 ms = 800 kbit/s.
+        // Ten segments leave in a burst at 0. Their ACKs arrive every 10 ms from 100 ms on: 1000 B / 10 ms = 800
+        // kbit/s.
         let burst: Vec<Record> = (0..10).map(|k| rate.on_send(MS(0), k == 0, k * u64::from(MSS), MSS)).collect();
         deliver(&mut rate, &burst[0], MS(100));
-        // The first one: 1000 B in 100 ms.
+        // The first segment: 1000 B in 100 ms.
         assert_eq!(rate.take_sample(Some(&burst[0]), MS(100)).rate, Some(BitRate(80_000)));
-        // One more is sent at 100 ms and comes back at 200 ms, after ten others: 10 000 B in 100 ms.
+        // One more segment, sent at 100 ms, is delivered at 200 ms, after ten others: 10 000 B in 100 ms.
         let next = rate.on_send(MS(100), false, 9 * u64::from(MSS), MSS);
         for k in 1..10 {
             deliver(&mut rate, &burst[k as usize], MS(100 + 10 * k));
@@ -157,7 +156,7 @@ mod tests {
     #[test]
     fn acks_that_come_in_a_bunch_do_not_raise_the_rate_above_that_of_sending() {
         let mut rate = RateSampler::default();
-        // Eleven segments, one each 10 ms; all ACKs at 200 ms: 11 000 B acknowledged at once, sent over 100 ms.
+        // Eleven segments, one every 10 ms. All ACKs arrive at 200 ms: 11 000 B acknowledged at once, sent over 100 ms.
         let sent: Vec<Record> = (0..11).map(|k| rate.on_send(MS(10 * k), k == 0, k * u64::from(MSS), MSS)).collect();
         for record in &sent {
             deliver(&mut rate, record, MS(200));

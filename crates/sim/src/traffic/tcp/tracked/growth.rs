@@ -1,4 +1,5 @@
-//! Growth of the window: slow start with HyStart, congestion avoidance, and whether the window is in use.
+//! Growth of the window: slow start with HyStart, congestion avoidance, and detection of whether the window limits
+//! sending.
 
 use fairlane_schemes::base::units::Time;
 
@@ -8,10 +9,10 @@ use crate::traffic::tcp::congestion::control::{Authority, Progress, Sample, Wind
 use crate::traffic::tcp::{AfterIdle, CongestionControl, HyStartKind, TcpParams, clamped};
 
 impl TrackedSender {
-    /// An ACK of `segments` while no reduction goes on.
+    /// Processes an ACK of `segments` while no reduction is in progress.
     pub(super) fn grow(&mut self, params: &TcpParams, sample: &Sample, segments: u32, now: Time) {
         if params.congestion_control.authority() == Authority::Growth {
-            return; // It has grown with the sample.
+            return; // it has grown with the sample
         }
         let mut segments = segments;
         if self.output.cwnd < self.output.ssthresh {
@@ -32,7 +33,7 @@ impl TrackedSender {
         }
     }
 
-    /// Slow start; returns the rest of the ACK once the window has reached the threshold, in segments.
+    /// Does slow start. Returns the segments of the ACK that remain once the window has reached the threshold.
     fn slow_start(&mut self, params: &TcpParams, segments: u32) -> u32 {
         let mss = params.segment_payload;
         //= RFC 5681 3.1-8: Slow start below ssthresh, congestion avoidance above, either where they are equal.
@@ -50,9 +51,9 @@ impl TrackedSender {
         segments - steps
     }
 
-    /// Rule that ends this slow start. The classic form is part of CUBIC (`tcp_cubic.c`): other controls of Linux stay
-    /// in slow start until losses or marks. RFC 9406 4.3: HyStart++ applies to the first one, while ssthresh has its
-    /// initial value.
+    /// Rule that ends this slow start. The classic form is part of CUBIC (`tcp_cubic.c`): with other
+    /// controls, Linux stays in slow start until losses or marks. RFC 9406 4.3: HyStart++ applies to the first slow
+    /// start, while ssthresh has its initial value.
     fn hystart_kind(&self, params: &TcpParams) -> HyStartKind {
         let first = self.output.ssthresh == clamped(params.initial_ssthresh);
         match params.hystart {
@@ -62,7 +63,7 @@ impl TrackedSender {
         }
     }
 
-    /// HyStart ends slow start before losses do.
+    /// Lets HyStart end slow start before losses do.
     fn look_for_end_of_slow_start(&mut self, params: &TcpParams, sample: &Sample) {
         let kind = self.hystart_kind(params);
         if kind == HyStartKind::Off {
@@ -84,9 +85,8 @@ impl TrackedSender {
 
     /// Reduces the window after an idle period.
     ///
-    /// Linux also has tcp_cwnd_application_limited, which lets a window that is used in part shrink once it was not
-    /// limiting for a timeout. It never does: tcp_cong_avoid begins that time again with each ACK, and without ACKs the
-    /// period is idle.
+    /// Linux also has tcp_cwnd_application_limited, to shrink a window that was only partly used for a timeout. It
+    /// never takes effect: tcp_cong_avoid restarts that time with each ACK, and without ACKs the period is idle.
     pub(super) fn restart_after_idle(&mut self, params: &TcpParams, idle: Time) {
         let rto = self.rtt.rto();
         if idle <= rto || Self::has_full_control(params) {
@@ -111,8 +111,8 @@ impl TrackedSender {
         }
     }
 
-    /// Returns true if the window limits sending; in slow start, if the sender does that, also if half of it was in
-    /// use. `tcp_is_cwnd_limited`. In QUIC half is not enough.
+    /// Returns true if the window limits sending. In the sender's slow start, it also does if half of it was in use
+    /// (`tcp_is_cwnd_limited`), but not in QUIC.
     #[inline]
     pub(super) fn is_cwnd_limited(&self, params: &TcpParams) -> bool {
         let half_used = || {
@@ -125,7 +125,7 @@ impl TrackedSender {
         self.cwnd_limited || half_used()
     }
 
-    /// Records the use of the window once all segments allowed now were sent. `tcp_cwnd_validate`.
+    /// Records the use of the window once all segments permitted now were sent. `tcp_cwnd_validate`.
     pub(super) fn note_use_of_window(&mut self, limited: bool) {
         let outstanding = self.records.outstanding();
         let round_over = self.records.una() >= self.usage_round;

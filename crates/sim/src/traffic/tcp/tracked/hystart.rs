@@ -1,4 +1,4 @@
-//! The end of slow start before losses: HyStart as in Linux (`tcp_cubic.c`), and HyStart++ (RFC 9406).
+//! Rules that end slow start before losses: HyStart as in Linux (`tcp_cubic.c`), and HyStart++ (RFC 9406).
 
 use fairlane_schemes::base::units::{BitRate, Time};
 
@@ -6,43 +6,41 @@ use crate::traffic::tcp::HyStartKind;
 
 /// Minimum window for the classic form, in segments (hystart_low_window).
 const LOW_WINDOW: u32 = 16;
-/// ACKs of a train are at most this far apart (hystart_ack_delta).
+/// Maximum gap between ACKs of a train (hystart_ack_delta).
 const TRAIN_GAP: Time = Time::from_millis(2);
-/// RTT samples of a round before it may end slow start: HYSTART_MIN_SAMPLES, N_RTT_SAMPLE (RFC 9406 4.3).
+/// RTT samples per round before it may end slow start: HYSTART_MIN_SAMPLES, N_RTT_SAMPLE (RFC 9406 4.3).
 const SAMPLES: u32 = 8;
-/// Maximum rise of the RTT: bounds and share of the least RTT (HYSTART_DELAY_MIN and MAX; RFC 9406 4.3 MIN_RTT_THRESH,
-/// MAX_RTT_THRESH, MIN_RTT_DIVISOR).
+/// Maximum increase of the RTT: limits, and share of the minimum RTT (HYSTART_DELAY_MIN and MAX; RFC 9406 4.3
+/// MIN_RTT_THRESH, MAX_RTT_THRESH, MIN_RTT_DIVISOR).
 const RISE: (Time, Time) = (Time::from_millis(4), Time::from_millis(16));
 const RISE_SHARE: u64 = 8;
-/// RFC 9406 4.3 CSS_GROWTH_DIVISOR, CSS_ROUNDS, and L for senders that are not paced.
+/// RFC 9406 4.3: CSS_GROWTH_DIVISOR, CSS_ROUNDS, and L for senders without pacing.
 const CSS_GROWTH_DIVISOR: u32 = 4;
 const CSS_ROUNDS: u32 = 5;
 const LIMIT: u32 = 8;
-/// Bytes that GRO and TSO may hold together (GSO_MAX_SIZE), of which four delay the ACKs of a train at most a
-/// millisecond.
+/// Bytes that GRO and TSO may combine (GSO_MAX_SIZE). The threshold for trains includes the time of four such
+/// bundles, at most a millisecond.
 const BUNDLE: u64 = 65_536;
 
-/// The state of one slow start.
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
-    /// Start of this round, and the last ACK of the train.
+    /// Start of this round, and time of the last ACK of the train.
     round_start: Time,
     last_ack: Time,
-    /// The round is over when this segment is acknowledged.
     round_end: u32,
     /// Minimum RTT of this round and of the previous one, [`Time::NEVER`] if there is none.
     current: Time,
     previous: Time,
     samples: u32,
-    /// Minimum RTT of the connection, as seen by HyStart.
+    /// Minimum RTT of the connection seen by HyStart.
     least: Time,
-    /// Slow start is over.
+    /// True if slow start is over.
     found: bool,
-    /// Conservative slow start: rounds left, and the RTT that it began with.
+    /// Conservative slow start: number of rounds left, and RTT at its start.
     css: Option<(u32, Time)>,
 }
 
-/// An ACK in slow start.
+/// Information from an ACK in slow start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sign {
     pub(super) now: Time,
@@ -51,7 +49,7 @@ pub(super) struct Sign {
     pub(super) nxt: u32,
     /// Congestion window in segments.
     pub(super) cwnd: u32,
-    /// The rate, if known, and whether segments are paced by it.
+    /// Rate, if known, and true if segments are paced at it.
     pub(super) rate: Option<BitRate>,
     pub(super) paced: bool,
 }
@@ -71,14 +69,14 @@ impl HyStart {
         }
     }
 
-    /// A timeout: the next slow start is a new one.
+    /// Handles a timeout: the next slow start is a new one.
     pub(super) fn restart(&mut self, now: Time, nxt: u32) {
         self.found = false;
         self.css = None;
         self.begin_round(now, nxt);
     }
 
-    /// An ACK in slow start: whether slow start ends here.
+    /// Processes an ACK in slow start. Returns true if slow start ends here.
     pub(super) fn ends_slow_start(&mut self, kind: HyStartKind, sign: &Sign) -> bool {
         if self.found {
             return false;
@@ -91,7 +89,7 @@ impl HyStart {
         self.found
     }
 
-    /// By how many bytes an ACK of `bytes` grows the window in slow start.
+    /// Number of bytes by which an ACK of `bytes` grows the window in slow start.
     pub(super) fn growth(&self, kind: HyStartKind, bytes: u32, mss: u32, paced: bool) -> u32 {
         if kind != HyStartKind::PlusPlus {
             return bytes;
@@ -107,7 +105,7 @@ impl HyStart {
         (self.previous, self.current, self.samples) = (self.current, Time::NEVER, 0);
     }
 
-    /// `tcp_cubic.c` cubictcp_acked, hystart_update.
+    /// Applies HyStart (`tcp_cubic.c` cubictcp_acked, hystart_update).
     fn classic(&mut self, sign: &Sign) -> bool {
         let Some(rtt) = sign.rtt else { return false };
         self.least = self.least.min(rtt);
@@ -120,7 +118,8 @@ impl HyStart {
         self.train_is_long(sign) || self.rtt_has_risen(rtt)
     }
 
-    /// ACKs that came close to each other for half of the least RTT: the window fills the path.
+    /// Returns true if ACKs have arrived close to each other for half of the minimum RTT: the window then fills the
+    /// path.
     fn train_is_long(&mut self, sign: &Sign) -> bool {
         if sign.now.saturating_sub(self.last_ack) > TRAIN_GAP {
             return false;
@@ -128,12 +127,12 @@ impl HyStart {
         self.last_ack = sign.now;
         let bundle = sign.rate.map_or(Time::ZERO, |rate| rate.time_of(4 * BUNDLE).min(Time::from_millis(1)));
         let threshold = self.least.saturating_add(bundle);
-        // Pacing spreads data over half of an RTT.
+        // With pacing, data are spread over half of an RTT.
         let threshold = if sign.paced { threshold } else { Time(threshold.0 / 2) };
         sign.now - self.round_start > threshold
     }
 
-    /// The least RTT of the round is above that of the connection, after eight samples.
+    /// Returns true if, after eight samples, the minimum RTT of the round has risen above that of the connection.
     fn rtt_has_risen(&mut self, rtt: Time) -> bool {
         self.current = self.current.min(rtt);
         if self.samples < SAMPLES {
@@ -143,7 +142,7 @@ impl HyStart {
         self.current > self.least.saturating_add(rise(self.least))
     }
 
-    /// RFC 9406 4.2.
+    /// Applies HyStart++ (RFC 9406 4.2).
     fn plus_plus(&mut self, sign: &Sign) -> bool {
         let mut ends = false;
         if sign.una > self.round_end || self.round_start == Time::ZERO {
@@ -161,7 +160,7 @@ impl HyStart {
             return ends;
         }
         match self.css {
-            // The rise was none: slow start goes on.
+            // The RTT has not really risen, so slow start continues.
             Some((_, baseline)) if self.current < baseline => self.css = None,
             None if self.previous < Time::NEVER
                 && self.current >= self.previous.saturating_add(rise(self.previous)) =>
@@ -174,7 +173,7 @@ impl HyStart {
     }
 }
 
-/// Maximum rise of the RTT above `least`.
+/// Maximum permitted increase of the RTT above `least`.
 fn rise(least: Time) -> Time {
     Time(least.0 / RISE_SHARE).clamp(RISE.0, RISE.1)
 }
@@ -193,7 +192,7 @@ mod tests {
     fn a_train_of_acks_for_half_of_the_least_rtt_ends_slow_start() {
         let mut hystart = HyStart::new();
         let mut at = |us| hystart.ends_slow_start(HyStartKind::Classic, &sign(us, 100_000, 1, 1000));
-        // A round from 1 s on, ACKs 2 ms apart: the one at 50 ms is not beyond half of 100 ms, the next is.
+        // A round from 1 s on with ACKs every 2 ms: the one at 50 ms does not exceed half of 100 ms, the next one does.
         assert!(!at(1_000_000));
         assert!((1..=25).all(|k| !at(1_000_000 + 2000 * k)));
         assert!(at(1_052_000));
@@ -205,7 +204,7 @@ mod tests {
         let mut at =
             |us, cwnd| hystart.ends_slow_start(HyStartKind::Classic, &Sign { cwnd, ..sign(us, 100_000, 1, 1000) });
         assert!(!at(1_000_000, 100) && !at(1_002_001, 100));
-        // The train ended with the gap: no later ACK of this round counts.
+        // The gap ended the train: no later ACK of this round counts.
         assert!((1..60).all(|k| !at(1_002_001 + 2000 * k, 100)));
         let mut hystart = HyStart::new();
         assert!((0..60).all(|k| {
@@ -216,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_round_whose_ninth_sample_is_an_eighth_above_the_least_ends_slow_start() {
-        // Rise allowed: 100 ms / 8 = 12.5 ms, between 4 and 16. Gaps of 3 ms break the train.
+        // Permitted increase: 100 ms / 8 = 12.5 ms, between 4 and 16. Gaps of 3 ms end the train.
         let run = |rtt| {
             let mut hystart = HyStart::new();
             hystart.ends_slow_start(HyStartKind::Classic, &sign(900_000, 100_000, 1, 10));
@@ -238,7 +237,7 @@ mod tests {
             (0..8).any(|k| hystart.ends_slow_start(kind, &of(k)))
         };
         assert!(!round(1, 100_000) && !round(2, 112_499) && !round(3, 112_499));
-        // Not above the round before by 1/8 of it, until now.
+        // Until now no round was above the previous one by 1/8 of it.
         assert!(!round(4, 127_000));
         let rounds: Vec<bool> = (5..=9).map(|number| round(number, 127_000)).collect();
         assert_eq!(rounds, [false, false, false, false, true]);

@@ -7,20 +7,20 @@ use super::TrackedSender;
 use super::rack::Reordering;
 use crate::traffic::tcp::{LossDetection, TcpParams};
 
-/// RFC 9002 6.1.2 kTimeThreshold = 9/8, kGranularity.
+/// RFC 9002 6.1.2: kTimeThreshold = 9/8, and kGranularity.
 const TIME_THRESHOLD: (u64, u64) = (9, 8);
 const GRANULARITY: Time = Time::from_millis(1);
 
 impl TrackedSender {
-    /// Returns true if [`TrackedSender::detect_losses`] may find any: not by RACK and in QUIC if all data in flight
-    /// were sent after the last delivered segment. Most ACKs look no further.
+    /// Returns false if [`TrackedSender::detect_losses`] cannot find a loss: with RACK and in QUIC, if all data in
+    /// flight were sent after the last delivered segment. This is true for most ACKs.
     #[inline]
     pub(super) fn may_have_lost(&self, params: &TcpParams) -> bool {
         let is_older = |seq| self.records.at(seq).number <= self.rack.number();
         params.loss_detection == LossDetection::Scoreboard || self.records.oldest().is_some_and(is_older)
     }
 
-    /// Takes segments for lost that are overdue, and says when the next one will be. RFC 8985 6.2 step 5, RFC 9002 6.1.
+    /// Marks overdue segments as lost. Returns when the next one will be overdue. RFC 8985 6.2 step 5, RFC 9002 6.1.
     pub(super) fn detect_losses(&mut self, params: &TcpParams, now: Time) -> Option<Time> {
         if params.loss_detection == LossDetection::Scoreboard {
             self.detect_by_scoreboard(params, now);
@@ -33,7 +33,7 @@ impl TrackedSender {
             let record = self.records.at(seq);
             // RACK_sent_after.
             if record.number > self.rack.number() {
-                // All the others were sent later still.
+                // All other segments were sent even later.
                 break;
             }
             let (number, sent) = (record.number, record.sent);
@@ -51,15 +51,15 @@ impl TrackedSender {
             } else if by_number {
                 return Some(due);
             } else {
-                // Linux waits for all that are due (tcp_rack_detect_loss).
+                // Linux waits until all of them are overdue (tcp_rack_detect_loss).
                 last_due = Some(due);
             }
         }
         last_due
     }
 
-    /// RFC 6675 4, IsLost: `dupack_threshold` segments above it are SACKed. Section 5 does not look for copies that are
-    /// lost.
+    /// IsLost of RFC 6675 section 4: `dupack_threshold` segments above the segment are SACKed. Section 5 does not
+    /// detect lost retransmissions.
     fn detect_by_scoreboard(&mut self, params: &TcpParams, now: Time) {
         let Some(bound) = self.records.highest_sacked(params.dupack_threshold, self.rack.highest()) else { return };
         let mut next = self.records.oldest();
@@ -76,7 +76,7 @@ impl TrackedSender {
         }
     }
 
-    /// Time after its sending at which a segment is lost if a later one is delivered.
+    /// Time after the transmission of a segment at which it is lost if a later one is delivered.
     fn loss_delay(&self, params: &TcpParams) -> Time {
         if Self::is_numbered(params) {
             // RFC 9002 6.1.2: max(9/8 max(smoothed_rtt, latest_rtt), granularity).

@@ -1,8 +1,8 @@
-//! The sending end with a record of each outstanding segment: what Linux and QUIC do.
+//! Sending end with a record of each outstanding segment, as in Linux and QUIC.
 //!
 //! Loss detection by time (RACK-TLP, RFC 8985), by packet number (RFC 9002) or by SACK (RFC 6675), proportional rate
 //! reduction (RFC 6937, RFC 9937), F-RTO (RFC 5682), undo of spurious reductions (RFC 3522, RFC 4015), delivery-rate
-//! samples (draft-ietf-ccwg-bbr), pacing, HyStart. Where an RFC leaves room it follows Linux 6.x,
+//! samples (draft-ietf-ccwg-bbr), pacing, HyStart. Where an RFC leaves a choice, it follows Linux 6.x:
 //! `net/ipv4/tcp_input.c`, `tcp_output.c`, `tcp_recovery.c`, `tcp_timer.c`.
 
 mod acknowledge;
@@ -50,9 +50,9 @@ use supply::Supply;
 use timer::{Probe, Timer};
 use undo::Undo;
 
-/// SYNs sent before ns-3.26 gives up (`tcp-socket.cc` ConnCount): what `would_close` counts.
+/// SYNs after which ns-3.26 gives up (`tcp-socket.cc` ConnCount), for `would_close`.
 const SYN_TRIES: u8 = 6;
-/// Retransmissions without an ACK of new data before ns-3.26 gives up (`tcp-socket.cc` DataRetries).
+/// Retransmissions without an ACK of new data after which ns-3.26 gives up (`tcp-socket.cc` DataRetries).
 const DATA_RETRIES: u8 = 6;
 
 /// Data sent regardless of window and pacing.
@@ -60,16 +60,15 @@ const DATA_RETRIES: u8 = 6;
 enum Forced {
     #[default]
     Nothing,
-    /// A new segment: a probe.
+    /// A new segment, as a probe.
     New,
-    /// This segment again: a timeout or a probe.
+    /// This segment again, after a timeout or as a probe.
     Again(u32),
 }
 
-/// A sender of bulk data with a record of each outstanding segment; driven as a [`super::Sender`] is.
+/// A sender of bulk data with a record of each outstanding segment, called as described at [`super::AnySender`].
 #[derive(Debug)]
 pub struct TrackedSender {
-    /// Window, threshold, pacing rate and quantum.
     output: Output,
     phase: Phase,
     records: Records,
@@ -78,9 +77,9 @@ pub struct TrackedSender {
     rate: RateSampler,
     pacer: Pacer,
     timer: Timer,
-    /// When a paced segment may leave; [`Time::NEVER`] if none waits for that.
+    /// Time at which a paced segment may leave; [`Time::NEVER`] if none waits for it.
     pacing_timer: Time,
-    /// When the application will have written more; [`Time::NEVER`] if nothing waits for that.
+    /// Time at which the application will have written more data; [`Time::NEVER`] if the sender does not wait for it.
     supply_timer: Time,
     supply: Supply,
     congestion: Congestion,
@@ -88,71 +87,66 @@ pub struct TrackedSender {
     undo: Undo,
     hystart: HyStart,
     probe: Probe,
-    /// The receive window, if it is tuned.
     receive_window: ReceiveWindow,
     /// Number of segments in the transfer.
     end: u32,
-    /// Bytes that the last segment of the transfer lacks to a full MSS.
+    /// Number of bytes by which the last segment of the transfer is shorter than an MSS.
     shortfall: u32,
-    /// Recovery, the loss state or a reduction ends when this segment is acknowledged (high_seq).
+    /// Segment whose acknowledgement ends recovery, the loss state or a reduction (high_seq).
     recover: u32,
-    /// A mark reduces the window, by PRR and until `recover` (the state CWR of Linux).
+    /// True if a mark reduces the window, by PRR and until `recover` (state CWR of Linux).
     reducing: bool,
-    /// Recovery by packet numbers, in QUIC.
+    /// Recovery by packet numbers (QUIC).
     numbers: Numbers,
-    /// No ACK of new data has arrived in this recovery.
+    /// True if no ACK of new data has arrived in this recovery.
     before_partial_ack: bool,
-    /// ACKs with news of SACK since the number last moved without, outside of recovery (DupAcks).
+    /// ACKs with new SACK information, outside recovery, since an ACK without any last advanced SND.UNA (DupAcks).
     duplicates: u32,
-    /// F-RTO watches whether the timeout was spurious.
+    /// True if F-RTO checks whether the timeout was spurious.
     watches_timeout: bool,
-    /// After an ACK, F-RTO requires new data instead of retransmissions.
+    /// True if F-RTO requires new data after an ACK instead of retransmissions.
     new_data_only: bool,
-    /// The window bounded what was sent; most outstanding segments in this round, and its end (tcp_cwnd_validate).
+    /// True if the window limited sending; most outstanding segments in this round, and end of the round
+    /// (tcp_cwnd_validate).
     cwnd_limited: bool,
     most_outstanding: u32,
     usage_round: u32,
-    /// The blocks of the last ACK.
     known: SackBlocks,
     /// Marks that the receiver has counted, modulo 2^16.
     marks: u16,
-    /// Newly lost since the last sample, in segments.
+    /// Segments newly detected as lost since the last sample.
     newly_lost: u32,
-    /// Slow start has grown by a part of a segment, in bytes.
+    /// Bytes by which slow start has grown the window above whole segments.
     part_of_growth: u32,
-    /// Segments acknowledged in congestion avoidance that have not made the window grow yet (snd_cwnd_cnt).
+    /// Segments acknowledged in congestion avoidance since the window last grew (snd_cwnd_cnt).
     counted: u32,
-    /// To send, whatever window and pacing say.
     forced: Forced,
-    /// To send: the SYN, or the ACK that ends the handshake.
+    /// True if the SYN, or the ACK that ends the handshake, must be sent.
     handshake_due: bool,
-    /// Sends as the window allows.
     window_due: bool,
-    /// To say with the next new segment: the window is reduced (CWR).
+    /// True if the next new segment must announce a window reduction (CWR).
     cwr_due: bool,
-    /// SYNs sent.
     syns: u8,
     /// Timeouts since the last ACK of new data (icsk_retransmits).
     retries: u8,
-    /// New data wait for room in the congestion window for a larger burst.
+    /// True if new data wait until the congestion window has room for a larger burst.
     deferred: bool,
-    /// Segments of the burst in hand that have not left yet.
+    /// Segments of the current burst that have not left yet.
     burst_left: u32,
     /// End of the send buffer (skb) that holds the next new segment, as a segment number.
     buffer_end: u32,
-    /// The segment to send is the last of a burst of several.
+    /// True if the segment to send is the last of a burst of several.
     ends_burst: bool,
-    /// The connection has no ECN, since its SYN was sent again.
+    /// True if the connection has no ECN because its SYN was retransmitted.
     falls_back: bool,
     /// True if anything was sent since the last ACK or timer.
     has_sent: bool,
-    /// When the last segment was sent.
     last_sent: Time,
     stats: SenderStats,
 }
 
 impl TrackedSender {
-    /// Prefetches its cache lines, nearly all of which an ACK touches.
+    /// Prefetches the sender's cache lines; an ACK touches nearly all of them.
     #[inline]
     pub fn fetch(&self) {
         fetch_lines::<Self, _>(&self.last_sent, offset_of!(Self, last_sent));
@@ -164,18 +158,18 @@ impl TrackedSender {
         fetch(&self.timer);
     }
 
-    /// As [`TrackedSender::fetch`], once its lines have arrived: prefetches the data that they point to.
+    /// Prefetches the data to which the lines of [`TrackedSender::fetch`] point, once these have arrived.
     #[inline]
     pub fn fetch_records(&self) {
         self.records.fetch();
         self.congestion.fetch();
     }
 
-    /// A sender of `total` payload bytes; `None` never runs out of data. `seed` differs by run and flow.
+    /// Creates a sender of `total` payload bytes; `None` means unlimited data. `seed` differs by run and flow.
     #[must_use]
     pub fn new(params: &TcpParams, total: Option<Bytes>, seed: u64) -> Self {
         let mss = u64::from(params.segment_payload);
-        // A transfer beyond the sequence space is as good as endless.
+        // A transfer larger than the sequence space counts as endless.
         let (end, shortfall) = match total.map(|Bytes(bytes)| (bytes.div_ceil(mss), bytes)) {
             Some((segments, bytes)) if segments < u64::from(u32::MAX) => {
                 (clamped(segments), clamped(segments * mss - bytes))
@@ -239,7 +233,7 @@ impl TrackedSender {
         }
     }
 
-    /// Opens the connection: a SYN is ready to be sent. Without effect the second time.
+    /// Opens the connection: a SYN is ready to be sent. Has no effect the second time.
     pub fn start(&mut self) {
         if self.phase == Phase::Closed {
             self.phase = Phase::SynSent;
@@ -247,21 +241,21 @@ impl TrackedSender {
         }
     }
 
-    /// Stops sending new data; losses of sent data are still repaired.
+    /// Stops sending new data. Losses of sent data are still repaired.
     pub fn stop(&mut self) {
         if self.records.nxt() < self.end {
             (self.end, self.shortfall) = (self.records.nxt(), 0);
         }
     }
 
-    /// Adds this number of whole segments to send. Earlier data must also be whole segments.
+    /// Adds this number of full segments to send. All earlier data must also be full segments.
     pub fn extend(&mut self, segments: u32) {
         self.end = self.end.saturating_add(segments);
         self.window_due = true;
     }
 
-    /// Processes an ACK; returns its round-trip time sample, if any.
-    // Always: it is called in one place, for each ACK.
+    /// Processes an ACK. Returns its round-trip time sample, if any.
+    // Always inlined: there is only one call, for each ACK.
     #[inline(always)]
     pub fn on_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Option<Time> {
         match self.phase {
@@ -275,7 +269,7 @@ impl TrackedSender {
         }
     }
 
-    /// Deadline of the next timer, [`Time::NEVER`] if none is armed.
+    /// Deadline of the next timer, or [`Time::NEVER`] if none is armed.
     #[must_use]
     #[inline]
     pub fn timer(&self) -> Time {
@@ -318,7 +312,7 @@ impl TrackedSender {
         self.rtt.srtt()
     }
 
-    /// The retransmission timeout in force, backed off or not.
+    /// Current retransmission timeout, including any backoff.
     #[must_use]
     pub fn rto(&self) -> Time {
         self.rtt.rto()
@@ -330,12 +324,11 @@ impl TrackedSender {
         u64::from(self.records.in_flight()) * u64::from(params.segment_payload)
     }
 
-    /// The segments that it takes for lost and has not sent again yet, the first one first.
+    /// Segments considered lost and not retransmitted yet, in order.
     pub fn lost_segments(&self) -> impl Iterator<Item = u32> {
         self.records.lost_segments()
     }
 
-    /// The congestion control and its outputs.
     #[cfg(test)]
     pub(super) fn control(&self) -> (&Congestion, Output) {
         (&self.congestion, self.output)
@@ -351,7 +344,7 @@ impl TrackedSender {
         }
     }
 
-    /// The rate that follows from the window, paced or not. `tcp_input.c` tcp_update_pacing_rate; RFC 9002 7.7.
+    /// Pacing rate that follows from the window, used or not. `tcp_input.c` tcp_update_pacing_rate; RFC 9002 7.7.
     fn rate_of_window(&self, params: &TcpParams) -> Option<BitRate> {
         let outstanding = u64::from(self.records.outstanding()) * u64::from(params.segment_payload);
         let percent = match (Self::is_numbered(params), self.output.cwnd < self.output.ssthresh / 2) {
@@ -362,7 +355,7 @@ impl TrackedSender {
         pacing::rate_of_window(u64::from(self.output.cwnd).max(outstanding), percent, self.rtt.srtt())
     }
 
-    /// The answer to the SYN, and its round-trip time.
+    /// Handles the answer to the SYN. Returns its round-trip time.
     fn on_syn_ack(&mut self, params: &TcpParams, ack: &Ack, now: Time) -> Time {
         //= RFC 5681 3.1-4: The handshake does not let cwnd grow.
         self.phase = Phase::Open;
@@ -376,7 +369,6 @@ impl TrackedSender {
         rtt
     }
 
-    /// Reports to the congestion control.
     fn tell(&mut self, params: &TcpParams, event: Event, now: Time) {
         let moment = Moment {
             now,
@@ -391,19 +383,17 @@ impl TrackedSender {
         self.congestion.on_event(params, &mut self.output, event, &moment);
     }
 
-    /// Owner of the window.
+    /// Returns true if the congestion control, not the sender, sets the window.
     #[inline]
     fn has_full_control(params: &TcpParams) -> bool {
         params.congestion_control.authority() == Authority::Full
     }
 
-    /// Returns true during loss recovery.
     #[inline]
     fn in_recovery(&self) -> bool {
         matches!(self.phase, Phase::Recovery | Phase::Loss)
     }
 
-    /// Payload of segment `seq` in bytes.
     #[inline]
     fn payload(&self, params: &TcpParams, seq: u32) -> u32 {
         if seq + 1 == self.end { params.segment_payload - self.shortfall } else { params.segment_payload }

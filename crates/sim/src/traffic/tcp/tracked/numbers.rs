@@ -4,17 +4,15 @@ use fairlane_schemes::base::units::Time;
 
 use super::records::Record;
 
-/// Congestion signals from packet numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Numbers {
-    /// The last packet sent before recovery began; losses up to it belong to that recovery.
+    /// Last packet sent before recovery began; losses up to it belong to that recovery.
     pub(super) recovery: u32,
-    /// The newest packet taken for lost.
     pub(super) newest_lost: u32,
-    /// The last packet of a run of losses without an ACK between, and when the first of them was sent.
+    /// Last packet of a run of losses without an ACK in between, and send time of the first.
     run_end: u32,
     run_since: Time,
-    /// The longest time over which all packets were lost, of those in hand.
+    /// Longest time over which all packets were lost, among the current losses.
     pub(super) longest: Time,
 }
 
@@ -22,12 +20,10 @@ impl Numbers {
     pub(super) const NEW: Self =
         Self { recovery: 0, newest_lost: 0, run_end: 0, run_since: Time::ZERO, longest: Time::ZERO };
 
-    /// Recovery begins after packet `last`.
     pub(super) fn begin_recovery(&mut self, last: u32) {
         self.recovery = last;
     }
 
-    /// A packet is taken for lost.
     pub(super) fn on_lost(&mut self, record: &Record) {
         self.newest_lost = self.newest_lost.max(record.number);
         if record.number != self.run_end.wrapping_add(1) {

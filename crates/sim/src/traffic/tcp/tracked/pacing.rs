@@ -1,17 +1,15 @@
-//! Pacing as in Linux (`tcp_output.c` tcp_update_skb_after_send, tcp_tso_autosize): data leave in chunks, and the next
-//! chunk leaves when the rate has paid for the last one.
+//! Pacing as in Linux (`tcp_output.c` tcp_update_skb_after_send, tcp_tso_autosize): data leave in chunks, each when the
+//! rate has paid for the previous one.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 
-/// Segments at the start of a connection that leave as the window allows.
+/// Segments at the start of a connection that are not paced.
 const UNPACED: u32 = 10;
 
-/// When the next chunk may leave.
 #[derive(Clone, Debug)]
 pub(super) struct Pacer {
-    /// When the next chunk may leave.
     next: Time,
-    /// By how much the chunk in hand is late.
+    /// Lateness of the current chunk.
     late: Time,
     /// Remaining capacity of the current chunk, and bytes sent in it.
     left: u32,
@@ -25,19 +23,17 @@ impl Pacer {
         Self { next: Time::ZERO, late: Time::ZERO, left: 0, taken: 0, sent: 0 }
     }
 
-    /// When the next chunk may leave; the past if one is in hand.
+    /// Time at which the next segment may leave; in the past if a chunk is partly sent.
     #[inline]
     pub(super) fn next(&self) -> Time {
         if self.left > 0 { Time::ZERO } else { self.next }
     }
 
-    /// Returns true if a chunk is partly sent.
     #[inline]
     pub(super) fn has_chunk(&self) -> bool {
         self.left > 0
     }
 
-    /// A chunk of up to `quantum` bytes begins.
     #[inline]
     pub(super) fn begin_chunk(&mut self, now: Time, quantum: u32, catches_up: bool) {
         self.late = if catches_up { now.saturating_sub(self.next) } else { Time::ZERO };
@@ -45,37 +41,37 @@ impl Pacer {
         self.left = quantum;
     }
 
-    /// A segment of `bytes` leaves.
+    /// Records a sent segment of `bytes`.
     #[inline]
     pub(super) fn on_send(&mut self, bytes: u32, rate: BitRate) {
         self.sent = (self.sent + 1).min(UNPACED);
         self.left = self.left.saturating_sub(bytes);
         self.taken += bytes;
-        // A chunk that has no room for another segment is complete.
+        // A chunk without room for another segment is complete.
         if self.left < bytes {
             self.end_chunk(rate);
         }
     }
 
-    /// Nothing more leaves at this time.
+    /// Ends the chunk because no more segments leave at this time.
     #[inline]
     pub(super) fn end_chunk(&mut self, rate: BitRate) {
         if self.taken > 0 && self.sent >= UNPACED {
             let time = rate.time_of(u64::from(self.taken));
-            // Lateness is made up for, up to half of the interval.
+            // Compensates lateness by up to half of the interval.
             self.next = self.next.saturating_add(time.saturating_sub(self.late.min(Time(time.0 / 2))));
         }
         (self.left, self.taken) = (0, 0);
     }
 }
 
-/// The pacing rate of a control that sets none, as a share of the window in an SRTT: of Linux while the window is below
-/// half of the threshold, and after that; of QUIC.
+/// Pacing rate of a control that sets none, in percent of the window per SRTT: in Linux while the window is below half
+/// of the threshold, in Linux afterwards, and in QUIC.
 pub(super) const PERCENT_IN_SLOW_START: u64 = 200;
 pub(super) const PERCENT_IN_AVOIDANCE: u64 = 120;
 pub(super) const PERCENT_OF_QUIC: u64 = 125;
 
-/// `percent` of `bytes` in an SRTT; none before the first sample.
+/// Rate of `percent` of `bytes` per SRTT, or `None` before the first sample.
 #[inline]
 pub(super) fn rate_of_window(bytes: u64, percent: u64, srtt: Time) -> Option<BitRate> {
     //= RFC 9002 7.7-6: The rate is N windows a smoothed RTT, N a little above 1.
@@ -86,14 +82,14 @@ pub(super) fn rate_of_window(bytes: u64, percent: u64, srtt: Time) -> Option<Bit
     Some(BitRate(((bits / srtt.as_secs_f64()) as u64).max(1)))
 }
 
-/// Size of a chunk (tcp_tso_autosize): a millisecond of the rate, more on the shortest paths, at least two segments; at
-/// most `largest`, at least one segment.
+/// Size of a chunk (tcp_tso_autosize): a millisecond of the rate, more on the shortest paths, at least two segments.
+/// The limit is `largest`, but at least one segment.
 #[inline]
 pub(super) fn chunk_bytes(rate: BitRate, min_rtt: Time, mss: u32, largest: u64) -> u32 {
     //= RFC 9002 7.7-3, by tso: Bursts are of the initial window at most.
-    // 2^-10 s of the rate.
+    // The data of 2^-10 s at this rate.
     let of_rate = (rate.0 / 8) >> 10;
-    // Halved for each 2^9 us of the least RTT.
+    // Halved for each 2^9 us of the minimum RTT.
     let halvings = min_rtt.0 / Time::from_micros(512).0;
     let of_rtt = if halvings < 32 { largest >> halvings } else { 0 };
     let segments = ((of_rate + of_rtt).min(largest) / u64::from(mss)).max(2).min((largest / u64::from(mss)).max(1));
@@ -109,7 +105,7 @@ mod tests {
     /// 1000 bytes in a millisecond.
     const RATE: BitRate = BitRate(8_000_000);
 
-    /// A segment leaves, with a chunk of `quantum` bytes if none is in hand.
+    /// Sends a segment, in a new chunk of `quantum` bytes if no chunk is partly sent.
     fn send(pacer: &mut Pacer, now: Time, quantum: u32) {
         if !pacer.has_chunk() {
             pacer.begin_chunk(now, quantum, true);
@@ -124,7 +120,7 @@ mod tests {
             assert!(pacer.next() <= US(0));
             send(&mut pacer, US(0), 2 * MSS);
         }
-        // The ninth begins a chunk, which the tenth ends: 2000 bytes take 2 ms.
+        // The ninth segment starts a chunk, which the tenth completes: 2000 bytes take 2 ms.
         send(&mut pacer, US(0), 2 * MSS);
         assert_eq!(pacer.next(), US(2000));
         send(&mut pacer, US(2000), 2 * MSS);
@@ -177,7 +173,7 @@ mod tests {
         assert_eq!([100, 1, 10_000].map(|mbit| chunk(mbit, US(50_000))), [12_000, 2_000, 65_000]);
         // With an RTT of 1.1 ms, 65536 / 4 more: 28 591.
         assert_eq!(chunk(100, US(1100)), 28_000);
-        // Without bundling one segment.
+        // Without combining: one segment.
         assert_eq!(chunk_bytes(BitRate(100_000_000), US(50_000), MSS, 0), MSS);
     }
 }

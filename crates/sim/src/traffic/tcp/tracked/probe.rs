@@ -1,4 +1,4 @@
-//! Tail loss probes: RFC 8985 section 7, as Linux does (`tcp_output.c` tcp_schedule_loss_probe, tcp_send_loss_probe;
+//! Tail loss probes: RFC 8985 section 7, as in Linux (`tcp_output.c` tcp_schedule_loss_probe, tcp_send_loss_probe;
 //! `tcp_input.c` tcp_process_tlp_ack).
 
 use fairlane_schemes::base::units::Time;
@@ -11,7 +11,7 @@ use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{Ack, TcpParams};
 
 impl TrackedSender {
-    /// Deadline of a probe after now, if one may be sent. RFC 8985 7.2.
+    /// Delay of a probe from now, if one may be sent. RFC 8985 7.2.
     pub(super) fn probe_time(&self, params: &TcpParams) -> Option<Time> {
         let calm = self.phase == Phase::Open && self.records.sacked() == 0;
         if !params.tlp || !calm || self.records.outstanding() == 0 || self.probe.end.is_some() {
@@ -20,7 +20,7 @@ impl TrackedSender {
         if self.rtt.srtt() == Time::ZERO {
             return Some(params.initial_rto);
         }
-        // A lone segment may wait for a delayed ACK, in Linux for as long as the least timeout.
+        // A single outstanding segment may wait for a delayed ACK, in Linux for up to the minimum timeout.
         let more = if self.records.outstanding() == 1 { params.min_rto } else { LEAST_TIMEOUT };
         Some(Time(2 * self.rtt.srtt().0).saturating_add(more))
     }
@@ -41,7 +41,7 @@ impl TrackedSender {
         self.probe.end = Some(self.records.nxt() + u32::from(!self.probe.repeats));
     }
 
-    /// An ACK may answer the probe. RFC 8985 7.4.
+    /// Checks whether an ACK answers the probe. RFC 8985 7.4.
     pub(super) fn probe_answered(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) {
         let Some(end) = self.probe.end else { return };
         if ack.ack < end {
@@ -51,7 +51,7 @@ impl TrackedSender {
         if !self.probe.repeats || news.duplicate {
             self.probe.end = None;
         } else if ack.ack > end {
-            // The copy repaired a loss, which reduces the window as one that recovery repairs.
+            // The repeated segment repaired a loss, which reduces the window as a recovery does.
             self.probe.end = None;
             if matches!(self.phase, Phase::Open | Phase::Disorder) && !self.reducing && !Self::has_full_control(params)
             {
@@ -61,7 +61,7 @@ impl TrackedSender {
                 self.tell(params, Event::RecoveryEnds, now);
             }
         } else if pure_duplicate {
-            // Original and copy arrived.
+            // Original and repetition have arrived.
             self.probe.end = None;
         }
     }

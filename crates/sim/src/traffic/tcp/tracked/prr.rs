@@ -1,60 +1,57 @@
-//! Proportional rate reduction (RFC 6937, RFC 9937), in segments as Linux does it (`tcp_input.c` tcp_cwnd_reduction),
-//! or with `loss_detection = "scoreboard"` in bytes as the RFCs do: all counts have one unit, and a segment has `size`
-//! of them.
+//! Proportional rate reduction (RFC 6937, RFC 9937), in segments as in Linux (`tcp_input.c` tcp_cwnd_reduction), or
+//! with `loss_detection = "scoreboard"` in bytes as in the RFCs. All counts have the same unit; a segment has `size`
+//! units.
 
-/// State of a reduction, from its beginning until the data outstanding then are acknowledged.
+/// State of a reduction, from its start until the data outstanding at that time are acknowledged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prr {
-    /// RecoverFS, for which in segments the congestion window before it stands.
+    /// RecoverFS; if counted in segments, the congestion window before the reduction replaces it.
     flight: u32,
-    /// prr_delivered.
+    /// Data delivered in this reduction (prr_delivered).
     delivered: u32,
-    /// prr_out.
+    /// Data sent in this reduction (prr_out).
     sent: u32,
 }
 
-/// Input from an ACK.
+/// Information from an ACK.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivery {
-    /// Newly delivered.
+    /// Newly delivered data.
     pub(super) delivered: u32,
     /// True if a loss was newly detected.
     pub(super) any_lost: bool,
-    /// True if SND.UNA advances.
     pub(super) advances: bool,
-    /// In flight after it.
+    /// Data in flight after the ACK.
     pub(super) in_flight: u32,
 }
 
 impl Prr {
-    /// A reduction begins.
     pub(super) fn begin(&mut self, flight: u32) {
         *self = Self { flight: flight.max(1), delivered: 0, sent: 0 };
     }
 
-    /// A segment is sent.
     #[inline]
     pub(super) fn on_send(&mut self, size: u32) {
         self.sent = self.sent.saturating_add(size);
     }
 
-    /// The window after an ACK; none if it stays.
+    /// Window after an ACK, or `None` if it does not change.
     pub(super) fn window(&mut self, ssthresh: u32, size: u32, of: Delivery) -> Option<u32> {
         if of.delivered == 0 {
             return None;
         }
         self.delivered = self.delivered.saturating_add(of.delivered);
         let count = if of.in_flight > ssthresh {
-            // RFC 9937 section 6: in proportion to delivered data.
+            // RFC 9937 section 6: sends in proportion to delivered data.
             let target = (u64::from(ssthresh) * u64::from(self.delivered)).div_ceil(u64::from(self.flight));
             u32::try_from(target).unwrap_or(u32::MAX).saturating_sub(self.sent)
         } else {
-            // The conservative bound, and a segment more while the ACK shows progress without new losses (SafeACK).
+            // Conservative bound, plus one segment if the ACK shows progress without new losses (SafeACK).
             let extra = if of.advances && !of.any_lost { size } else { 0 };
             let limit = self.delivered.saturating_sub(self.sent).max(of.delivered) + extra;
             limit.min(ssthresh - of.in_flight)
         };
-        // The fast retransmission is sent in any case.
+        // Leaves room for the fast retransmission in any case.
         Some(of.in_flight + count.max(if self.sent == 0 { size } else { 0 }))
     }
 }
@@ -69,7 +66,7 @@ mod tests {
 
     #[test]
     fn above_the_threshold_sends_in_proportion_to_what_is_delivered() {
-        // RFC 6937 section 4 figure: 20 segments to 10: every second ACK sends one.
+        // RFC 6937 section 4, figure: from 20 segments to 10, every second ACK releases one segment.
         let mut prr = Prr::default();
         prr.begin(20);
         let mut sent = 0;
@@ -94,14 +91,14 @@ mod tests {
         // prr_delivered is 4, prr_out 1: max(3, 2) + 1 = 4.
         assert_eq!(prr.window(10, 1, safe), Some(3 + 4));
         assert_eq!(prr.window(10, 1, Delivery { any_lost: true, ..safe }), Some(3 + 5));
-        // Never beyond the threshold.
+        // Never above the threshold.
         assert_eq!(prr.window(10, 1, Delivery { delivered: 9, ..safe }), Some(10));
     }
 
     #[test]
     fn in_bytes_a_threshold_between_two_segments_counts_in_full() {
-        // 5 segments of 1000 bytes in flight, to 4.4 of them: 4 in segments let 4/5 of what is delivered out,
-        // 4400 bytes 0.88.
+        // From 5 segments of 1000 bytes in flight to 4.4: counted in segments, 4/5 of the delivered data may leave;
+        // with 4400 bytes, 0.88.
         let mut prr = Prr::default();
         prr.begin(5000);
         prr.on_send(1000);
@@ -113,7 +110,7 @@ mod tests {
         let mut prr = Prr::default();
         prr.begin(10);
         assert_eq!(prr.window(5, 1, ack(0, 9)), None);
-        // ceil(1 * 1 / 10) - 0 = 1 at least.
+        // At least ceil(1 * 1 / 10) - 0 = 1.
         assert_eq!(prr.window(1, 1, ack(1, 8)), Some(9));
         prr.on_send(1);
         assert_eq!(prr.window(1, 1, ack(1, 8)), Some(8));

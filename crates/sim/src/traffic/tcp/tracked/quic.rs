@@ -1,5 +1,5 @@
-//! Recovery as in QUIC (RFC 9002): probe timeouts for all tail losses, persistent congestion, recovery by packet
-//! number. Loss detection by number and time is next to that of RACK, in `rack`.
+//! Recovery in QUIC (RFC 9002): probe timeouts for all tail losses, persistent congestion, recovery by packet number.
+//! Loss detection by number and time is in `losses`.
 
 use fairlane_schemes::base::units::Time;
 
@@ -13,7 +13,7 @@ use crate::traffic::tcp::{LossDetection, TcpParams};
 const PERSISTENT: u64 = 3;
 /// RFC 9002 7.2 kMinimumWindow in segments.
 const LEAST_WINDOW: u32 = 2;
-/// Doublings of the probe timeout; `max_rto` bounds it long before.
+/// Maximum number of doublings of the probe timeout; `max_rto` limits it much earlier.
 const MOST_DOUBLINGS: u8 = 30;
 
 impl TrackedSender {
@@ -23,9 +23,9 @@ impl TrackedSender {
         params.loss_detection == LossDetection::PacketThreshold
     }
 
-    /// Congestion signals of an ACK, or of the loss timer. RFC 9002 7.3.2, 7.6.
+    /// Handles the congestion signals of an ACK, or of the loss timer. RFC 9002 7.3.2, 7.6.
     pub(super) fn repair_numbered(&mut self, params: &TcpParams, now: Time) {
-        // The ACK of a packet sent in recovery ends it.
+        // The ACK of a packet sent in recovery ends the recovery.
         //= RFC 9002 7.3.2-6: Recovery ends with the ACK of a packet that was sent in it.
         if self.rack.number() > self.numbers.recovery {
             self.reducing = false;
@@ -55,7 +55,7 @@ impl TrackedSender {
         }
     }
 
-    /// RFC 9002 7.3.2: the window is reduced at once.
+    /// Starts a recovery: the window is reduced at once (RFC 9002 7.3.2).
     fn enter_numbered_recovery(&mut self, params: &TcpParams, now: Time) {
         self.stats.fast_recoveries += 1;
         self.numbers.begin_recovery(self.rate.transmissions());
@@ -72,7 +72,7 @@ impl TrackedSender {
         self.tell(params, Event::Loss, now);
     }
 
-    /// All packets of a long time were lost. RFC 9002 7.6.2.
+    /// Handles the loss of all packets over a long time (RFC 9002 7.6.2).
     fn on_persistent_congestion(&mut self, params: &TcpParams, now: Time) {
         self.stats.timeouts += 1;
         self.congestion.timed_out();
@@ -99,13 +99,13 @@ impl TrackedSender {
             (None, oldest) => oldest.map_or(Forced::Nothing, Forced::Again),
         };
         self.stats.tail_loss_probes += 1;
-        // Each timeout in a row doubles the next one.
+        // Consecutive timeouts double the delay.
         //= RFC 9002 6.2.1-6: Each expiry doubles the PTO.
         self.retries = (self.retries + 1).min(MOST_DOUBLINGS);
     }
 
-    /// Starts the probe timeout from the last packet on. RFC 9002 6.2.1. After an acknowledgement that ends a series of
-    /// probes or lowers the RTT, it may already have expired: it is then due immediately.
+    /// Starts the probe timeout, counted from the last packet (RFC 9002 6.2.1). After an ACK that ends a series of
+    /// probes or lowers the RTT, it may already have expired, and then fires immediately.
     pub(super) fn arm_probe_timeout(&mut self, params: &TcpParams, now: Time) {
         //= RFC 9002 6.2.1-5: It restarts with each packet that is sent or acknowledged.
         self.timer = if self.records.outstanding() == 0 {

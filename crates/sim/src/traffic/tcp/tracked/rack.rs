@@ -1,40 +1,38 @@
-//! State of RACK (RFC 8985 section 6): the latest delivered transmission, and the extent of reordering.
+//! State of RACK (RFC 8985 section 6): the latest delivered transmission, and the degree of reordering.
 
 use fairlane_schemes::base::units::Time;
 
 use super::records::Record;
 
-/// Round trips for which a wider reordering window is kept after the last D-SACK (RFC 8985 6.2 step 4).
+/// Recoveries after the last D-SACK for which a wider reordering window is kept (RFC 8985 6.2 step 4).
 const PERSISTENCE: u8 = 16;
-/// The latest delivered transmission, and the extent of reordering.
+/// Latest delivered transmission, and degree of reordering.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// The number of the latest delivered transmission, which defines the order of sending. It replaces RACK.xmit_ts
-    /// and RACK.end_seq, which are ambiguous if several segments are sent at one time.
+    /// Number of the latest delivered transmission, which defines the order of sending. It replaces RACK.xmit_ts and
+    /// RACK.end_seq, which are ambiguous if several segments are sent at the same time.
     number: u32,
-    /// Its RTT (RACK.rtt).
+    /// RTT of this transmission (RACK.rtt).
     rtt: Time,
-    /// One more than the highest segment delivered (RACK.fack).
+    /// Highest delivered segment plus one (RACK.fack).
     highest: u32,
-    /// The same as the last ACK left it.
+    /// Value of `highest` after the previous ACK.
     highest_before: u32,
-    /// RACK.reordering_seen.
     reordering_seen: bool,
-    /// RACK.reo_wnd_mult.
+    /// Factor of the reordering window (RACK.reo_wnd_mult).
     steps: u8,
-    /// RACK.reo_wnd_persist.
+    /// Recoveries until `steps` becomes 1 again (RACK.reo_wnd_persist).
     persist: u8,
-    /// RACK.dsack_round: no further step before this is acknowledged.
+    /// Segment that must be acknowledged before `steps` grows again (RACK.dsack_round).
     step_round: Option<u32>,
 }
 
-/// Bounds of the reordering window.
+/// Inputs that determine the reordering window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reordering {
     pub(super) min_rtt: Time,
     pub(super) srtt: Time,
     pub(super) in_recovery: bool,
-    /// Segments SACKed.
     pub(super) sacked: u32,
     pub(super) threshold: u32,
 }
@@ -53,21 +51,21 @@ impl Rack {
         }
     }
 
-    /// Prepares for an ACK. Segments that it reports may be in any order: only reports of earlier ACKs show reordering
-    /// (`prior_fack` in `tcp_input.c` tcp_ack).
+    /// Prepares for an ACK. The segments that it reports may be in any order: only reports of earlier ACKs show
+    /// reordering (`prior_fack` in `tcp_input.c` tcp_ack).
     #[inline]
     pub(super) fn begin_ack(&mut self) {
         self.highest_before = self.highest;
     }
 
-    /// Segment `seq` is delivered. RFC 8985 6.2, steps 2 and 3.
+    /// Records that segment `seq` is delivered. RFC 8985 6.2, steps 2 and 3.
     #[inline]
     pub(super) fn on_delivered(&mut self, seq: u32, record: &Record, now: Time, min_rtt: Time) {
-        // Step 3: below what was delivered before this ACK, and it was not sent again.
+        // Step 3: the segment is below those delivered before this ACK, and was not retransmitted.
         self.reordering_seen |= seq < self.highest_before && !record.resent;
         self.highest = self.highest.max(seq + 1);
         let rtt = now.saturating_sub(record.sent);
-        // Step 2: too soon for the copy, so it was the original that arrived.
+        // Step 2: this is too early for the retransmission, so the original arrived.
         if record.resent && rtt < min_rtt {
             return;
         }
@@ -76,7 +74,7 @@ impl Rack {
         }
     }
 
-    /// Step 4: an ACK, with a D-SACK or not; `nxt` and `una` tell round trips apart.
+    /// Step 4: processes an ACK with a D-SACK, which widens the window at most once until `nxt` is acknowledged.
     pub(super) fn on_dsack(&mut self, nxt: u32) {
         if self.step_round.is_none() {
             self.step_round = Some(nxt);
@@ -85,7 +83,7 @@ impl Rack {
         }
     }
 
-    /// Step 4: `una` is acknowledged.
+    /// Step 4: records that `una` is acknowledged.
     #[inline]
     pub(super) fn on_advance(&mut self, una: u32) {
         if self.step_round.is_some_and(|round| una >= round) {
@@ -93,7 +91,7 @@ impl Rack {
         }
     }
 
-    /// Step 4: a recovery is over.
+    /// Step 4: records the end of a recovery.
     pub(super) fn on_recovery_end(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -101,33 +99,31 @@ impl Rack {
         }
     }
 
-    /// Step 4: how much later than its successors a segment may come.
+    /// Step 4: reordering window, the time by which a segment may arrive after later ones.
     pub(super) fn reordering_window(&self, of: Reordering) -> Time {
         if !self.reordering_seen && (of.in_recovery || of.sacked >= of.threshold) {
             return Time::ZERO;
         }
         let window = Time((of.min_rtt.0 / 4).saturating_mul(u64::from(self.steps)));
-        // Linux bounds it by SRTT / 8 x 8 = SRTT.
+        // Linux limits it to SRTT / 8 x 8 = SRTT.
         window.min(of.srtt)
     }
 
-    /// The number of the last transmission of all that were delivered.
+    /// Highest transmission number among all delivered segments.
     #[inline]
     pub(super) fn number(&self) -> u32 {
         self.number
     }
 
-    /// One more than the highest segment delivered (RACK.fack).
     pub(super) fn highest(&self) -> u32 {
         self.highest
     }
 
-    /// An original came late: segments are out of order.
+    /// Records that an original arrived late, which indicates reordering.
     pub(super) fn on_late_original(&mut self) {
         self.reordering_seen = true;
     }
 
-    /// RTT of the latest delivered transmission.
     pub(super) fn rtt(&self) -> Time {
         self.rtt
     }
@@ -153,7 +149,7 @@ mod tests {
         rack.on_delivered(5, &sent(10, 5, false), MS(60), MS(40));
         rack.on_delivered(3, &sent(8, 3, false), MS(62), MS(40));
         assert_eq!((rack.number, rack.rtt()), (5, MS(50)));
-        // Of two sent at one time, the later transmission.
+        // Of two segments sent at the same time, the later transmission counts.
         rack.on_delivered(2, &sent(10, 6, true), MS(63), MS(40));
         assert_eq!((rack.number, rack.rtt()), (6, MS(53)));
     }
@@ -181,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_one_ack_reports_in_whatever_order_is_no_reordering() {
-        // ACK 5 with the block 6: segment 4 waited for a delayed ACK, 5 is lost.
+        // ACK 5 with block 6: segment 4 waited for a delayed ACK, 5 is lost.
         let mut rack = Rack::new();
         rack.begin_ack();
         rack.on_delivered(6, &sent(10, 6, false), MS(60), MS(40));
@@ -212,7 +208,7 @@ mod tests {
         assert_eq!(rack.reordering_window(of()), MS(30));
         rack.on_recovery_end();
         assert_eq!(rack.reordering_window(of()), MS(10));
-        // Never beyond SRTT.
+        // Never above SRTT.
         for round in 0..9 {
             rack.on_advance(100 * round);
             rack.on_dsack(100 * round + 50);

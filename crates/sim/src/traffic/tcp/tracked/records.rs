@@ -1,4 +1,4 @@
-//! A sender's records of outstanding segments, in a ring, and the sending order of those in flight.
+//! A sender's records of outstanding segments in a ring, and the sending order of those in flight.
 
 use fairlane_schemes::base::units::Time;
 use prefetch_index::prefetch_index;
@@ -11,13 +11,13 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) enum Fate {
     /// In flight, for the first time or again.
     InFlight,
-    /// Taken for lost, and not sent again yet.
+    /// Considered lost, and not retransmitted yet.
     Lost,
     /// Reported by a SACK block.
     Sacked,
 }
 
-/// One outstanding segment: a cache line. The fields named in the comments are those of the draft on BBR, section on
+/// Record of one outstanding segment, in a cache line. Names in the comments are fields of the draft on BBR, section on
 /// delivery rate.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -26,31 +26,29 @@ pub(super) struct Record {
     pub(super) sent: Time,
     /// P.first_send_time.
     pub(super) first_sent: Time,
-    /// P.delivered in bytes.
+    /// P.delivered, in bytes.
     pub(super) delivered: u64,
     /// P.delivered_time.
     pub(super) delivered_at: Time,
-    /// C.lost in bytes when it was sent (P.lost).
+    /// C.lost when it was sent (P.lost), in bytes.
     pub(super) lost: u64,
-    /// In flight when it had been sent, in bytes (P.tx_in_flight).
+    /// Data in flight just after it was sent (P.tx_in_flight), in bytes.
     pub(super) tx_in_flight: u32,
-    /// Transmission number: the packet number of QUIC.
+    /// Transmission number; in QUIC the packet number.
     pub(super) number: u32,
-    /// Neighbours in the list of those in flight, which [`Records`] keeps.
+    /// Neighbours in the list of segments in flight, which [`Records`] maintains.
     pub(super) older: u32,
     pub(super) newer: u32,
     pub(super) fate: Fate,
-    /// It was retransmitted.
     pub(super) resent: bool,
-    /// It was considered lost and is not delivered yet, retransmitted or not (TCPCB_LOST): set for a copy in flight
-    /// that repairs a loss, not for a probe's.
+    /// True if it was considered lost and is not delivered yet (TCPCB_LOST), even while a retransmission that repairs
+    /// the loss is in flight. A probe does not set it.
     pub(super) unrepaired: bool,
-    /// The sender had too few data to fill the window (P.is_app_limited).
+    /// True if the sender had too few data to fill the window (P.is_app_limited).
     pub(super) app_limited: bool,
 }
 
 impl Record {
-    /// An empty record.
     pub(super) const BLANK: Self = Self {
         sent: Time::ZERO,
         first_sent: Time::ZERO,
@@ -68,24 +66,23 @@ impl Record {
     };
 }
 
-/// The outstanding segments `una .. nxt`.
 #[derive(Clone, Debug)]
 pub(super) struct Records {
-    /// The record of `seq` is at `seq mod length`; the length is a power of two.
+    /// Ring with the record of `seq` at `seq mod length`; the length is a power of two.
     ring: Box<[Record]>,
     una: u32,
     nxt: u32,
-    /// Ends of the list of segments in flight, by the time of their last transmission.
+    /// Ends of the list of segments in flight, in the order of their last transmission.
     oldest: u32,
     newest: u32,
     in_flight: u32,
     lost: u32,
     sacked: u32,
-    /// In flight and sent more than once.
+    /// Segments in flight that were sent more than once.
     resent: u32,
-    /// Taken for lost and not delivered yet, sent again or not.
+    /// Segments considered lost and not delivered yet, retransmitted or not.
     unrepaired: u32,
-    /// No segment below is lost.
+    /// Segment below which none is lost.
     lost_from: u32,
 }
 
@@ -106,7 +103,7 @@ impl Records {
         }
     }
 
-    /// Prefetches the records that the next ACK will most likely remove, the one after them, and the next one to be
+    /// Prefetches the records that the next ACK will most likely remove, the following one, and the next one to be
     /// filled.
     #[inline]
     pub(super) fn fetch(&self) {
@@ -115,42 +112,37 @@ impl Records {
         }
     }
 
-    /// The first segment without an ACK (SND.UNA).
     #[inline]
     pub(super) fn una(&self) -> u32 {
         self.una
     }
 
-    /// When the first segment without an ACK was sent, if there is one.
+    /// Send time of the first unacknowledged segment, if there is one.
     pub(super) fn first_sent(&self) -> Option<Time> {
         (self.outstanding() > 0).then(|| self.ring[self.una as usize & (self.ring.len() - 1)].sent)
     }
 
-    /// The next new segment (SND.NXT).
     #[inline]
     pub(super) fn nxt(&self) -> u32 {
         self.nxt
     }
 
-    /// Outstanding segments.
     #[inline]
     pub(super) fn outstanding(&self) -> u32 {
         self.nxt - self.una
     }
 
-    /// Segments in the network.
     #[inline]
     pub(super) fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// Segments taken for lost and not sent again.
+    /// Segments considered lost and not retransmitted.
     #[inline]
     pub(super) fn lost(&self) -> u32 {
         self.lost
     }
 
-    /// Segments that SACK blocks have reported.
     #[inline]
     pub(super) fn sacked(&self) -> u32 {
         self.sacked
@@ -162,34 +154,32 @@ impl Records {
         self.resent
     }
 
-    /// Segments taken for lost that are not delivered yet, copies in flight included (lost_out).
+    /// Segments considered lost and not delivered yet, including those whose retransmission is in flight
+    /// (lost_out).
     #[inline]
     pub(super) fn unrepaired(&self) -> u32 {
         self.unrepaired
     }
 
-    /// The segment in flight that was sent first, if there is one.
+    /// Segment in flight that was sent first, if there is one.
     #[inline]
     pub(super) fn oldest(&self) -> Option<u32> {
         (self.oldest != NONE).then_some(self.oldest)
     }
 
-    /// The segment in flight that was sent next after `seq`.
     #[inline]
     pub(super) fn sent_after(&self, seq: u32) -> Option<u32> {
         let newer = self.at(seq).newer;
         (newer != NONE).then_some(newer)
     }
 
-    /// The record of an outstanding segment.
     #[inline]
     pub(super) fn at(&self, seq: u32) -> &Record {
         debug_assert!((self.una..self.nxt).contains(&seq));
         self.slot(seq)
     }
 
-    /// The record of a segment that the ACK in hand delivers, outstanding or not: its place is free for the next one
-    /// sent.
+    /// Record of a segment that the current ACK delivers, outstanding or not. The next sent segment may overwrite it.
     #[inline]
     pub(super) fn delivered(&self, seq: u32) -> &Record {
         self.slot(seq)
@@ -206,7 +196,7 @@ impl Records {
         &mut self.ring[place]
     }
 
-    /// Segment `nxt` is sent for the first time.
+    /// Adds segment `nxt`, which is sent for the first time.
     #[inline]
     pub(super) fn push(&mut self, record: Record) {
         if self.outstanding() as usize == self.ring.len() {
@@ -218,7 +208,7 @@ impl Records {
         self.append(seq);
     }
 
-    /// Segment `seq`, lost or in flight, is sent again.
+    /// Records the retransmission of segment `seq`, which is lost or in flight.
     pub(super) fn resend(&mut self, seq: u32, record: Record) {
         self.take_out(seq);
         let unrepaired = self.at(seq).unrepaired;
@@ -226,7 +216,7 @@ impl Records {
         self.append(seq);
     }
 
-    /// Segment `seq`, which is in flight, is taken for lost.
+    /// Marks segment `seq`, which is in flight, as lost.
     pub(super) fn lose(&mut self, seq: u32) {
         debug_assert_eq!(self.at(seq).fate, Fate::InFlight);
         self.take_out(seq);
@@ -238,7 +228,7 @@ impl Records {
         self.lost_from = self.lost_from.min(seq);
     }
 
-    /// A SACK block reports segment `seq`: its record as it was before, unless that is no news.
+    /// Marks segment `seq` as SACKed. Returns its previous record, or `None` if it already was.
     pub(super) fn sack(&mut self, seq: u32) -> Option<Record> {
         let before = *self.at(seq);
         if before.fate == Fate::Sacked {
@@ -252,7 +242,7 @@ impl Records {
         Some(before)
     }
 
-    /// Segment `una` is acknowledged: its record as it was.
+    /// Removes segment `una`, which is acknowledged. Returns its record.
     #[inline]
     pub(super) fn pop(&mut self) -> Record {
         let seq = self.una;
@@ -264,12 +254,10 @@ impl Records {
         before
     }
 
-    /// The segments that are lost, the first one first.
     pub(super) fn lost_segments(&self) -> impl Iterator<Item = u32> {
         (self.lost_from..self.nxt).filter(|&seq| self.at(seq).fate == Fate::Lost).take(self.lost as usize)
     }
 
-    /// The first segment that is lost.
     #[inline]
     pub(super) fn first_lost(&mut self) -> Option<u32> {
         if self.lost == 0 {
@@ -282,7 +270,7 @@ impl Records {
         Some(self.lost_from)
     }
 
-    /// Reverts all loss marks: these segments are in flight, as if sent before all others.
+    /// Reverts all loss marks: these segments are in flight again, as if sent before all others.
     pub(super) fn restore_lost(&mut self) {
         self.unrepaired = 0;
         for seq in (self.una..self.nxt).rev() {
@@ -295,7 +283,7 @@ impl Records {
         }
     }
 
-    /// Of the SACKed segments, all below `end`, the one with `count - 1` of them above it; none if there are fewer.
+    /// SACKed segment with `count - 1` SACKed segments above it, `None` if there are fewer. All are below `end`.
     pub(super) fn highest_sacked(&self, count: u32, end: u32) -> Option<u32> {
         if self.sacked < count {
             return None;
@@ -304,19 +292,18 @@ impl Records {
         (self.una..end).rev().filter(|&seq| self.at(seq).fate == Fate::Sacked).nth(count as usize - 1)
     }
 
-    /// Returns true if the first segment beyond `una` that is lost, retransmitted or SACKed is not SACKed.
+    /// Returns true if, above `una`, the first segment that is lost, retransmitted or SACKed is not SACKed.
     pub(super) fn next_known_is_lost(&self) -> bool {
         let known =
             (self.una..self.nxt).skip(1).map(|seq| self.at(seq)).find(|of| of.fate != Fate::InFlight || of.resent);
         known.is_some_and(|of| of.fate != Fate::Sacked)
     }
 
-    /// The outstanding segment with the highest number that is not SACKed.
     pub(super) fn last_unsacked(&self) -> Option<u32> {
         (self.una..self.nxt).rev().find(|&seq| self.at(seq).fate != Fate::Sacked)
     }
 
-    /// Takes `seq` out of its count and, if it is in flight, of the list.
+    /// Removes `seq` from its count and, if it is in flight, from the list.
     #[inline]
     fn take_out(&mut self, seq: u32) {
         let Record { fate, older, newer, resent, .. } = *self.at(seq);
@@ -338,7 +325,7 @@ impl Records {
         }
     }
 
-    /// Puts `seq`, in flight, at the end of the list.
+    /// Adds `seq`, which is in flight, at the end of the list.
     #[inline]
     fn append(&mut self, seq: u32) {
         let last = self.newest;
@@ -354,7 +341,7 @@ impl Records {
         self.resent += u32::from(resent);
     }
 
-    /// Puts `seq`, in flight, at the beginning of the list.
+    /// Adds `seq`, which is in flight, at the start of the list.
     fn prepend(&mut self, seq: u32) {
         let first = self.oldest;
         let record = self.at_mut(seq);
@@ -369,7 +356,6 @@ impl Records {
         self.resent += u32::from(resent);
     }
 
-    /// Twice the room.
     #[cold]
     fn grow(&mut self) {
         let old = std::mem::take(&mut self.ring);
@@ -379,7 +365,6 @@ impl Records {
         }
     }
 
-    /// Recomputes the counts of the fields.
     #[cfg(test)]
     pub(super) fn check(&self) {
         let count = |fate| (self.una..self.nxt).filter(|&seq| self.at(seq).fate == fate).count() as u32;

@@ -1,4 +1,4 @@
-//! Response to losses and marks: recovery, the loss state with F-RTO, reductions and their undo. After `tcp_input.c`
+//! Response to losses and marks: recovery, the loss state with F-RTO, reductions and their undo. Follows `tcp_input.c`
 //! tcp_fastretrans_alert, tcp_process_loss, tcp_enter_loss, tcp_undo_cwnd_reduction.
 
 use fairlane_schemes::base::units::Time;
@@ -12,13 +12,13 @@ use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{Ack, LossDetection, Recovery, TcpParams, clamped};
 
 impl TrackedSender {
-    /// Loss information of an ACK.
+    /// Handles the loss information of an ACK.
     pub(super) fn repair(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) {
         let una = self.records.una();
         let partial = self.phase == Phase::Recovery && news.in_order > 0 && una < self.recover;
         let repaired = self.in_recovery();
         let by_time = params.loss_detection == LossDetection::Rack;
-        // tcp_ack_is_dubious: Linux looks no further at other ACKs.
+        // tcp_ack_is_dubious: Linux ignores other ACKs here.
         let disordered = news.in_order == 0 || news.sacked || news.duplicate || ack.congestion_echo;
         let dubious = disordered || self.phase != Phase::Open;
         match self.phase {
@@ -44,23 +44,23 @@ impl TrackedSender {
             }
             Phase::Open | Phase::Disorder if self.is_loss_proven(params) => self.enter_recovery(params, now),
             Phase::Open if by_time && !dubious => {}
-            // tcp_try_keep_open; a probe's copy is in flight without a loss.
+            // tcp_try_keep_open; a segment repeated by a probe is in flight without a loss.
             Phase::Open | Phase::Disorder => {
                 let calm = self.records.sacked() == 0 && !(by_time && self.records.resent() > 0);
                 self.phase = if calm { Phase::Open } else { Phase::Disorder };
             }
-            // A retransmission of the loss state is lost itself.
+            // A retransmission of the loss state is lost.
             Phase::Loss if copy_lost => self.enter_recovery(params, now),
             _ if partial && params.recovery_sends_at_once && !self.records.at(una).resent => {
-                // ProcessAck of ns-3 takes new data if the scoreboard tells of no loss, where RFC 6582 takes `una`.
+                // ProcessAck of ns-3 sends new data if the scoreboard shows no loss, where RFC 6582 sends `una`.
                 self.forced = self.records.first_lost().map_or(Forced::New, Forced::Again);
             }
             _ => {}
         }
     }
 
-    /// Returns true if a loss begins a recovery: an undelivered one, also with its copy in flight
-    /// (tcp_time_to_recover); by the scoreboard one that is not retransmitted yet.
+    /// Returns true if there is a loss that starts a recovery: one not delivered yet, even with its retransmission in
+    /// flight (tcp_time_to_recover); with the scoreboard, one not retransmitted yet.
     fn is_loss_proven(&self, params: &TcpParams) -> bool {
         match params.loss_detection {
             LossDetection::Scoreboard => self.records.lost() > 0,
@@ -68,8 +68,8 @@ impl TrackedSender {
         }
     }
 
-    /// Counts an ACK outside of recovery, or one that has just `repaired` all: whether the next recovery begins with
-    /// it. What is lost is sent again either way.
+    /// Counts an ACK outside recovery, or one that has just `repaired` all losses. Returns true if the next recovery
+    /// starts with it. Lost segments are retransmitted in either case.
     fn counts_duplicate(&mut self, params: &TcpParams, news: &News, repaired: bool) -> bool {
         if repaired || !news.sacked {
             if repaired || news.in_order > 0 {
@@ -98,7 +98,7 @@ impl TrackedSender {
         self.timer = Timer::Reordering(params.due(now, due.saturating_sub(now).saturating_add(more)));
     }
 
-    /// Segment `seq`, in flight, is taken for lost.
+    /// Marks segment `seq`, which is in flight, as lost.
     pub(super) fn lose(&mut self, params: &TcpParams, seq: u32, now: Time) {
         let bytes = self.payload(params, seq);
         self.records.lose(seq);
@@ -121,7 +121,7 @@ impl TrackedSender {
         self.tell(params, event, now);
     }
 
-    /// Recovery begins. `tcp_enter_recovery`.
+    /// Starts a recovery. `tcp_enter_recovery`.
     pub(super) fn enter_recovery(&mut self, params: &TcpParams, now: Time) {
         self.stats.fast_recoveries += 1;
         //= RFC 3168 6.1.2-4: Marks and losses of one window reduce it once.
@@ -142,7 +142,7 @@ impl TrackedSender {
             if (params.recovery == Recovery::NewReno && !Self::has_full_control(params))
                 || params.recovery_sends_at_once
             {
-                // RFC 6675 5 (4.3): the first lost segment is sent again, whatever the window.
+                // RFC 6675 5 (4.3): the first lost segment is retransmitted regardless of the window.
                 let otherwise = if params.sack_duplicates { Forced::New } else { Forced::Nothing };
                 self.forced = self.records.first_lost().map_or(otherwise, Forced::Again);
             }
@@ -150,7 +150,7 @@ impl TrackedSender {
         self.tell(params, Event::Loss, now);
     }
 
-    /// Recovery is over. `tcp_try_undo_recovery`, `tcp_end_cwnd_reduction`.
+    /// Ends a recovery. `tcp_try_undo_recovery`, `tcp_end_cwnd_reduction`.
     fn end_recovery(&mut self, params: &TcpParams, ack: &Ack, now: Time) {
         if params.undo && (self.undo.answers_original(ack.echo) || self.undo.all_copies_were_needless()) {
             self.undo_reduction(params, false, now);
@@ -160,12 +160,12 @@ impl TrackedSender {
             if !Self::has_full_control(params) && self.undo.is_open() {
                 self.output.cwnd = self.output.ssthresh;
             }
-            // The reduction stays open: D-SACKs may come yet.
+            // The reduction can still be undone: D-SACKs may arrive.
         }
         self.open(params, now);
     }
 
-    /// Recovery or the loss state is over.
+    /// Ends recovery or the loss state.
     fn open(&mut self, params: &TcpParams, now: Time) {
         let repaired = self.in_recovery();
         self.phase = Phase::Open;
@@ -175,7 +175,7 @@ impl TrackedSender {
         }
     }
 
-    /// A partial ACK answers an original: nothing was lost. `tcp_try_undo_partial`.
+    /// Undoes the reduction if a partial ACK answers an original, so nothing was lost. `tcp_try_undo_partial`.
     fn undo_partly(&mut self, params: &TcpParams, ack: &Ack, now: Time) {
         if !self.undo.answers_original(ack.echo) {
             return;
@@ -188,7 +188,7 @@ impl TrackedSender {
         self.open(params, now);
     }
 
-    /// An ACK in the loss state. `tcp_process_loss`; F-RTO of RFC 5682 section 3.1.
+    /// Processes an ACK in the loss state. `tcp_process_loss`; F-RTO of RFC 5682 section 3.1.
     fn on_ack_after_timeout(&mut self, params: &TcpParams, ack: &Ack, news: &News, now: Time) {
         let advances = news.in_order > 0;
         let ends = self.records.una() >= self.recover;
@@ -197,16 +197,16 @@ impl TrackedSender {
             return self.open(params, now);
         }
         if self.watches_timeout {
-            // Step 3 b: data sent once arrive; with undo the timeout is reverted.
+            // Step 3 b: segments sent once arrive, so with `undo` the timeout is reverted.
             if news.original && params.undo {
                 self.undo_reduction(params, true, now);
                 return self.open(params, now);
             }
             if self.records.nxt() > self.recover {
-                // Step 3 a: the timeout was right.
+                // Step 3 a: the timeout was genuine.
                 self.watches_timeout &= !news.sacked && advances;
             } else if advances && !ends {
-                // Step 2 b: new data will tell.
+                // Step 2 b: sends new data to find out.
                 self.recover = self.records.nxt();
                 self.new_data_only = true;
                 return;
@@ -219,7 +219,7 @@ impl TrackedSender {
         }
     }
 
-    /// A timeout. `tcp_enter_loss`, `tcp_retransmit_timer`.
+    /// Handles a timeout. `tcp_enter_loss`, `tcp_retransmit_timer`.
     pub(super) fn on_timeout(&mut self, params: &TcpParams, now: Time) {
         self.stats.timeouts += 1;
         let una = self.records.una();
@@ -243,7 +243,7 @@ impl TrackedSender {
         self.phase = Phase::Loss;
         self.recover = self.records.nxt();
         self.probe.settle();
-        // RFC 5682 2.1: F-RTO watches the first timeout, and further ones of the same segment.
+        // RFC 5682 2.1: F-RTO watches the first timeout, and later ones of the same segment.
         self.watches_timeout = params.frto && (first || self.retries > 0);
         self.new_data_only = false;
         self.tell(params, Event::Timeout, now);
@@ -257,8 +257,8 @@ impl TrackedSender {
         self.timer = Timer::Timeout(params.due(now, self.rtt.rto()));
     }
 
-    /// Segments that a timeout considers lost: the first one, and those older than the RTT (RFC 8985 6.3); by the
-    /// scoreboard everything in flight (RFC 6675 5.1).
+    /// Marks as lost after a timeout: the first segment, and those older than the RTT (RFC 8985 6.3); with the
+    /// scoreboard, everything in flight (RFC 6675 5.1).
     fn lose_overdue(&mut self, params: &TcpParams, now: Time) {
         let una = self.records.una();
         let mut next = self.records.oldest();
@@ -271,9 +271,9 @@ impl TrackedSender {
         }
     }
 
-    /// Marks, by an ACK of `acked` segments: the window shrinks once a round trip. `tcp_enter_cwr`.
+    /// Handles marks reported by an ACK of `acked` segments: the window shrinks once per round trip. `tcp_enter_cwr`.
     pub(super) fn on_marks(&mut self, params: &TcpParams, ack: &Ack, acked: u32, marked: u32, now: Time) {
-        // The ACK that ends a reduction may begin the next one (tcp_fastretrans_alert, tcp_try_to_open).
+        // The ACK that ends a reduction may start the next one (tcp_fastretrans_alert, tcp_try_to_open).
         if self.reducing && self.records.una() > self.recover && !Self::is_numbered(params) {
             self.end_reduction(params);
         }
@@ -292,7 +292,6 @@ impl TrackedSender {
         self.tell(params, Event::Mark, now);
     }
 
-    /// A reduction upon marks is over.
     fn end_reduction(&mut self, params: &TcpParams) {
         self.reducing = false;
         if !Self::has_full_control(params) {
@@ -300,7 +299,7 @@ impl TrackedSender {
         }
     }
 
-    /// The threshold after congestion.
+    /// Sets the threshold after congestion.
     pub(super) fn reduce(&mut self, params: &TcpParams, cause: Cause) {
         //= RFC 3168 6.1.2-6: CWR in the next new segment announces any reduction.
         self.cwr_due = params.ecn;
@@ -318,10 +317,10 @@ impl TrackedSender {
         self.output.ssthresh = self.congestion.reduce(params, flight);
     }
 
-    /// The window moves towards the threshold: at once, or by PRR.
-    /// The ACK in hand has acknowledged `acked` segments.
+    /// Starts to move the window to the threshold: at once, or by PRR. The current ACK has acknowledged `acked`
+    /// segments.
     pub(super) fn begin_reduction(&mut self, params: &TcpParams, acked: u32) {
-        // RFC 9937 6.1: RecoverFS includes the data acknowledged by the ACK that begins it.
+        // RFC 9937 6.1: RecoverFS includes the data acknowledged by the ACK that starts it.
         let flight = match params.loss_detection {
             LossDetection::Scoreboard => (self.records.outstanding() + acked).saturating_mul(params.segment_payload),
             _ => self.output.cwnd / params.segment_payload,
@@ -332,7 +331,7 @@ impl TrackedSender {
         }
     }
 
-    /// PRR after an ACK.
+    /// Applies PRR after an ACK.
     pub(super) fn reduce_in_proportion(&mut self, params: &TcpParams, delivery: Delivery) {
         if params.recovery == Recovery::NewReno {
             return;
@@ -349,12 +348,12 @@ impl TrackedSender {
         }
     }
 
-    /// Weight of a segment in a reduction: its bytes, or one.
+    /// Size of a segment in the counts of a reduction: its bytes, or one.
     pub(super) fn unit_of_reduction(params: &TcpParams) -> u32 {
         if params.loss_detection == LossDetection::Scoreboard { params.segment_payload } else { 1 }
     }
 
-    /// The last reduction was spurious. `tcp_undo_cwnd_reduction`; RFC 4015 section 3.2 restores likewise.
+    /// Undoes the last reduction, which was spurious. `tcp_undo_cwnd_reduction`; as in RFC 4015 section 3.2.
     fn undo_reduction(&mut self, params: &TcpParams, nothing_lost: bool, now: Time) {
         if nothing_lost {
             self.records.restore_lost();

@@ -1,7 +1,7 @@
 //! Round-trip times and the retransmission timeout as Linux computes them (`tcp_input.c` tcp_rtt_estimator).
 //!
-//! The variation in the timeout is the largest mean deviation of a round trip, at least the least timeout, and shrinks
-//! by a quarter of the difference once a round trip. RFC 6298 has its last value instead, and so has `scoreboard`.
+//! The variation term of the timeout is the largest mean deviation in a round trip, at least the minimum timeout. It
+//! shrinks by a quarter of the difference per round trip. RFC 6298, and `scoreboard`, use the last deviation instead.
 
 use fairlane_schemes::base::units::Time;
 
@@ -11,24 +11,21 @@ use crate::traffic::tcp::{LossDetection, TcpParams};
 /// RFC 9002 6.1.2 kGranularity.
 const GRANULARITY: Time = Time::from_millis(1);
 
-/// Estimate of the round-trip time and the timeout in force.
 #[derive(Clone, Debug)]
 pub(super) struct RttEstimator {
     /// SRTT; zero before the first sample.
     srtt: Time,
     /// Four times the mean deviation.
     deviation: Time,
-    /// The largest `deviation` of this round trip, at least the least timeout.
+    /// Largest `deviation` in this round trip, at least the minimum timeout.
     largest: Time,
     /// Variation term of the timeout, added to SRTT.
     variation: Time,
-    /// The round trip is over when this segment is acknowledged.
     round_end: u32,
-    /// The least sample; [`Time::NEVER`] before the first.
+    /// Minimum sample; [`Time::NEVER`] before the first.
     least: Time,
-    /// The last sample.
     latest: Time,
-    /// The timeout in force, backed off or not.
+    /// Current timeout, including any backoff.
     rto: Time,
 }
 
@@ -51,31 +48,29 @@ impl RttEstimator {
         self.srtt
     }
 
-    /// The least RTT; [`Time::NEVER`] before the first sample.
+    /// Minimum RTT; [`Time::NEVER`] before the first sample.
     #[inline]
     pub(super) fn least(&self) -> Time {
         self.least
     }
 
-    /// The last sample.
     #[inline]
     pub(super) fn latest(&self) -> Time {
         self.latest
     }
 
-    /// View of an external congestion control.
+    /// RTTs as reported to an external congestion control.
     pub(super) fn rtts(&self) -> Rtts {
         let deviation = Time(self.deviation.0 / 4);
         Rtts { latest: self.latest, smoothed: self.srtt, least: self.least, deviation }
     }
 
-    /// The timeout in force.
     #[inline]
     pub(super) fn rto(&self) -> Time {
         self.rto
     }
 
-    /// An RTT that only the least one takes in.
+    /// Processes an RTT that counts only for the minimum.
     #[inline]
     pub(super) fn observe_least(&mut self, rtt: Time) {
         //= RFC 9002 5.2-1: min_rtt is the least of all samples.
@@ -111,14 +106,14 @@ impl RttEstimator {
         self.rto = self.srtt.saturating_add(self.variation).min(params.max_rto);
     }
 
-    /// RFC 6298 2.2 to 2.4.
+    /// Processes a sample by RFC 6298 2.2 to 2.4.
     fn sample_of_rfc(&mut self, params: &TcpParams, rtt: Time) {
         self.estimate(rtt);
         let variation = self.deviation.max(params.rto_granularity);
         self.rto = self.srtt.saturating_add(variation).max(params.min_rto);
     }
 
-    /// RFC 6298 2.2 and 2.3; RFC 9002 A.7.
+    /// Updates the estimate by RFC 6298 2.2 and 2.3; RFC 9002 A.7.
     fn estimate(&mut self, rtt: Time) {
         if self.srtt == Time::ZERO {
             //= RFC 9002 5.3-7: The first sample R sets smoothed_rtt = R and rttvar = R / 2.
@@ -127,14 +122,14 @@ impl RttEstimator {
             //= RFC 9002 5.3-8, deviation: Further ones move smoothed_rtt by 1/8 of the difference, and rttvar by 1/4 of
             //= that from the new smoothed_rtt.
             let off = rtt.0.abs_diff(self.srtt.0);
-            // Four times 3/4 rttvar + 1/4 |smoothed_rtt - rtt|.
+            // Four times (3/4 rttvar + 1/4 |smoothed_rtt - rtt|).
             self.deviation = Time(self.deviation.0 - self.deviation.0 / 4 + off);
             self.srtt = Time((7 * self.srtt.0 + rtt.0) / 8);
         }
     }
 
-    /// RFC 9002 A.7, and the probe timeout of 6.2.1 for the timeout. Section 5.3 moves smoothed_rtt first and takes the
-    /// difference from the new one; A.7 from the old one, as RFC 6298 does.
+    /// Processes a sample by RFC 9002 A.7; the timeout is the probe timeout of 6.2.1. Section 5.3 uses the difference
+    /// from the new smoothed_rtt; A.7 that from the old one, as RFC 6298 does.
     fn sample_of_quic(&mut self, params: &TcpParams, rtt: Time) {
         self.estimate(rtt);
         //= RFC 9002 6.2.1-1: PTO = smoothed_rtt + max(4 rttvar, kGranularity) + max_ack_delay.
@@ -143,12 +138,13 @@ impl RttEstimator {
         self.rto = self.srtt.saturating_add(variation).saturating_add(params.delayed_ack_timeout).min(params.max_rto);
     }
 
-    /// Moves SRTT by 1/8 and the deviation by 1/4, by 1/32 if the RTT fell by more than the deviation.
+    /// Moves SRTT by 1/8 and the deviation by 1/4 of the difference; the deviation by 1/32 if the RTT fell by more than
+    /// it.
     fn update(&mut self, params: &TcpParams, rtt: Time) {
         let off = rtt.0.abs_diff(self.srtt.0);
         let fell = rtt < self.srtt;
         self.srtt = Time(if fell { self.srtt.0 - off / 8 } else { self.srtt.0 + off / 8 });
-        // The deviation is kept four times, so that it moves by off - deviation / 4.
+        // `deviation` is four times the deviation, so it changes by off - deviation / 4.
         let quarter = self.deviation.0 / 4;
         if off >= quarter {
             let step = off - quarter;
@@ -163,7 +159,7 @@ impl RttEstimator {
         debug_assert!(self.variation >= params.min_rto.min(self.variation));
     }
 
-    /// A timeout doubles the current value.
+    /// Doubles the timeout after it has expired.
     pub(super) fn back_off(&mut self, params: &TcpParams) {
         //= RFC 6298 5.5-1: A timeout doubles RTO.
         self.rto = Time(self.rto.0.saturating_mul(2)).min(params.max_rto);
@@ -189,7 +185,7 @@ mod tests {
         for una in 0..100 {
             rtt.sample(&params, MS(50), 2 * una, 2 * una + 1);
         }
-        // The variation starts at max(2 * 50, 200) ms and stays.
+        // The variation starts at max(2 * 50, 200) ms and does not change.
         assert_eq!((rtt.srtt(), rtt.rto()), (MS(50), MS(250)));
     }
 
@@ -201,10 +197,10 @@ mod tests {
         // Deviation 200, off by 400: 200 + 400 - 50 = 550. SRTT 100 + 400 / 8 = 150.
         rtt.sample(&params, MS(500), 5, 20);
         assert_eq!(rtt.rto(), MS(150 + 550));
-        // At the end of the round trip the largest deviation is the variation still: nothing shrinks.
+        // At the end of the round trip the largest deviation is still the variation, which does not shrink.
         rtt.sample(&params, MS(150), 11, 30);
         assert_eq!(rtt.rto(), MS(700));
-        // In the next one it is at most 550 - 550/4 = 412.5: smaller by a quarter of what lacks.
+        // In the next one it is at most 550 - 550/4 = 412.5: the variation shrinks by a quarter of the difference.
         rtt.sample(&params, MS(150), 31, 40);
         assert!(rtt.rto() < MS(700) && rtt.rto() > MS(600), "{:?}", rtt.rto());
     }

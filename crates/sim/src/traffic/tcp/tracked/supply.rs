@@ -1,15 +1,16 @@
-//! Data written by the application: all at once or, for a period, as much as its rate allows.
+//! Data written by the application: all at once or, for a period, at a limited rate.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 
 use crate::traffic::tcp::TcpParams;
 
-/// The data of a sender, in segments.
+/// Data of a sender, in segments.
 #[derive(Clone, Debug)]
 pub(super) struct Supply {
     /// Segments written so far.
     written: u32,
-    /// When the span of the rate began for this sender, and what had been sent then; none outside the span.
+    /// Start of the rate-limited period for this sender, and number of segments sent by then; `None` outside the
+    /// period.
     limited: Option<(Time, u32)>,
 }
 
@@ -38,17 +39,16 @@ impl Supply {
         self.written = before.saturating_add(u32::try_from(bits_ps / segment).unwrap_or(u32::MAX));
     }
 
-    /// Time at which more will have been written.
+    /// Time at which more data will have been written.
     pub(super) fn next(&self, params: &TcpParams) -> Time {
         let (Some(rate), Some((start, before))) = (params.app_rate, self.limited) else { return Time::NEVER };
         let bytes = u64::from(self.written - before + 1) * u64::from(params.segment_payload);
-        // A picosecond later, for the time is rounded.
+        // One picosecond later, because the time is rounded.
         let next = if rate == BitRate(0) { Time::NEVER } else { start.saturating_add(rate.time_of(bytes)) };
         next.saturating_add(Time(1)).min(end(params))
     }
 }
 
-/// The end of the span.
 fn end(params: &TcpParams) -> Time {
     params.app_limited_until.unwrap_or(Time::NEVER)
 }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use crate::traffic::tcp::TcpProfile;
 
-    /// 1000-byte segments at 8 Mbit/s: one a millisecond, from 10 ms until 20 ms.
+    /// 1000-byte segments at 8 Mbit/s: one per millisecond, from 10 ms until 20 ms.
     fn params() -> TcpParams {
         TcpParams {
             segment_payload: 1000,
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn at_the_time_that_is_told_there_is_another_segment() {
-        // 3 Mbit/s: a segment in 8/3 ms, which no whole number of picoseconds is.
+        // 3 Mbit/s: a segment takes 8/3 ms, which is no whole number of picoseconds.
         let (params, mut supply) = (TcpParams { app_rate: Some(BitRate(3_000_000)), ..params() }, Supply::new());
         supply.update(&params, 0, Time::from_millis(10));
         for segments in 1..=3 {

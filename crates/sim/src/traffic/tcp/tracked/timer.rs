@@ -2,25 +2,24 @@
 
 use fairlane_schemes::base::units::Time;
 
-/// Minimum timeout that Linux adds to the delay of a probe and of the reordering window (TCP_TIMEOUT_MIN_US in
+/// Minimum time that Linux adds to the delay of a probe and of the reordering window (TCP_TIMEOUT_MIN_US in
 /// `include/net/tcp.h`).
 pub(super) const LEAST_TIMEOUT: Time = Time::from_millis(2);
 
-/// Purpose and deadline of the timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timer {
-    /// It does not run.
+    /// Not running.
     Off,
-    /// The retransmission timeout, of the SYN too.
+    /// Retransmission timeout, including that of a SYN.
     Timeout(Time),
-    /// A tail loss probe.
+    /// Tail loss probe.
     Probe(Time),
-    /// A segment out of order is lost if it has not come by then.
+    /// Reordering window: a missing segment is lost if it has not arrived by then.
     Reordering(Time),
 }
 
 impl Timer {
-    /// Deadline; [`Time::NEVER`] if it does not run.
+    /// Deadline; [`Time::NEVER`] if the timer is not running.
     #[inline]
     pub(super) fn due(self) -> Time {
         match self {
@@ -30,12 +29,11 @@ impl Timer {
     }
 }
 
-/// The probe that is outstanding.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Probe {
-    /// SND.NXT after it (TLP.end_seq); none without a probe.
+    /// SND.NXT after the probe (TLP.end_seq); `None` without a probe.
     pub(super) end: Option<u32>,
-    /// It repeats a segment (TLP.is_retrans).
+    /// True if it repeats a segment (TLP.is_retrans).
     pub(super) repeats: bool,
 }
 
@@ -45,7 +43,7 @@ impl Probe {
         self.end.is_some() && self.repeats
     }
 
-    /// Whatever it was to find out is known.
+    /// Ends the probe, whose outcome is known or no longer matters.
     pub(super) fn settle(&mut self) {
         self.end = None;
     }

@@ -1,5 +1,5 @@
-//! The timer of a sender: the retransmission timeout, a tail loss probe or the reordering window, as in Linux
-//! (`tcp_input.c` tcp_rearm_rto, tcp_set_xmit_timer).
+//! Timer of a sender: retransmission timeout, tail loss probe or reordering window, as in Linux (`tcp_input.c`
+//! tcp_rearm_rto, tcp_set_xmit_timer).
 
 use fairlane_schemes::base::units::Time;
 
@@ -10,7 +10,7 @@ use crate::traffic::tcp::TcpParams;
 use crate::traffic::tcp::phase::Phase;
 
 impl TrackedSender {
-    /// Handles expired timers; harmless if early.
+    /// Handles expired timers. Harmless if called early.
     #[inline]
     pub fn on_timer(&mut self, params: &TcpParams, now: Time) {
         if self.pacing_timer <= now {
@@ -26,7 +26,6 @@ impl TrackedSender {
         }
     }
 
-    /// Handles the expired timer.
     #[inline(never)]
     fn on_timer_due(&mut self, params: &TcpParams, now: Time) {
         let timer = std::mem::replace(&mut self.timer, Timer::Off);
@@ -53,7 +52,7 @@ impl TrackedSender {
     pub(super) fn arm(&mut self, params: &TcpParams, advances: bool, now: Time) {
         if let Some(delay) = self.probe_time(params) {
             let timeout = if advances { self.rtt.rto() } else { self.timeout_of_first().saturating_sub(now) };
-            // RFC 8985 7.2: a probe does not come later than the timeout.
+            // RFC 8985 7.2: a probe is not sent after the timeout.
             self.timer = Timer::Probe(params.due(now, delay.min(timeout).max(Time(1))));
         } else {
             self.arm_timeout(params, now);
@@ -65,7 +64,7 @@ impl TrackedSender {
         self.timer = match self.timer {
             //= RFC 6298 5.2-1: The timer stops when all is acknowledged.
             _ if self.records.outstanding() == 0 => Timer::Off,
-            // Time since the first segment was sent counts.
+            // The timeout counts from the transmission of the first segment.
             Timer::Probe(_) | Timer::Reordering(_) => {
                 let left = self.timeout_of_first().saturating_sub(now);
                 Timer::Timeout(params.due(now, left.max(Time(1))))
@@ -75,12 +74,12 @@ impl TrackedSender {
         };
     }
 
-    /// When the first outstanding segment times out, counted from its last transmission.
+    /// Time at which the first outstanding segment times out, counted from its last transmission.
     fn timeout_of_first(&self) -> Time {
         self.records.at(self.records.una()).sent.saturating_add(self.rtt.rto())
     }
 
-    /// Segments out of order have not come. `tcp_rack_reo_timeout`.
+    /// Handles missing segments at the end of the reordering window. `tcp_rack_reo_timeout`.
     fn on_reordering_timer(&mut self, params: &TcpParams, now: Time) {
         let before = self.records.lost();
         let due = self.detect_losses(params, now);

@@ -1,4 +1,4 @@
-//! Selection of the next transmission. After `tcp_output.c` tcp_write_xmit, tcp_xmit_retransmit_queue.
+//! Selection of the next transmission. Follows `tcp_output.c` tcp_write_xmit, tcp_xmit_retransmit_queue.
 
 use fairlane_schemes::base::units::{BitRate, Time};
 use fairlane_schemes::contract::packet::Ecn;
@@ -12,12 +12,11 @@ use crate::traffic::tcp::congestion::external::Sent;
 use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{LossDetection, Pacing, Prompt, Segment, TcpParams};
 
-/// Part of the window for which no segment waits (tcp_tso_win_divisor).
+/// Segments are never deferred if at least one part in this many of the window is free (tcp_tso_win_divisor).
 const TSO_WIN_DIVISOR: u32 = 3;
 /// Data that an application writes before the first window update arrives.
 const FIRST_WRITE_BYTES: u64 = 128 << 10;
 
-/// A segment that may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Again(u32),
@@ -25,14 +24,14 @@ enum Next {
 }
 
 impl TrackedSender {
-    /// The next segment to send now, if there is one.
+    /// Next segment to send now, if there is one.
     #[inline(always)]
     pub fn poll_transmit(&mut self, params: &TcpParams, now: Time) -> Option<Segment> {
         if std::mem::take(&mut self.handshake_due) {
             return Some(self.handshake(params, now));
         }
         if self.phase != Phase::SynSent {
-            // An application writes once its connection is open.
+            // An application writes only after its connection is open.
             self.supply.update(params, self.records.nxt(), now);
         }
         let Some((next, rate)) = self.choose(params, now) else {
@@ -46,7 +45,7 @@ impl TrackedSender {
         Some(segment)
     }
 
-    /// The next transmission, and its pacing rate if it is paced.
+    /// Next transmission, with its pacing rate if it is paced.
     #[inline]
     fn choose(&mut self, params: &TcpParams, now: Time) -> Option<(Next, Option<BitRate>)> {
         //= RFC 9002 7.5-1: cwnd holds no probe back.
@@ -83,7 +82,7 @@ impl TrackedSender {
         None
     }
 
-    /// Returns true if the next chunk is not due yet, whatever it will be: the usual case for ACKs of a paced sender.
+    /// Returns true if pacing does not permit the next chunk yet, the usual case for ACKs of a paced sender.
     #[inline]
     fn awaits_pacing(&self, params: &TcpParams, now: Time) -> bool {
         let is_paced = params.pacing == Pacing::On || self.output.pacing.is_some();
@@ -93,7 +92,7 @@ impl TrackedSender {
 
     /// Returns true if new data wait until the window has room for a larger burst (tcp_tso_should_defer).
     ///
-    /// A burst that has begun goes on: its length is what the window had room for.
+    /// A burst that has started continues: its length is the room that the window had.
     fn defers(&mut self, params: &TcpParams, now: Time) -> bool {
         if self.burst_left > 0 {
             self.burst_left -= 1;
@@ -110,13 +109,13 @@ impl TrackedSender {
         let srtt = self.rtt.srtt();
         let next_ack = self.records.first_sent().map(|sent| sent + srtt);
         let defers = matches!(self.phase, Phase::Open | Phase::Disorder)
-            // Of a paced burst the time counts to which it reaches (tcp_wstamp_ns).
+            // A paced burst counts from the time at which the next one may leave (tcp_wstamp_ns).
             && now <= self.last_sent.max(self.pacer.next()) + Time::from_micros(1000)
             && room < most
-            // A buffer takes from the next one what the congestion window has room for (tcp_grow_skb).
+            // A buffer grows to what the congestion window has room for (tcp_grow_skb): its end matters only then.
             && (receive_room < congestion_room || room < self.left_in_buffer(params))
             && room < cwnd.min(offered) / TSO_WIN_DIVISOR
-            // The next ACK will come soon.
+            // The next ACK is expected soon.
             && next_ack.is_some_and(|due| due <= now + Time(srtt.0 / 2).min(Time::from_micros(1000)));
         if defers {
             self.deferred = congestion_room < receive_room;
@@ -126,8 +125,8 @@ impl TrackedSender {
         defers
     }
 
-    /// Segments of the first unsent buffer, which waits for no more data. A buffer of an application that always has
-    /// data holds as much as offloads take, but at most half the receive window (tcp_xmit_size_goal).
+    /// Number of unsent segments in the first send buffer (skb), which is full. A full buffer holds as much as offloads
+    /// take, but at most half the receive window (tcp_xmit_size_goal).
     pub(super) fn left_in_buffer(&mut self, params: &TcpParams) -> u32 {
         let (mss, next) = (params.segment_payload, self.records.nxt());
         while self.buffer_end <= next {
@@ -140,20 +139,20 @@ impl TrackedSender {
         self.buffer_end - next
     }
 
-    /// Segments that leave in a burst (tcp_tso_segs).
+    /// Maximum number of segments in a burst (tcp_tso_segs).
     fn largest_burst(&self, params: &TcpParams) -> u32 {
         let rate = self.output.pacing.or_else(|| self.rate_of_window(params));
         rate.map_or(2, |rate| self.quantum(params, rate) / params.segment_payload)
     }
 
-    /// A segment that waits for no pacing is not paid for, but with `recovery_sends_at_once` the next one waits for it
-    /// (SendDataPacket of ns-3).
+    /// Pacing rate to charge for a segment sent regardless of pacing. It is `None`, except with
+    /// `recovery_sends_at_once`, where the next segment waits for it (SendDataPacket of ns-3).
     #[cold]
     fn rate_of_forced(&self, params: &TcpParams, now: Time) -> Option<BitRate> {
         self.pacing_rate(params).filter(|_| params.recovery_sends_at_once && self.pacer.next() <= now)
     }
 
-    /// A segment of `payload` bytes has left, as part of a chunk that the rate pays for.
+    /// Charges a sent segment of `payload` bytes to the current chunk.
     #[inline]
     fn pay(&mut self, params: &TcpParams, payload: u32, rate: BitRate, now: Time) {
         if !self.pacer.has_chunk() {
@@ -163,7 +162,6 @@ impl TrackedSender {
         self.pacer.on_send(payload, rate);
     }
 
-    /// Maximum number of bytes per burst.
     fn quantum(&self, params: &TcpParams, rate: BitRate) -> u32 {
         match self.output.quantum {
             0 => chunk_bytes(rate, self.rtt.least(), params.segment_payload, params.tso.0),
@@ -171,7 +169,6 @@ impl TrackedSender {
         }
     }
 
-    /// A segment that the window has room for.
     #[inline]
     fn next_segment(&mut self, params: &TcpParams) -> Option<Next> {
         let mss = u64::from(params.segment_payload);
@@ -180,7 +177,7 @@ impl TrackedSender {
             return None;
         }
         if self.new_data_only {
-            // RFC 5682 section 3.1, step 2 b: new data, or else retransmissions as after any timeout.
+            // RFC 5682 section 3.1, step 2 b: new data, or else retransmissions as after any other timeout.
             if self.has_new_segment(params) {
                 return Some(Next::New);
             }
@@ -193,7 +190,7 @@ impl TrackedSender {
         }
     }
 
-    /// Returns true if there are unsent data, and room for them in the buffers.
+    /// Returns true if there are unsent data, and the buffers have room for them.
     #[inline]
     pub(super) fn has_new_segment(&mut self, params: &TcpParams) -> bool {
         self.records.nxt() < self.end.min(self.supply.written())
@@ -212,7 +209,7 @@ impl TrackedSender {
         room.min(self.receive_window.end(bytes(una), bytes(sacked)).saturating_sub(bytes(next)))
     }
 
-    /// All segments allowed now were sent.
+    /// Handles the state in which all segments permitted now were sent.
     fn end_batch(&mut self, params: &TcpParams, now: Time) {
         self.window_due = false;
         self.new_data_only = false;
@@ -247,25 +244,24 @@ impl TrackedSender {
         }
     }
 
-    /// The SYN, or the ACK that ends the handshake.
+    /// Returns the SYN, or the ACK that ends the handshake.
     fn handshake(&mut self, params: &TcpParams, now: Time) -> Segment {
         let syn = self.phase == Phase::SynSent;
         self.stats.handshake_segments += 1;
         if syn {
             self.stats.syn_retransmissions += u32::from(self.syns > 0);
             self.stats.would_close += u32::from(self.syns == SYN_TRIES);
-            // tcp_ecn_clear_syn: a SYN that is sent again asks for no ECN (tcp_ecn_fallback).
+            // tcp_ecn_clear_syn: a retransmitted SYN does not request ECN (tcp_ecn_fallback).
             self.falls_back = self.syns > 0 && params.loss_detection == LossDetection::Rack;
             let doublings = self.syns.min(SYN_TRIES - 1);
             self.timer = Timer::Timeout(now.saturating_add(Time(params.syn_timeout.0 << doublings)));
             self.syns = self.syns.saturating_add(1);
         }
-        // Linux, tcp_ecn_send_syn: a control that needs ECN has it in the SYN already.
+        // Linux, tcp_ecn_send_syn: with a control that needs ECN, the SYN is ECN-capable too.
         let ecn = self.codepoint(params, true);
         Segment { seq: self.records.nxt(), syn, ecn, timestamp: now, ..Segment::default() }
     }
 
-    /// Sends a segment.
     #[inline]
     fn send(&mut self, params: &TcpParams, next: Next, now: Time) -> Segment {
         let seq = match next {
@@ -298,13 +294,13 @@ impl TrackedSender {
             self.undo.on_resend(now);
             self.records.resend(seq, record);
         }
-        // The timer runs while anything is outstanding, and restarts when the first segment is retransmitted, unless it
+        // The timer runs while any segment is outstanding. A retransmission of the first segment restarts it, unless it
         // waits for reordered segments (tcp_xmit_retransmit_queue).
         let by_records = params.loss_detection != LossDetection::Scoreboard;
         let head_again = by_records && !new && seq == self.records.una() && self.phase == Phase::Recovery;
         let awaits_order = matches!(self.timer, Timer::Reordering(_));
         if Self::is_numbered(params) {
-            // The probe timeout starts when all is sent.
+            // The probe timeout starts when all segments are sent.
         } else if self.timer == Timer::Off || (head_again && !awaits_order) {
             //= RFC 6298 5.1-1: Sending data starts the timer if it does not run.
             self.timer = Timer::Timeout(params.due(now, self.rtt.rto()));
@@ -325,7 +321,7 @@ impl TrackedSender {
         Segment { seq, payload, syn: false, cwr, ecn, timestamp: now, prompt }
     }
 
-    /// ECN codepoint of data sent for the first time, or `again` like a SYN.
+    /// ECN codepoint of new data, or, with `again`, of retransmissions and SYNs.
     #[inline]
     fn codepoint(&self, params: &TcpParams, again: bool) -> Ecn {
         match params.congestion_control.ecn_use() {
@@ -335,8 +331,8 @@ impl TrackedSender {
             EcnUse::Classic if again && !Self::is_numbered(params) => Ecn::NotEct,
             //= RFC 3168 6.1.2-1: New data carry ECT(0).
             EcnUse::Classic => Ecn::Ect0,
-            // Each packet of a control that needs ECN is ECN-capable (TCP_CONG_NEEDS_ECN in tcp_ecn_send of Linux; RFC
-            // 8311 4.3).
+            // With a control that needs ECN, every packet is ECN-capable (TCP_CONG_NEEDS_ECN in tcp_ecn_send of Linux;
+            // RFC 8311 4.3).
             EcnUse::AccurateEct0 => Ecn::Ect0,
             EcnUse::AccurateEct1 => Ecn::Ect1,
         }

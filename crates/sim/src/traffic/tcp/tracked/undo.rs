@@ -3,16 +3,15 @@
 
 use fairlane_schemes::base::units::Time;
 
-/// State needed to undo a reduction.
 #[derive(Clone, Debug)]
 pub(super) struct Undo {
-    /// SND.UNA at the reduction (undo_marker); none if there is nothing to undo.
+    /// SND.UNA at the reduction (undo_marker); `None` if there is nothing to undo.
     marker: Option<u32>,
-    /// Copies sent since that no D-SACK has answered (undo_retrans); none before the first.
+    /// Retransmissions since then without a D-SACK (undo_retrans); `None` before the first.
     unanswered: Option<u32>,
-    /// When the first copy was sent (retrans_stamp); [`Time::NEVER`] before it.
+    /// Time of the first retransmission (retrans_stamp); [`Time::NEVER`] before it.
     first_copy: Time,
-    /// Window and threshold before; none if another reduction had begun already, which stays.
+    /// Window and threshold before the reduction; `None` if it started during another one, which cannot be undone.
     prior: Option<(u32, u32)>,
 }
 
@@ -21,7 +20,7 @@ impl Undo {
         Self { marker: None, unanswered: None, first_copy: Time::NEVER, prior: None }
     }
 
-    /// Starts a reduction, with `resent` copies in flight; `prior` is the state to restore.
+    /// Starts a reduction with `resent` retransmissions in flight; `prior` is the state to restore.
     pub(super) fn begin(&mut self, una: u32, resent: u32, prior: Option<(u32, u32)>) {
         *self = Self {
             marker: Some(una),
@@ -31,13 +30,11 @@ impl Undo {
         };
     }
 
-    /// A segment is sent again.
     pub(super) fn on_resend(&mut self, now: Time) {
         self.first_copy = self.first_copy.min(now);
         self.unanswered = Some(self.unanswered.unwrap_or(0) + 1);
     }
 
-    /// A D-SACK of segment `seq`.
     pub(super) fn on_dsack(&mut self, seq: u32) {
         if self.marker.is_some_and(|marker| seq >= marker)
             && let Some(unanswered) = &mut self.unanswered
@@ -46,12 +43,13 @@ impl Undo {
         }
     }
 
-    /// Returns true if each copy was answered by a D-SACK: all originals arrived.
+    /// Returns true if D-SACKs have answered all retransmissions: all originals arrived.
     pub(super) fn all_copies_were_needless(&self) -> bool {
         self.marker.is_some() && self.unanswered == Some(0)
     }
 
-    /// Returns true if an ACK that advances SND.UNA answers an original: its echo is older than the first copy.
+    /// Returns true if an ACK that advances SND.UNA answers an original: its echo is older than the first
+    /// retransmission.
     pub(super) fn answers_original(&self, echo: Time) -> bool {
         self.marker.is_some() && self.first_copy < Time::NEVER && echo < self.first_copy
     }
@@ -61,14 +59,14 @@ impl Undo {
         self.marker.is_some()
     }
 
-    /// Window and threshold before the reduction, which is settled with that.
+    /// Ends the undo state and returns window and threshold before the reduction.
     pub(super) fn take(&mut self) -> Option<(u32, u32)> {
         let prior = self.marker.and(self.prior);
         self.settle();
         prior
     }
 
-    /// The reduction stays.
+    /// Ends the undo state; the reduction stays.
     pub(super) fn settle(&mut self) {
         (self.marker, self.unanswered, self.first_copy) = (None, None, Time::NEVER);
     }
@@ -102,7 +100,7 @@ mod tests {
         undo.on_resend(MS(100));
         undo.on_resend(MS(100));
         undo.on_dsack(5);
-        // For a segment from before the reduction: not one of these.
+        // This segment is older than the reduction, so it does not count.
         undo.on_dsack(4);
         assert!(!undo.all_copies_were_needless());
         undo.on_dsack(6);

@@ -1,4 +1,4 @@
-//! ACK aggregation: deliveries in excess of the bandwidth (Linux, bbr_update_ack_aggregation).
+//! ACK aggregation: deliveries above those expected at the bandwidth (Linux, bbr_update_ack_aggregation).
 
 use super::super::control::Sample;
 use super::super::model::byte_rate::ByteRate;
@@ -6,31 +6,30 @@ use fairlane_schemes::base::units::Time;
 
 /// Rounds after which the older half of the window is dropped (bbr_extra_acked_win_rtts).
 const HALF_WINDOW_ROUNDS: u32 = 5;
-/// Segments of an epoch, at most (bbr_ack_epoch_acked_reset_thresh).
+/// Maximum number of segments in an epoch (bbr_ack_epoch_acked_reset_thresh).
 const MOST_SEGMENTS: u64 = 1 << 20;
 /// Maximum allowance, as a time at the bandwidth (bbr_extra_acked_max_us).
 const LONGEST: Time = Time::from_millis(100);
 
-/// Deliveries of ACKs beyond the expected ones, over the last 5 to 10 rounds, in bytes.
+/// Deliveries of ACKs above the expected ones, over the last 5 to 10 rounds, in bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Aggregation {
-    /// Start of the interval in which deliveries are compared with the bandwidth.
+    /// Start of the epoch, the interval in which deliveries are compared with the bandwidth.
     epoch: Time,
-    /// Delivered since then.
+    /// Bytes delivered since then.
     acked: u64,
-    /// The largest excess of the half of the window that goes on, and of the one before it.
+    /// Largest excess in the current half of the window, and in the previous one.
     extra: [u64; 2],
-    /// Rounds of the half that goes on.
     rounds: u32,
 }
 
 impl Aggregation {
-    /// A new epoch begins.
+    /// Starts a new epoch.
     pub fn restart(&mut self, now: Time) {
         (self.epoch, self.acked) = (now, 0);
     }
 
-    /// Processes an ACK; expected deliveries are whole `unit`s of bytes.
+    /// Processes an ACK. Expected deliveries are rounded to whole `unit`s of bytes.
     pub fn update(&mut self, unit: u64, mss: u32, bw: ByteRate, round_start: bool, cwnd: u32, sample: &Sample) {
         if round_start {
             self.rounds += 1;
@@ -58,7 +57,7 @@ impl Aggregation {
     }
 }
 
-/// `bytes` in whole `unit`s.
+/// A number of bytes, rounded down to whole `unit`s.
 #[derive(Clone, Copy)]
 struct Whole {
     unit: u64,
@@ -71,7 +70,7 @@ impl Whole {
         self.bytes - self.bytes % self.unit
     }
 
-    /// Returns true if it is `least` or more: mostly without a division.
+    /// Returns true if it is at least `least`, in most cases without a division.
     #[inline]
     fn at_least(self, least: u64) -> bool {
         least <= self.bytes && (self.bytes - least >= self.unit - 1 || least <= self.get())

@@ -1,37 +1,38 @@
-//! BBRv1: paces at the highest delivery rate of ten round trips, with twice the bandwidth-delay product in flight at
-//! most.
+//! BBRv1: paces at the highest delivery rate of ten round trips, with at most twice the bandwidth-delay product in
+//! flight.
 //!
-//! Source: draft-cardwell-iccrg-bbr-congestion-control-00 (2017), whose sections stand beside the code, and Linux
-//! net/ipv4/tcp_bbr.c, which has developed since; names beside the code that begin with `bbr_` are those of Linux.
+//! Source: draft-cardwell-iccrg-bbr-congestion-control-00 (2017), whose sections the code cites, and its later
+//! development in Linux net/ipv4/tcp_bbr.c. Names in the code that begin with `bbr_` are those of Linux.
 //!
 //! | section | rule | code |
 //! |---|---|---|
 //! | 4.1.1 | bw: the largest delivery rate of 10 rounds | [`Bbr1::update_bw`] |
-//! | 4.1.2 | min_rtt: the least RTT of 10 s | `bbr1/probe_rtt.rs` |
+//! | 4.1.2 | min_rtt: the minimum RTT of 10 s | `bbr1/probe_rtt.rs` |
 //! | 4.2.1 | `pacing_rate = pacing_gain * bw * 0.99` | `bbr1/window.rs` |
 //! | 4.2.3 | `cwnd = cwnd_gain * bw * min_rtt + 3 quanta + extra_acked` | `bbr1/window.rs` |
-//! | 4.2.3.4 | first round of recovery: as much is sent as leaves the network | `bbr1/window.rs` |
+//! | 4.2.3.4 | first round of recovery: sends as much as leaves the network | `bbr1/window.rs` |
 //! | 4.3.2 | Startup: gains 2 / ln 2, until the rate grows by less than a quarter in 3 rounds | [`Bbr1::check_full_bw_reached`] |
 //! | 4.3.3 | Drain: gain ln 2 / 2, until a bandwidth-delay product is in flight | [`Bbr1::check_drain`] |
-//! | 4.3.4 | ProbeBW: gains 5/4, 3/4 and six times 1, for a min_rtt each, from a random phase on | [`Bbr1::is_next_phase`] |
+//! | 4.3.4 | ProbeBW: gains 5/4, 3/4 and six times 1, for a min_rtt each, starting at a random phase | [`Bbr1::is_next_phase`] |
 //! | 4.3.5 | ProbeRTT: 4 segments for 200 ms and a round, if no RTT of 10 s was lower | `bbr1/probe_rtt.rs` |
-//! | bbr_lt_bw_sampling | two lossy spans of equal rate: a policer, whose rate is kept for 48 rounds | `bbr1/policer.rs` |
-//! | bbr_update_ack_aggregation | extra_acked: what ACKs deliver beyond bw, over 5 to 10 rounds | `bbr1/aggregation.rs` |
+//! | bbr_lt_bw_sampling | two lossy spans of equal rate indicate a policer, whose rate is used for 48 rounds | `bbr1/policer.rs` |
+//! | bbr_update_ack_aggregation | extra_acked: data that ACKs deliver in excess of bw, over 5 to 10 rounds | `bbr1/aggregation.rs` |
 //!
-//! Cost: some 15 floating-point operations per ACK while bandwidth and least RTT stay, 40 otherwise; 392 bytes.
+//! Cost: some 15 floating-point operations per ACK while bandwidth and minimum RTT do not change, 40 otherwise; 392
+//! bytes.
 //!
 //! Deviations:
 //! 1. Where draft and Linux differ, the code follows Linux. Parameters restore the draft: `bbr1_pacing_margin_percent =
 //!    0`, `bbr1_ack_aggregation = false`, `bbr1_policer_detection = false`, `bbr1_whole_segments = false`,
-//!    `bbr1_counts_next_quantum = false`, `bbr1_equal_rtt_counts = true`. Only Linux's behaviour is available for one
-//!    detail: windows have two segments more in the phase that probes.
+//!    `bbr1_counts_next_quantum = false`, `bbr1_equal_rtt_counts = true`. One detail has no parameter: as in Linux,
+//!    windows have two more segments in the phase that probes.
 //! 2. Rates and times are not rounded to fixed point and microseconds.
-//! 3. Data in flight are those that have left the sender. Linux also counts data that wait for departure in a lower
-//!    layer, and deducts them again (bbr_packets_in_net_at_edt).
-//! 4. An RTT sample that a delayed ACK may have made longer counts after the window of min_rtt like any other.
+//! 3. Data in flight are data that have left the sender. Linux also counts data that wait for departure in a lower
+//!    layer, and subtracts them again (bbr_packets_in_net_at_edt).
+//! 4. After the window of min_rtt, an RTT sample counts even if a delayed ACK may have prolonged it.
 //! 5. Congestion marks are ignored, as in Linux.
 //!
-//! Not implemented: the largest pacing rate that a socket may be given.
+//! Not implemented: the maximum pacing rate that can be set for a socket.
 
 mod aggregation;
 mod params;
@@ -60,9 +61,9 @@ use target::Target;
 const CYCLE_LENGTH: u8 = 8;
 /// Growth of the rate in a round below which the pipe may be full (4.3.2.2).
 const FULL_BW_GROWTH: f64 = 1.25;
-/// Rounds without such growth after which it is full (4.3.2.2).
+/// Rounds without such growth after which the pipe is full (4.3.2.2).
 const FULL_BW_ROUNDS: u32 = 3;
-/// The RTT of the first pacing rate, if none was sampled (4.2.1).
+/// RTT assumed for the first pacing rate if none was sampled (4.2.1).
 const NOMINAL_RTT: Time = Time::from_millis(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,26 +80,26 @@ pub struct Bbr1 {
     state: State,
     rng: Rng,
     rounds: Rounds,
-    /// BtlBw: delivery rates in bytes per second.
+    /// Maximum delivery rate (BtlBw) in bytes per second.
     max_bw: WindowedMax,
-    /// RTprop; [`Time::NEVER`] before the first RTT.
+    /// Minimum RTT (RTprop); [`Time::NEVER`] before the first RTT.
     min_rtt: Time,
     min_rtt_stamp: Time,
-    /// C.InitialCwnd in bytes.
+    /// Initial window in bytes.
     initial_cwnd: u64,
-    /// Position in ProbeBW's cycle, and its start time.
+    /// Index of the phase in ProbeBW's cycle, and its start time.
     cycle_index: u8,
     cycle_stamp: Time,
-    /// probe_rtt_done_stamp.
+    /// Earliest end of ProbeRTT (probe_rtt_done_stamp).
     probe_rtt_done: Option<Time>,
     probe_rtt_round_done: bool,
     idle_restart: bool,
     own_limit: OwnLimit,
     full_bw: ByteRate,
     full_bw_count: u32,
-    /// filled_pipe.
+    /// True once the pipe was full (filled_pipe).
     full_bw_reached: bool,
-    /// The phase of the connection at the last ACK that delivered something.
+    /// Phase of the connection at the last ACK that delivered data.
     prior_phase: Phase,
     prior_cwnd: u32,
     packet_conservation: bool,
@@ -115,7 +116,7 @@ impl Control for Bbr1 {
     const AUTHORITY: Authority = Authority::Full;
     const NEEDS_SAMPLES: bool = true;
 
-    /// 4.3.1, BBRInit.
+    /// Implements BBRInit (4.3.1).
     fn new(_: Connection, _: &Bbr1Params, seed: u64) -> Self {
         Self {
             state: State::Startup,
@@ -145,7 +146,7 @@ impl Control for Bbr1 {
         }
     }
 
-    /// 3.5.2, BBRUpdateOnACK; bbr_main.
+    /// Implements BBRUpdateOnACK (3.5.2); bbr_main.
     fn on_sample(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, sample: &Sample) {
         let app_limited = sample.app_limited || self.own_limit.covers(sample.prior_delivered);
         self.update_bw(params, sample, app_limited);
@@ -180,7 +181,7 @@ impl Control for Bbr1 {
 }
 
 impl Bbr1 {
-    /// 4.3.1 and BBRInitPacingRate of 4.2.1.
+    /// Implements 4.3.1, and BBRInitPacingRate (4.2.1).
     fn on_open(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, at: &Moment) {
         self.initial_cwnd = u64::from(output.cwnd);
         let sampled = at.srtt > Time::ZERO;
@@ -200,11 +201,11 @@ impl Bbr1 {
         self.full_bw = ByteRate::default();
         self.rounds.started = true;
         self.detect_policer(params, at.into(), true, false);
-        // 4.2.3.4, upon a retransmission timeout.
+        // 4.2.3.4, for a retransmission timeout.
         output.cwnd = at.in_flight.saturating_add(of.mss);
     }
 
-    /// 4.3.4.4, BBRHandleRestartFromIdle; bbr_cwnd_event.
+    /// Implements BBRHandleRestartFromIdle (4.3.4.4); bbr_cwnd_event.
     fn restart_from_idle(&mut self, params: &Bbr1Params, output: &mut Output, at: &Moment) {
         if !(at.app_limited || self.own_limit.covers(at.delivered)) {
             return;
@@ -218,12 +219,12 @@ impl Bbr1 {
         }
     }
 
-    /// The estimate of the bandwidth: that of the policer, if there is one (bbr_bw).
+    /// Estimate of the bandwidth: that of the policer, if one was detected (bbr_bw).
     fn bw(&self) -> ByteRate {
         self.policer.rate().unwrap_or(ByteRate(self.max_bw.get()))
     }
 
-    /// 4.1.1.5, BBRUpdateBtlBw, with BBRUpdateRound (4.1.1.3).
+    /// Implements BBRUpdateBtlBw (4.1.1.5), with BBRUpdateRound (4.1.1.3).
     fn update_bw(&mut self, params: &Bbr1Params, sample: &Sample, app_limited: bool) {
         self.rounds.started = false;
         let Some(rate) = sample.delivery_rate.map(ByteRate::from) else { return };
@@ -235,7 +236,7 @@ impl Bbr1 {
         }
     }
 
-    /// bbr_lt_bw_sampling.
+    /// Implements bbr_lt_bw_sampling.
     fn detect_policer(&mut self, params: &Bbr1Params, here: Point, lost: bool, app_limited: bool) {
         if !params.bbr1_policer_detection {
             return;
@@ -246,7 +247,7 @@ impl Bbr1 {
         }
     }
 
-    /// 4.3.4.3, BBRCheckCyclePhase and BBRAdvanceCyclePhase.
+    /// Implements BBRCheckCyclePhase and BBRAdvanceCyclePhase (4.3.4.3).
     fn update_cycle_phase(&mut self, of: Connection, params: &Bbr1Params, output: &Output, sample: &Sample) {
         if self.state == State::ProbeBw && self.is_next_phase(of, params, output, sample) {
             self.advance_phase(sample.now);
@@ -258,7 +259,7 @@ impl Bbr1 {
         self.cycle_stamp = now;
     }
 
-    /// 4.3.4.3, BBRIsNextCyclePhase.
+    /// Implements BBRIsNextCyclePhase (4.3.4.3).
     fn is_next_phase(&self, of: Connection, params: &Bbr1Params, output: &Output, sample: &Sample) -> bool {
         let is_full_length = sample.now.saturating_sub(self.cycle_stamp) > self.min_rtt;
         let gain = self.pacing_gain(params);
@@ -276,16 +277,16 @@ impl Bbr1 {
         }
     }
 
-    /// 4.3.4.3, BBREnterProbeBW: any phase but the one of 3/4 may be the first (4.3.4.2).
+    /// Implements BBREnterProbeBW (4.3.4.3): any phase except that of gain 3/4 may be the first (4.3.4.2).
     fn enter_probe_bw(&mut self, now: Time) {
         self.state = State::ProbeBw;
-        // A whole number from 0 to 6.
+        // An integer from 0 to 6.
         let random = (self.rng.open01() * f64::from(CYCLE_LENGTH - 1)) as u8;
         self.cycle_index = CYCLE_LENGTH - 1 - random;
         self.advance_phase(now);
     }
 
-    /// 4.3.2.2, BBRCheckFullPipe.
+    /// Implements BBRCheckFullPipe (4.3.2.2).
     fn check_full_bw_reached(&mut self, app_limited: bool) {
         if self.full_bw_reached || !self.rounds.started || app_limited {
             return;
@@ -299,12 +300,12 @@ impl Bbr1 {
         self.full_bw_reached = self.full_bw_count >= FULL_BW_ROUNDS;
     }
 
-    /// 4.3.3, BBRCheckDrain.
+    /// Implements BBRCheckDrain (4.3.3).
     fn check_drain(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, sample: &Sample) {
         if self.state == State::Startup && self.full_bw_reached {
             self.state = State::Drain;
             let inflight = self.inflight(of, params, output, ByteRate(self.max_bw.get()), 1.0);
-            output.ssthresh = u32::try_from(inflight).unwrap_or(u32::MAX); // bbr_check_drain, for the record.
+            output.ssthresh = u32::try_from(inflight).unwrap_or(u32::MAX); // bbr_check_drain; only recorded, not used
         }
         if self.state == State::Drain {
             let drained = self.inflight(of, params, output, ByteRate(self.max_bw.get()), 1.0);

@@ -1,4 +1,4 @@
-//! The parameters of BBRv1.
+//! Parameters of BBRv1.
 
 use fairlane_schemes::base::units::Time;
 use fairlane_schemes::params;
@@ -9,42 +9,41 @@ params! {
         /// Gain of rate and window in BBRv1's Startup; Drain uses its inverse as pacing gain.
         bbr1_high_gain: f64 = 2.885, in 1.0..=10.0, symbol "BBRHighGain",
             source "draft 4.3.2.1: 2 / ln 2; tcp_bbr.c bbr_high_gain";
-        /// Window of BBRv1 in bandwidth-delay products once the pipe is full.
+        /// Window of BBRv1 once the pipe is full, in bandwidth-delay products.
         bbr1_cwnd_gain: f64 = 2.0, in 1.0..=10.0, source "draft 4.3.4.3; tcp_bbr.c bbr_cwnd_gain";
         /// Pacing gain of the ProbeBW phase that probes for more bandwidth.
         bbr1_probe_up_pacing_gain: f64 = 1.25, in 1.0..=10.0, source "draft 4.3.4.1; tcp_bbr.c bbr_pacing_gain";
         /// Pacing gain of the ProbeBW phase that drains the queue of the previous phase.
         bbr1_probe_down_pacing_gain: f64 = 0.75, in 0.01..=1.0, source "draft 4.3.4.1; tcp_bbr.c bbr_pacing_gain";
-        /// Margin by which BBRv1 paces below its estimate of the bandwidth, in percent.
+        /// Percentage by which BBRv1 paces below its estimate of the bandwidth.
         bbr1_pacing_margin_percent: f64 = 1.0, in 0.0..=50.0,
             source "tcp_bbr.c bbr_pacing_margin_percent; the draft has none";
         /// Round trips over which BBRv1 takes the maximum delivery rate.
         bbr1_bw_rounds: u32 = 10, in 1..=1000, symbol "BtlBwFilterLen", source "draft 4.1.1.2; tcp_bbr.c bbr_bw_rtts";
-        /// Window of BBRv1's minimum RTT, and time without a lower RTT after which it probes for one.
+        /// Time over which BBRv1 takes the minimum RTT, and time without a lower RTT after which it probes for one.
         bbr1_min_rtt_window: Time = "10 s", in "1 ms"..="1 h", symbol "RTpropFilterLen",
             source "draft 4.1.2.2; tcp_bbr.c bbr_min_rtt_win_sec";
         /// Minimum duration of BBRv1's ProbeRTT.
         bbr1_probe_rtt_duration: Time = "200 ms", in "0 s"..="1 min", symbol "ProbeRTTDuration",
             source "draft 4.3.5; tcp_bbr.c bbr_probe_rtt_mode_ms";
-        /// Lets the window allow for aggregated ACKs.
+        /// Enlarges BBRv1's window for aggregated ACKs.
         bbr1_ack_aggregation: bool = true, source "tcp_bbr.c bbr_update_ack_aggregation; not in the draft";
-        /// Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, windows up to
-        /// an even number. Quanta, which are 2^-10 s of the rate then, and the expected deliveries of ACKs are rounded
-        /// down.
+        /// Rounds BBRv1's windows and quanta to whole segments. Bandwidth-delay products are rounded up, and windows up
+        /// to an even number. Quanta, then 2^-10 s of the rate, and the expected deliveries of ACKs are rounded down.
         bbr1_whole_segments: bool = true,
             source "tcp_bbr.c bbr_bdp, bbr_quantization_budget, bbr_tso_segs_goal, bbr_update_ack_aggregation; the \
                 draft counts bytes";
-        /// Counts the quantum that departs next as in flight, in the ProbeBW phase that probes.
+        /// Counts the next quantum to depart as in flight, in the ProbeBW phase that probes.
         bbr1_counts_next_quantum: bool = true, source "tcp_bbr.c bbr_packets_in_net_at_edt; not in the draft";
         /// Lets an RTT equal to the minimum postpone ProbeRTT, as a lower one does.
         bbr1_equal_rtt_counts: bool = false, source "draft 4.1.2.3: RTT <= RTprop; tcp_bbr.c bbr_update_min_rtt: lower";
-        /// Lets BBRv1 detect a policer and keep to its rate.
+        /// Lets BBRv1 detect a policer and limit itself to the policer's rate.
         bbr1_policer_detection: bool = true, source "tcp_bbr.c bbr_lt_bw_sampling; not in the draft";
     }
 }
 
 impl Bbr1Params {
-    /// A rate less the pacing margin.
+    /// Factor of the pacing margin.
     pub fn margin(&self) -> f64 {
         1.0 - self.bbr1_pacing_margin_percent / 100.0
     }

@@ -1,30 +1,29 @@
 //! Detection of a token bucket that polices the flow, and of its rate (Linux, bbr_lt_bw_sampling).
 //!
-//! From the first loss on, delivery rates are averaged over spans of 4 rounds and more that end with a loss. Two spans
-//! in a row that lose a fifth at much the same rate are taken for a policer, whose rate stands for the bandwidth for 48
+//! From the first loss on, delivery rates are averaged over spans of at least 4 rounds that end with a loss. Two
+//! consecutive spans that lose a fifth at similar rates indicate a policer. Its rate then replaces the bandwidth for 48
 //! rounds.
 
 use super::super::control::{Moment, Sample};
 use super::super::model::byte_rate::ByteRate;
 use fairlane_schemes::base::units::Time;
 
-/// Rounds of a span, at least (bbr_lt_intvl_min_rtts); four times as many at most.
+/// Minimum number of rounds in a span (bbr_lt_intvl_min_rtts); the maximum is four times as many.
 const SPAN_ROUNDS: u32 = 4;
-/// Lost bytes to delivered ones of a lossy span, at least (bbr_lt_loss_thresh).
+/// Minimum ratio of lost to delivered bytes in a lossy span (bbr_lt_loss_thresh).
 const LOSSY: f64 = 50.0 / 256.0;
-/// Rates that differ by this share are much the same (bbr_lt_bw_ratio),
+/// Relative difference up to which rates are similar (bbr_lt_bw_ratio).
 const SAME_SHARE: f64 = 1.0 / 8.0;
-/// and so are those that differ by 4 kbit/s (bbr_lt_bw_diff), in bytes per second.
+/// Absolute difference up to which rates are similar: 4 kbit/s (bbr_lt_bw_diff), in bytes per second.
 const SAME_RATE: f64 = 4000.0 / 8.0;
-/// Rounds for which the rate counts (bbr_lt_bw_max_rtts).
+/// Rounds for which the policer's rate is used (bbr_lt_bw_max_rtts).
 const RATE_ROUNDS: u32 = 48;
-/// A span lasts this long at least.
 const LEAST_SPAN: Time = Time::from_millis(1);
 
 /// A point of a connection: time and totals.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Point {
-    /// Now.
+    /// Current time.
     pub now: Time,
     /// C.delivered.
     pub delivered: u64,
@@ -44,35 +43,34 @@ impl From<&Sample> for Point {
     }
 }
 
-/// The search for a policer.
+/// State of the detection of a policer.
 #[derive(Clone, Debug, Default)]
 pub struct Policer {
-    /// The rate of the last lossy span (lt_bw).
+    /// Rate of the last lossy span (lt_bw).
     last: Option<ByteRate>,
-    /// The bandwidth estimate is a policer's rate (lt_use_bw).
+    /// True if the bandwidth estimate is a policer's rate (lt_use_bw).
     found: bool,
-    /// Spans are measured (lt_is_sampling).
+    /// True while spans are measured (lt_is_sampling).
     sampling: bool,
-    /// Rounds of this span, or since the policer was found.
+    /// Rounds in this span, or since the policer was found.
     rounds: u32,
-    /// Start of the interval.
     start: Point,
 }
 
 impl Policer {
-    /// The rate of the policer, if there seems to be one.
+    /// Rate of the policer, if one was detected.
     #[inline]
     pub fn rate(&self) -> Option<ByteRate> {
         self.last.filter(|_| self.found)
     }
 
-    /// Forgets all.
+    /// Forgets everything.
     pub fn reset(&mut self, here: Point) {
         *self = Self { start: here, ..Self::default() };
     }
 
-    /// Processes an ACK; `cycling` means that the gain cycles. Returns true if a policer is given up, so that the cycle
-    /// restarts.
+    /// Processes an ACK; `cycling` means that the gain cycles. Returns true if it no longer assumes a policer, so that
+    /// the cycle must restart.
     pub fn update(&mut self, here: Point, round_start: bool, cycling: bool, lost: bool, app_limited: bool) -> bool {
         if self.found {
             self.rounds += u32::from(cycling && round_start);
@@ -83,7 +81,7 @@ impl Policer {
             return given_up;
         }
         if !self.sampling {
-            // Not before the first loss: by then the bucket is empty.
+            // Measurement starts with the first loss, when the bucket is empty.
             if !lost {
                 return false;
             }
@@ -107,7 +105,7 @@ impl Policer {
         (self.start, self.rounds) = (here, 0);
     }
 
-    /// bbr_lt_bw_interval_done, if the span is lossy and long enough; otherwise it goes on.
+    /// Implements bbr_lt_bw_interval_done if the span is lossy and long enough; otherwise the span continues.
     fn end_span(&mut self, here: Point) {
         let (lost, delivered) = (here.lost - self.start.lost, here.delivered - self.start.delivered);
         let time = here.now.saturating_sub(self.start.now);
@@ -132,7 +130,7 @@ impl Policer {
 mod tests {
     use super::*;
 
-    /// A span of `rounds` rounds of 100 ms in which `delivered` bytes arrive and `lost` do not; it ends with a loss.
+    /// A span of `rounds` rounds of 100 ms with `delivered` and `lost` bytes; it ends with a loss.
     fn span(policer: &mut Policer, here: &mut Point, rounds: u64, delivered: u64, lost: u64) {
         for round in 1..=rounds {
             here.now += Time::from_millis(100);
@@ -142,7 +140,7 @@ mod tests {
         }
     }
 
-    /// At a first loss, from which on spans are measured.
+    /// A policer at the first loss, when the measurement of spans starts.
     fn sampling() -> (Policer, Point) {
         let (mut policer, here) = (Policer::default(), Point::default());
         policer.update(here, false, true, true, false);

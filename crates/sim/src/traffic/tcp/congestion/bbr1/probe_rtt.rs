@@ -1,4 +1,4 @@
-//! The least RTT of BBRv1, and ProbeRTT (sections 4.1.2.3 and 4.3.5; Linux, bbr_update_min_rtt).
+//! Minimum RTT of BBRv1, and ProbeRTT (sections 4.1.2.3 and 4.3.5; Linux, bbr_update_min_rtt).
 
 use super::super::control::{Connection, Output, Sample};
 use super::params::Bbr1Params;
@@ -6,7 +6,7 @@ use super::{Bbr1, State};
 use fairlane_schemes::base::units::Time;
 
 impl Bbr1 {
-    /// 4.1.2.3, BBRUpdateRTprop; 4.3.5, BBRCheckProbeRTT.
+    /// Implements BBRUpdateRTprop (4.1.2.3) and BBRCheckProbeRTT (4.3.5).
     pub(super) fn update_min_rtt(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, sample: &Sample) {
         let expired = sample.now > self.min_rtt_stamp.saturating_add(params.bbr1_min_rtt_window);
         if let Some(rtt) = sample.rtt
@@ -27,7 +27,7 @@ impl Bbr1 {
         }
     }
 
-    /// 4.3.5, BBRHandleProbeRTT.
+    /// Implements BBRHandleProbeRTT (4.3.5).
     fn handle_probe_rtt(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, sample: &Sample) {
         self.own_limit.mark(sample.delivered, sample.in_flight);
         if self.probe_rtt_done.is_none() {
@@ -44,12 +44,12 @@ impl Bbr1 {
         }
     }
 
-    /// bbr_check_probe_rtt_done; 4.3.5, BBRExitProbeRTT.
+    /// Implements bbr_check_probe_rtt_done; BBRExitProbeRTT (4.3.5).
     pub(super) fn check_probe_rtt_done(&mut self, output: &mut Output, now: Time) {
         if self.probe_rtt_done.is_none_or(|done| now <= done) {
             return;
         }
-        self.min_rtt_stamp = now; // The next ProbeRTT counts from here.
+        self.min_rtt_stamp = now; // the time to the next ProbeRTT counts from here
         self.restore_cwnd(output);
         if self.full_bw_reached {
             self.enter_probe_bw(now);

@@ -1,4 +1,4 @@
-//! The window that fills the path (4.2.3.2), and its inputs.
+//! Window that fills the path (4.2.3.2), and its inputs.
 
 use super::super::control::Connection;
 use super::super::model::byte_rate::ByteRate;
@@ -14,17 +14,16 @@ pub struct Target {
     pub(super) gain: f64,
     pub(super) min_rtt: Time,
     pub(super) initial_cwnd: u64,
-    /// Allowed for the aggregation of ACKs, in bytes.
+    /// Allowance for the aggregation of ACKs, in bytes.
     pub(super) extra: u64,
     pub(super) quantum: u32,
-    /// By `bbr1_whole_segments`.
     pub(super) whole_segments: bool,
-    /// The phase that probes for more bandwidth.
+    /// True in the phase that probes for more bandwidth.
     pub(super) probes_up: bool,
 }
 
 impl Target {
-    /// The window in bytes: bbr_quantization_budget.
+    /// Window in bytes: bbr_quantization_budget.
     pub(super) fn window(self, of: Connection) -> u64 {
         let mss = u64::from(of.mss);
         let inflight = self.bdp(of) + self.extra;

@@ -10,15 +10,15 @@ use fairlane_schemes::base::units::Time;
 
 /// Below this rate a quantum may be a single segment (4.2.2: 1.2 Mbit/s).
 const SINGLE_SEGMENT_RATE: ByteRate = ByteRate(1_200_000.0 / 8.0);
-/// Volume of a quantum at the pacing rate (4.2.2).
+/// Duration of a quantum at the pacing rate (4.2.2).
 const QUANTUM_TIME: Time = Time::from_millis(1);
-/// The same in Linux: the rate by 2^10 (sk_pacing_shift).
+/// Duration of a quantum in Linux: 2^-10 s (sk_pacing_shift).
 const LINUX_QUANTUM_TIME: Time = Time(Time::PER_SECOND >> 10);
 /// Maximum size of a quantum in bytes (4.2.2).
 const MOST_QUANTUM: u32 = 64 * 1024;
 
 impl Bbr1 {
-    /// bbr_update_gains: the pacing gain of each state.
+    /// Pacing gain of each state (bbr_update_gains).
     pub(super) fn pacing_gain(&self, params: &Bbr1Params) -> f64 {
         match (self.state, self.cycle_index) {
             (State::Startup, _) => params.bbr1_high_gain,
@@ -31,7 +31,7 @@ impl Bbr1 {
         }
     }
 
-    /// bbr_update_gains: the window in bandwidth-delay products of each state.
+    /// Window of each state in bandwidth-delay products (bbr_update_gains).
     fn cwnd_gain(&self, params: &Bbr1Params) -> f64 {
         match self.state {
             State::Startup | State::Drain => params.bbr1_high_gain,
@@ -40,7 +40,7 @@ impl Bbr1 {
         }
     }
 
-    /// 4.2.1, BBRSetPacingRateWithGain.
+    /// Implements BBRSetPacingRateWithGain (4.2.1).
     pub(super) fn set_pacing_rate(&mut self, params: &Bbr1Params, output: &mut Output, gain: f64) {
         let bw = self.bw();
         let rate = self.paced.get((bw, gain), || bw.times(gain * params.margin()).into());
@@ -49,7 +49,7 @@ impl Bbr1 {
         }
     }
 
-    /// 4.2.2, BBRSetSendQuantum; bbr_tso_segs_goal: whole segments.
+    /// Implements BBRSetSendQuantum (4.2.2); bbr_tso_segs_goal: whole segments.
     pub(super) fn set_quantum(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output) {
         output.quantum = self.quantum.get(output.pacing, || {
             let rate = output.pacing.map_or(ByteRate::default(), ByteRate::from);
@@ -70,7 +70,7 @@ impl Bbr1 {
         4 * u64::from(of.mss)
     }
 
-    /// The window at the rate `bw` with `gain`, without what ACKs are allowed to come in clumps.
+    /// Inputs of the window at the rate `bw` with `gain`, without the allowance for ACK aggregation.
     fn target(&self, params: &Bbr1Params, output: &Output, bw: ByteRate, gain: f64) -> Target {
         Target {
             bw,
@@ -84,7 +84,7 @@ impl Bbr1 {
         }
     }
 
-    /// 4.2.3.2, BBRInflight, at the rate `bw`; bbr_inflight.
+    /// Implements BBRInflight (4.2.3.2) at the rate `bw`; bbr_inflight.
     pub(super) fn inflight(
         &self,
         of: Connection,
@@ -96,7 +96,7 @@ impl Bbr1 {
         self.target(params, output, bw, gain).window(of)
     }
 
-    /// 4.2.3.6, BBRSetCwnd.
+    /// Implements BBRSetCwnd (4.2.3.6).
     pub(super) fn set_cwnd(&mut self, of: Connection, params: &Bbr1Params, output: &mut Output, sample: &Sample) {
         if sample.acked > 0 {
             let cwnd = self.cwnd_in_recovery(of, output, sample);
@@ -109,7 +109,7 @@ impl Bbr1 {
         }
     }
 
-    /// 4.2.3.4, BBRModulateCwndForRecovery; bbr_set_cwnd_to_recover_or_restore.
+    /// Implements BBRModulateCwndForRecovery (4.2.3.4); bbr_set_cwnd_to_recover_or_restore.
     fn cwnd_in_recovery(&mut self, of: Connection, output: &Output, sample: &Sample) -> u64 {
         let left = u64::from(sample.in_flight) + u64::from(sample.acked);
         let mut cwnd = u64::from(output.cwnd.saturating_sub(sample.lost).max(of.mss));
@@ -126,7 +126,7 @@ impl Bbr1 {
         if self.packet_conservation { cwnd.max(left) } else { cwnd }
     }
 
-    /// The window outside the first round of recovery: grows by delivered data towards the target.
+    /// Window outside the first round of recovery: grows by delivered data towards the target.
     fn grown(&mut self, of: Connection, params: &Bbr1Params, output: &Output, sample: &Sample, cwnd: u64) -> u64 {
         let bw = self.bw();
         let extra = if self.full_bw_reached { self.aggregation.allowance(Self::unit(of, params), bw) } else { 0 };
@@ -143,19 +143,18 @@ impl Bbr1 {
         cwnd.max(Self::min_pipe_cwnd(of))
     }
 
-    /// 4.2.3.4, BBRSaveCwnd.
+    /// Implements BBRSaveCwnd (4.2.3.4).
     pub(super) fn save_cwnd(&mut self, output: &Output) {
         let unmodulated = !repairs(self.prior_phase) && self.state != State::ProbeRtt;
         self.prior_cwnd = if unmodulated { output.cwnd } else { self.prior_cwnd.max(output.cwnd) };
     }
 
-    /// 4.2.3.4, BBRRestoreCwnd.
+    /// Implements BBRRestoreCwnd (4.2.3.4).
     pub(super) fn restore_cwnd(&self, output: &mut Output) {
         output.cwnd = output.cwnd.max(self.prior_cwnd);
     }
 }
 
-/// True during loss recovery.
 fn repairs(phase: Phase) -> bool {
     matches!(phase, Phase::Recovery | Phase::Loss)
 }

@@ -6,12 +6,12 @@ use super::state::{Lost, Point, State, Undo};
 use super::{Ack, Bbr3, UNBOUNDED};
 
 impl Bbr3 {
-    /// 5.5.10.2, IsInflightTooHigh, for the newest segment that an ACK delivers.
+    /// Implements IsInflightTooHigh (5.5.10.2) for the newest segment that an ACK delivers.
     pub(super) fn is_inflight_too_high(params: &Bbr3Params, ack: &Ack<'_>) -> bool {
         too_high(params, ack.sample.lost_since_sent, ack.sample.tx_in_flight)
     }
 
-    /// 5.5.10.2, NoteLoss.
+    /// Implements NoteLoss (5.5.10.2).
     pub(super) fn note_loss(&mut self, output: &Output, delivered: u64) {
         if !self.is_loss_in_round {
             self.loss_round_delivered = delivered;
@@ -20,7 +20,7 @@ impl Bbr3 {
         self.is_loss_in_round = true;
     }
 
-    /// 5.5.10.2, HandleLostPacket.
+    /// Implements HandleLostPacket (5.5.10.2).
     pub(super) fn handle_lost_packet(
         &mut self,
         of: Connection,
@@ -36,7 +36,7 @@ impl Bbr3 {
         }
     }
 
-    /// 5.5.10.2, HandleInflightTooHigh: the probe went too high, `safe` did not.
+    /// Implements HandleInflightTooHigh (5.5.10.2). The probe was too high; `safe` is a volume that was not.
     pub(super) fn handle_inflight_too_high(
         &mut self,
         of: Connection,
@@ -58,7 +58,7 @@ impl Bbr3 {
         }
     }
 
-    /// 5.5.11.1, SaveStateUponLoss. Deviation 4.
+    /// Implements SaveStateUponLoss (5.5.11.1). Deviation 4.
     fn save_state_upon_loss(&mut self, output: &Output) {
         if self.undo.is_some() {
             return;
@@ -72,21 +72,21 @@ impl Bbr3 {
         });
     }
 
-    /// A loss ends `state`: an undo returns there (BBR.undo_state).
+    /// Records that a loss ends `state`, to which an undo returns (BBR.undo_state).
     pub(super) fn undo_to(&mut self, state: State) {
         if let Some(undo) = &mut self.undo {
             undo.state = Some(state);
         }
     }
 
-    /// 5.6.4.4, OnEnterFastRecovery.
+    /// Implements OnEnterFastRecovery (5.6.4.4).
     pub(super) fn on_enter_recovery(&mut self, output: &Output) {
         self.save_cwnd(output);
         self.save_state_upon_loss(output);
         self.in_recovery = true;
     }
 
-    /// 5.6.4.4, OnEnterRTO.
+    /// Implements OnEnterRTO (5.6.4.4).
     pub(super) fn on_enter_rto(&mut self, of: Connection, output: &mut Output, at: &Moment) {
         self.on_enter_recovery(output);
         if !self.is_probing_bw() && self.inflight_shortterm == UNBOUNDED {
@@ -95,14 +95,14 @@ impl Bbr3 {
         output.cwnd = at.in_flight.saturating_add(of.mss);
     }
 
-    /// 5.6.4.4: the end of recovery.
+    /// Handles the end of recovery (5.6.4.4).
     pub(super) fn on_recovery_ends(&mut self, output: &mut Output) {
         self.restore_cwnd(output);
         self.in_recovery = false;
         self.undo = None;
     }
 
-    /// 5.5.11.2, HandleSpuriousLossDetection.
+    /// Implements HandleSpuriousLossDetection (5.5.11.2).
     pub(super) fn handle_spurious_loss_detection(&mut self, output: &mut Output, at: &Moment) {
         self.restore_cwnd(output);
         self.is_loss_in_round = false;
@@ -125,24 +125,24 @@ impl Bbr3 {
         }
     }
 
-    /// 5.6.4.4, SaveCwnd.
+    /// Implements SaveCwnd (5.6.4.4).
     pub(super) fn save_cwnd(&mut self, output: &Output) {
         let unmodulated = !self.in_recovery && self.state != State::ProbeRtt;
         self.prior_cwnd = if unmodulated { output.cwnd } else { self.prior_cwnd.max(output.cwnd) };
     }
 
-    /// 5.6.4.4, RestoreCwnd.
+    /// Implements RestoreCwnd (5.6.4.4).
     pub(super) fn restore_cwnd(&self, output: &mut Output) {
         output.cwnd = output.cwnd.max(self.prior_cwnd);
     }
 }
 
-/// 5.5.10.2, IsInflightTooHigh: returns true if `lost` out of `tx_in_flight` exceeds the threshold.
+/// Implements IsInflightTooHigh (5.5.10.2): returns true if `lost` out of `tx_in_flight` exceeds the threshold.
 fn too_high(params: &Bbr3Params, lost: u64, tx_in_flight: u32) -> bool {
     lost as f64 > f64::from(tx_in_flight) * params.bbr3_loss_threshold
 }
 
-/// 5.5.10.2, InflightAtLoss: the volume in flight at which the losses crossed the threshold. Deviation 7.
+/// Implements InflightAtLoss (5.5.10.2): the volume in flight at which the losses crossed the threshold. Deviation 7.
 fn inflight_at_loss(params: &Bbr3Params, lost: Lost) -> u64 {
     let inflight_prev = lost.tx_in_flight.saturating_sub(lost.bytes);
     let lost_prev = lost.lost_since_sent.saturating_sub(u64::from(lost.bytes)) as f64;

@@ -6,15 +6,14 @@ use super::state::State;
 use super::{Ack, Bbr3};
 use fairlane_schemes::base::units::Time;
 
-/// RTT up to which marks are taken for those of a shallow threshold (Linux v3, bbr_ecn_max_rtt_us).
+/// RTT up to which marks are assumed to come from a shallow threshold (Linux v3, bbr_ecn_max_rtt_us).
 const MOST_RTT: Time = Time::from_millis(5);
-/// Share of a round that is marked above which a probe was too high (Linux v3, bbr_ecn_thresh).
+/// Marked share of a round above which a probe was too high (Linux v3, bbr_ecn_thresh).
 const THRESHOLD: f64 = 0.5;
-/// Rounds above it that end Startup (Linux v3, bbr_full_ecn_cnt).
+/// Consecutive rounds above [`THRESHOLD`] that end Startup (Linux v3, bbr_full_ecn_cnt).
 const STARTUP_ROUNDS: u32 = 2;
 
 impl Bbr3 {
-    /// The marks reported by an ACK.
     pub(super) fn update_marks(&mut self, of: Connection, params: &Bbr3Params, output: &Output, ack: &Ack<'_>) {
         let marked = ack.sample.marked > 0;
         let share =
@@ -42,7 +41,7 @@ impl Bbr3 {
         }
     }
 
-    /// Linux v3, bbr_check_ecn_too_high_in_startup.
+    /// Implements bbr_check_ecn_too_high_in_startup of Linux v3.
     fn end_startup_upon_marks(&mut self, of: Connection, output: &Output, share: f64) {
         self.marks.startup_rounds = if share >= THRESHOLD { self.marks.startup_rounds + 1 } else { 0 };
         if self.marks.startup_rounds >= STARTUP_ROUNDS {
@@ -50,7 +49,7 @@ impl Bbr3 {
         }
     }
 
-    /// Marks of a probe in excess are losses in excess.
+    /// Handles too many marks during a probe like too many losses.
     fn judge_marks(&mut self, of: Connection, params: &Bbr3Params, output: &Output, ack: &Ack<'_>, too_high: bool) {
         if too_high && self.is_bw_probe_sample {
             let safe = u64::from(ack.sample.tx_in_flight);

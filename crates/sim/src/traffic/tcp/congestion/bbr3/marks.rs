@@ -1,22 +1,22 @@
-//! Marked share of delivered data, by round trip.
+//! Marked share of delivered data, per round trip.
 
 /// Weight of a round trip in the moving average (Linux v3, bbr_ecn_alpha_gain).
 const ALPHA_GAIN: f64 = 1.0 / 16.0;
-/// Share of the average by which a round trip with marks cuts (Linux v3, bbr_ecn_factor).
+/// Share of the average by which a round trip with marks reduces the window (Linux v3, bbr_ecn_factor).
 const FACTOR: f64 = 1.0 / 3.0;
 
-/// The marks of a flow.
+/// Marks of a flow.
 #[derive(Clone, Debug)]
 pub struct Marks {
-    /// C.delivered and what of it was marked, as the round began.
+    /// C.delivered and its marked part at the start of the round.
     at_round: (u64, u64),
-    /// Moving average of the share that is marked (Linux v3, ecn_alpha): at first all, so that it soon responds.
+    /// Moving average of the marked share (Linux v3, ecn_alpha). It starts at 1, so that the first response is quick.
     alpha: f64,
-    /// Marks cut the window by the average (Linux v3, ecn_eligible).
+    /// True if marks reduce the window by the average (Linux v3, ecn_eligible).
     pub cuts: bool,
-    /// There was a mark in this round (Linux v3, ecn_in_round).
+    /// True if there was a mark in this round (Linux v3, ecn_in_round).
     in_round: bool,
-    /// Rounds of Startup in a row of which too much was marked (Linux v3, startup_ecn_rounds).
+    /// Consecutive rounds of Startup with too many marks (Linux v3, startup_ecn_rounds).
     pub startup_rounds: u32,
 }
 
@@ -32,12 +32,12 @@ impl Marks {
         self.in_round = true;
     }
 
-    /// The round is over, or its signals no longer count.
+    /// Forgets the marks of a round that is over, or whose signals no longer count.
     pub fn forget_round(&mut self) {
         self.in_round = false;
     }
 
-    /// A round trip is over: the share of it that was marked.
+    /// Ends a round trip. Returns its marked share.
     pub fn end_round(&mut self, delivered: u64, delivered_ce: u64) -> f64 {
         let (bytes, marked) = (delivered - self.at_round.0, delivered_ce - self.at_round.1);
         self.at_round = (delivered, delivered_ce);
@@ -46,7 +46,7 @@ impl Marks {
         share
     }
 
-    /// The volume that marks of this round allow of `in_use`; no bound without marks.
+    /// Volume that marks of this round permit of `in_use`; unlimited without marks.
     pub fn bound(&self, in_use: u64) -> u64 {
         if self.cuts && self.in_round { (in_use as f64 * (1.0 - FACTOR * self.alpha)) as u64 } else { u64::MAX }
     }

@@ -1,8 +1,8 @@
-//! BBRv3: a model of the path, from delivery rates and round-trip times, sets rate and window; losses bound the model.
+//! BBRv3: a model of the path, from delivery rates and round-trip times, sets rate and window. Losses limit the model.
 //!
-//! Source: draft-ietf-ccwg-bbr, editors' copy of August 2026 (after -05); sections and names of functions stand beside
-//! the code. What it leaves open is as in Linux, github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c, called Linux v3
-//! here.
+//! Source: draft-ietf-ccwg-bbr, editors' copy of August 2026 (after -05), whose sections and function names the code
+//! cites. Details that the draft leaves open are as in Linux, github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c,
+//! called Linux v3 here.
 //!
 //! | section | rule | code |
 //! |---|---|---|
@@ -15,30 +15,30 @@
 //! | 5.6 | `pacing_rate = gain * bw * 0.99`; `cwnd = gain * bw * min_rtt + extra_acked`, within the model | `bbr3/output.rs` |
 //! | 3.7 | congestion marks | `bbr3/mark_response.rs` |
 //!
-//! Cost: some 60 floating-point operations per ACK, with no division except in its sample; 440 bytes.
+//! Cost: some 60 floating-point operations per ACK, without a division except in its sample; 440 bytes.
 //!
 //! Deviations:
-//! 1. TargetInflight (5.3.3.8.3) includes the quantization budget, as in Linux v3, and counts segments where it stands
-//!    for round trips: a BDP of less than a segment would be probed in each round.
-//! 2. `C.inflight` of IsTimeToGoDown is that before the ACK and a quantum more, as in Linux v3: after an ACK it is
-//!    never as large as the inflight_longterm that bounds the window, and no probe would be precautionary.
-//! 3. The sequence ranges lost in Startup (5.3.1.3) are the ACKs that report losses, as in Linux v3: an event of loss
-//!    does not say whether it continues the last one.
-//! 4. The state for undo is saved once in an episode of recovery, at its first loss, as the text of 5.5.11 says; the
-//!    functions there save it anew in each round and as recovery begins, and so lose what was before it.
-//! 5. The max filter of max_bw keeps its older slot as long as the newer one is empty, as in Linux v3.
-//! 6. An interval of extra_acked that begins anew after idling counts from zero, as in Linux v3.
-//! 7. lost_prefix of InflightAtLoss is not negative: earlier losses may have crossed the threshold by themselves.
-//! 8. After a timeout inflight_shortterm starts from the window before it, as in Linux v3, not from the segment that it
-//!    leaves.
-//! 9. With ECN, which section 3.7 leaves open but for the duty to respond, marked bytes count as lost ones, by round,
-//!    or `bbr3_ecn = "alpha"` responds as Linux v3 does below an RTT of 5 ms.
-//! 10. An ACK that delivers nothing changes neither the model nor, on its own, the window.
-//! 11. inflight_longterm does not bound the window in Drain: the functions of 5.6.4.7 say so, the table of 5.6.1 the
-//!     contrary.
+//! 1. TargetInflight (5.3.3.8.3) includes the quantization budget, as in Linux v3, and counts segments where it
+//!    represents round trips. Otherwise a BDP of less than a segment would be probed in each round.
+//! 2. `C.inflight` of IsTimeToGoDown is the volume before the ACK plus a quantum, as in Linux v3. After an ACK it never
+//!    reaches inflight_longterm, which limits the window, and no probe would be precautionary.
+//! 3. The sequence ranges lost in Startup (5.3.1.3) are the ACKs that report losses, as in Linux v3: a loss event does
+//!    not say whether it continues the previous one.
+//! 4. The state for undo is saved once per recovery, at its first loss, as the text of 5.5.11 says. The functions there
+//!    save it again in each round and when recovery starts, and so lose the state before the recovery.
+//! 5. The max filter of max_bw keeps its older slot while the newer one is empty, as in Linux v3.
+//! 6. An interval of extra_acked that restarts after idling counts from zero, as in Linux v3.
+//! 7. lost_prefix of InflightAtLoss is never negative: earlier losses may already have crossed the threshold.
+//! 8. After a timeout inflight_shortterm starts from the window before it, as in Linux v3, not from the one segment
+//!    that remains.
+//! 9. Section 3.7 requires a response to ECN but does not define it. Marked bytes count as lost bytes, per round; or,
+//!    with `bbr3_ecn = "alpha"`, the response is that of Linux v3 below an RTT of 5 ms.
+//! 10. An ACK that delivers no data changes neither the model nor, by itself, the window.
+//! 11. inflight_longterm does not limit the window in Drain, as in the functions of 5.6.4.7. The table of 5.6.1 says
+//!     the opposite.
 //!
-//! Not implemented: connections without selective ACKs (one branch of 5.3.1.3 and of 5.5.10.2), the response of Linux
-//! v3 to tail losses that a probe repaired, its fast path and its protective load balancing; offload of pacing.
+//! Not implemented: connections without selective ACKs (one branch each in 5.3.1.3 and 5.5.10.2), Linux v3's response
+//! to tail losses repaired by a probe, its fast path and its protective load balancing; offload of pacing.
 
 mod loss;
 mod mark_response;
@@ -64,7 +64,7 @@ use marks::Marks;
 use params::{Bbr3Ecn, Bbr3Params};
 use state::{AckPhase, Lost, Point, State, Undo};
 
-/// A volume of data without bound (Infinity of the draft).
+/// Unlimited volume of data (Infinity in the draft).
 const UNBOUNDED: u64 = u64::MAX;
 
 /// State of BBRv3. Names are those of the draft, section 2; volumes are in bytes.
@@ -72,15 +72,16 @@ const UNBOUNDED: u64 = u64::MAX;
 pub struct Bbr3 {
     state: State,
     rng: Rng,
-    /// BBR.round_count, BBR.round_start, BBR.next_round_delivered.
+    /// Round trips (BBR.round_count, BBR.round_start, BBR.next_round_delivered).
     rounds: Rounds,
-    /// C.InitialCwnd.
+    /// Initial window.
     initial_cwnd: u64,
     idle_restart: bool,
     drain_start_round: u64,
-    /// C.delivered up to which C.is_cwnd_limited holds: a round trip since the window last bounded the sender.
+    /// Value of C.delivered until which C.is_cwnd_limited is true: a round trip since the window last limited the
+    /// sender.
     cwnd_limited_until: u64,
-    /// C.app_limited as ProbeRTT sets it.
+    /// Data sent while ProbeRTT held the flow back (C.app_limited).
     own_limit: OwnLimit,
 
     // 2.9.1: rates.
@@ -90,7 +91,7 @@ pub struct Bbr3 {
     bw_shortterm: ByteRate,
     bw: ByteRate,
     // 2.9.2: volumes.
-    /// [`Time::NEVER`] before the first RTT.
+    /// Minimum RTT; [`Time::NEVER`] before the first.
     min_rtt: Time,
     min_rtt_stamp: Time,
     inflight_longterm: u64,
@@ -102,7 +103,6 @@ pub struct Bbr3 {
     loss_round_delivered: u64,
     loss_round_start: bool,
     is_loss_in_round: bool,
-    /// ACKs of this round that reported losses.
     loss_reports_in_round: u32,
 
     // 2.12: extra_acked.
@@ -132,14 +132,14 @@ pub struct Bbr3 {
     // 2.15: loss recovery.
     in_recovery: bool,
     prior_cwnd: u32,
-    /// State restored by an undo; none outside an episode of recovery.
+    /// State restored by an undo; `None` outside recovery.
     undo: Option<Undo>,
 
     // 2.16: ProbeRTT.
     probe_rtt_min_delay: Time,
     probe_rtt_min_stamp: Time,
     probe_rtt_expired: bool,
-    /// BBR.probe_rtt_done_stamp.
+    /// Earliest end of ProbeRTT (BBR.probe_rtt_done_stamp).
     probe_rtt_done: Option<Time>,
     probe_rtt_round_done: bool,
 
@@ -153,7 +153,7 @@ impl Control for Bbr3 {
     const HEARS_LOSSES: bool = true;
     const ECN: EcnUse = EcnUse::AccurateEct0;
 
-    /// Section 5.2.1, OnInit.
+    /// Implements OnInit (section 5.2.1).
     fn new(_: Connection, _: &Bbr3Params, seed: u64) -> Self {
         Self {
             state: State::Startup,
@@ -208,10 +208,10 @@ impl Control for Bbr3 {
         }
     }
 
-    /// Section 5.2.3, UpdateOnACK.
+    /// Implements UpdateOnACK (section 5.2.3).
     fn on_sample(&mut self, of: Connection, params: &Bbr3Params, output: &mut Output, sample: &Sample) {
         if sample.acked == 0 {
-            return; // Deviation 10.
+            return; // deviation 10
         }
         let ack = Ack::new(self, sample);
         // UpdateModelAndState.
@@ -232,7 +232,7 @@ impl Control for Bbr3 {
         self.set_cwnd(of, params, output, &ack);
     }
 
-    /// Sections 5.2.1, 5.2.2, 5.2.4, 5.2.5 and 5.6.4.4.
+    /// Handles events (sections 5.2.1, 5.2.2, 5.2.4, 5.2.5 and 5.6.4.4).
     fn on_event(&mut self, of: Connection, params: &Bbr3Params, output: &mut Output, event: Event, at: &Moment) {
         match event {
             Event::Open => self.on_open(of, params, output, at),
@@ -246,17 +246,17 @@ impl Control for Bbr3 {
                 let lost = Lost { bytes, tx_in_flight, lost_since_sent, app_limited };
                 self.handle_lost_packet(of, params, output, at, lost);
             }
-            // Deviation 9. With alpha, only what samples count matters.
+            // Deviation 9. With alpha, only the marks in samples count.
             Event::Mark if params.bbr3_ecn == Bbr3Ecn::Loss => self.note_loss(output, at.delivered),
             Event::Mark => {}
         }
     }
 }
 
-/// An ACK that delivers something, as the functions of the draft see it.
+/// An ACK that delivers data, as seen by the functions of the draft.
 struct Ack<'a> {
     sample: &'a Sample,
-    /// RS.delivery_rate; zero if the sample has none.
+    /// RS.delivery_rate; zero if the sample has no rate.
     delivery_rate: ByteRate,
     /// RS.delivered.
     delivered: u64,
@@ -287,7 +287,7 @@ impl<'a> Ack<'a> {
 }
 
 impl Bbr3 {
-    /// OnInit with the handshake's RTT (section 5.2.1), and InitPacingRate (5.6.2).
+    /// Implements OnInit with the handshake's RTT (section 5.2.1), and InitPacingRate (5.6.2).
     fn on_open(&mut self, of: Connection, params: &Bbr3Params, output: &mut Output, at: &Moment) {
         self.initial_cwnd = u64::from(output.cwnd);
         self.min_rtt = if at.srtt > Time::ZERO { at.srtt } else { Time::NEVER };
@@ -298,7 +298,7 @@ impl Bbr3 {
         self.set_send_quantum(of, output);
     }
 
-    /// Section 5.4.1, HandleRestartFromIdle.
+    /// Implements HandleRestartFromIdle (section 5.4.1).
     fn handle_restart_from_idle(&mut self, params: &Bbr3Params, output: &mut Output, at: &Moment) {
         if at.in_flight > 0 || !(at.app_limited || self.own_limit.covers(at.delivered)) {
             return;
@@ -312,7 +312,7 @@ impl Bbr3 {
         }
     }
 
-    /// IsProbingBW of section 5.3.3.9.
+    /// Implements IsProbingBW (section 5.3.3.9).
     fn is_probing_bw(&self) -> bool {
         matches!(self.state, State::Startup | State::Refill | State::Up)
     }

@@ -9,15 +9,15 @@ use fairlane_schemes::base::units::Time;
 
 /// RTT assumed for the initial pacing rate before there is an RTT sample (section 5.6.2).
 const NOMINAL_RTT: Time = Time::from_millis(1);
-/// Time in which the pacing rate sends a quantum (section 5.6.3).
+/// Duration of a quantum at the pacing rate (section 5.6.3).
 const QUANTUM_TIME: Time = Time::from_millis(1);
 /// Maximum size of a quantum in bytes (section 5.6.3).
 const MOST_QUANTUM: u32 = 64 * 1024;
-/// Number of quanta that the hosts hold at full rate: in queue, segmentation and reassembly (section 5.5.8.1).
+/// Quanta in the hosts at full rate: in the queue, in segmentation and in reassembly (section 5.5.8.1).
 const OFFLOAD_QUANTA: u64 = 3;
 
 impl Bbr3 {
-    /// 5.6.1: the pacing gain of each state.
+    /// Pacing gain of each state (5.6.1).
     pub(super) fn pacing_gain(&self, params: &Bbr3Params) -> f64 {
         match self.state {
             State::Startup => params.bbr3_startup_pacing_gain,
@@ -28,7 +28,7 @@ impl Bbr3 {
         }
     }
 
-    /// 5.6.1: the window in bandwidth-delay products of each state.
+    /// Window of each state in bandwidth-delay products (5.6.1).
     pub(super) fn cwnd_gain(&self, params: &Bbr3Params) -> f64 {
         match self.state {
             State::Up => params.bbr3_probe_up_cwnd_gain,
@@ -37,14 +37,14 @@ impl Bbr3 {
         }
     }
 
-    /// 5.6.2, InitPacingRate.
+    /// Implements InitPacingRate (5.6.2).
     pub(super) fn init_pacing_rate(&self, params: &Bbr3Params, output: &mut Output, srtt: Time) {
         let rtt = if srtt > Time::ZERO { srtt } else { NOMINAL_RTT };
         let nominal = ByteRate::of(self.initial_cwnd, rtt);
         output.pacing = Some(nominal.times(params.bbr3_startup_pacing_gain).into());
     }
 
-    /// 5.6.2, SetPacingRateWithGain.
+    /// Implements SetPacingRateWithGain (5.6.2).
     pub(super) fn set_pacing_rate_with_gain(&self, params: &Bbr3Params, output: &mut Output, gain: f64) {
         let margin = 1.0 - params.bbr3_pacing_margin_percent / 100.0;
         let rate = self.bw.times(gain * margin).into();
@@ -53,12 +53,12 @@ impl Bbr3 {
         }
     }
 
-    /// 5.6.2, SetPacingRate.
+    /// Implements SetPacingRate (5.6.2).
     pub(super) fn set_pacing_rate(&self, params: &Bbr3Params, output: &mut Output) {
         self.set_pacing_rate_with_gain(params, output, self.pacing_gain(params));
     }
 
-    /// 5.6.3, SetSendQuantum.
+    /// Implements SetSendQuantum (5.6.3).
     pub(super) fn set_send_quantum(&self, of: Connection, output: &mut Output) {
         let volume = output.pacing.map_or(0.0, |rate| ByteRate::from(rate).over(QUANTUM_TIME));
         output.quantum = (volume as u32).min(MOST_QUANTUM).max(2 * of.mss);
@@ -69,7 +69,7 @@ impl Bbr3 {
         4 * u64::from(of.mss)
     }
 
-    /// 5.6.4.2, BDPMultiple.
+    /// Implements BDPMultiple (5.6.4.2).
     pub(super) fn bdp(&self, bw: ByteRate, gain: f64) -> u64 {
         if self.min_rtt == Time::NEVER {
             return self.initial_cwnd;
@@ -77,24 +77,24 @@ impl Bbr3 {
         (gain * bw.over(self.min_rtt)) as u64
     }
 
-    /// 5.6.4.2, QuantizationBudget.
+    /// Implements QuantizationBudget (5.6.4.2).
     fn quantization_budget(&self, of: Connection, output: &Output, inflight_cap: u64) -> u64 {
         let budget = OFFLOAD_QUANTA * u64::from(output.quantum); // 5.5.8.1
         let probes = if self.state == State::Up { 2 * u64::from(of.mss) } else { 0 };
         inflight_cap.max(budget).max(Self::min_pipe_cwnd(of)) + probes
     }
 
-    /// 5.6.4.2, Inflight, at the rate `bw`.
+    /// Implements Inflight (5.6.4.2) at the rate `bw`.
     pub(super) fn inflight(&self, of: Connection, output: &Output, bw: ByteRate, gain: f64) -> u64 {
         self.quantization_budget(of, output, self.bdp(bw, gain))
     }
 
-    /// 5.6.4.5, ProbeRTTCwnd.
+    /// Implements ProbeRTTCwnd (5.6.4.5).
     pub(super) fn probe_rtt_cwnd(&self, of: Connection, params: &Bbr3Params) -> u64 {
         self.bdp(self.bw, params.bbr3_probe_rtt_cwnd_gain).max(Self::min_pipe_cwnd(of))
     }
 
-    /// 5.6.4.6, SetCwnd.
+    /// Implements SetCwnd (5.6.4.6).
     pub(super) fn set_cwnd(&self, of: Connection, params: &Bbr3Params, output: &mut Output, ack: &Ack<'_>) {
         // UpdateMaxInflight
         let wanted = self.bdp(self.bw, self.cwnd_gain(params)) + self.extra_acked;
@@ -113,7 +113,7 @@ impl Bbr3 {
         output.cwnd = u32::try_from(cwnd.min(self.cwnd_cap(of, params))).unwrap_or(u32::MAX);
     }
 
-    /// 5.6.4.7, the bound of BoundCwndForModel.
+    /// Limit of the window in BoundCwndForModel (5.6.4.7).
     pub(super) fn cwnd_cap(&self, of: Connection, params: &Bbr3Params) -> u64 {
         let longterm = match self.state {
             State::Down | State::Refill | State::Up => self.inflight_longterm,

@@ -6,11 +6,12 @@ use super::state::{AckPhase, Point, State};
 use super::{Ack, Bbr3, UNBOUNDED};
 use fairlane_schemes::base::units::Time;
 
-/// Doublings after which the growth of inflight_longterm stays constant (section 5.3.3.9, RaiseInflightLongtermSlope).
+/// Doublings after which the growth of inflight_longterm stays constant (section 5.3.3.9,
+/// RaiseInflightLongtermSlope).
 const MOST_UP_ROUNDS: u32 = 30;
 
 impl Bbr3 {
-    /// 5.3.3.9, StartProbeBW_DOWN; entering ProbeBW (EnterProbeBW) is the same, for gains follow from the state.
+    /// Implements StartProbeBW_DOWN (5.3.3.9). EnterProbeBW is the same, since gains follow from the state.
     pub(super) fn start_probe_bw_down(&mut self, params: &Bbr3Params, at: Point) {
         self.reset_congestion_signals();
         self.probe_up_acked_per_inc = UNBOUNDED;
@@ -21,12 +22,12 @@ impl Bbr3 {
         self.state = State::Down;
     }
 
-    /// 5.3.3.9, StartProbeBW_CRUISE.
+    /// Implements StartProbeBW_CRUISE (5.3.3.9).
     pub(super) fn start_probe_bw_cruise(&mut self) {
         self.state = State::Cruise;
     }
 
-    /// 5.3.3.9, StartProbeBW_REFILL.
+    /// Implements StartProbeBW_REFILL (5.3.3.9).
     pub(super) fn start_probe_bw_refill(&mut self, delivered: u64) {
         self.reset_short_term_model();
         self.bw_probe_up_rounds = 0;
@@ -37,7 +38,7 @@ impl Bbr3 {
         self.state = State::Refill;
     }
 
-    /// 5.3.3.9, StartProbeBW_UP.
+    /// Implements StartProbeBW_UP (5.3.3.9).
     fn start_probe_bw_up(&mut self, of: Connection, output: &Output, ack: &Ack<'_>) {
         self.ack_phase = AckPhase::ProbeStarting;
         self.rounds.restart(ack.sample.delivered);
@@ -46,7 +47,7 @@ impl Bbr3 {
         self.raise_inflight_longterm_slope(of, output);
     }
 
-    /// 5.3.3.9, UpdateProbeBWCyclePhase.
+    /// Implements UpdateProbeBWCyclePhase (5.3.3.9).
     pub(super) fn update_probe_bw_cycle_phase(
         &mut self,
         of: Connection,
@@ -78,7 +79,7 @@ impl Bbr3 {
         }
     }
 
-    /// 5.3.3.8.3, IsTimeToProbeBW.
+    /// Implements IsTimeToProbeBW (5.3.3.8.3).
     fn is_time_to_probe_bw(&self, of: Connection, params: &Bbr3Params, output: &Output, ack: &Ack<'_>) -> bool {
         let waited = ack.sample.now.saturating_sub(self.cycle_stamp);
         // IsRenoCoexistenceProbeTime, in segments: deviation 1.
@@ -87,40 +88,40 @@ impl Bbr3 {
             || self.rounds_since_probe_up >= reno_rounds.min(u64::from(params.bbr3_probe_wait_rounds))
     }
 
-    /// 5.3.3.8.3, PickProbeWait.
+    /// Implements PickProbeWait (5.3.3.8.3).
     fn pick_probe_wait(&mut self, params: &Bbr3Params) {
         self.rounds_since_probe_up = self.rng.bits() >> 63;
         let spread = params.bbr3_probe_wait_spread.as_secs_f64() * self.rng.open01();
         self.bw_probe_wait = params.bbr3_probe_wait + Time::from_secs_f64(spread);
     }
 
-    /// 5.3.3.8.3, TargetInflight. Deviation 1.
+    /// Implements TargetInflight (5.3.3.8.3). Deviation 1.
     pub(super) fn target_inflight(&self, of: Connection, output: &Output) -> u64 {
         self.inflight(of, output, self.bw, 1.0).min(u64::from(output.cwnd))
     }
 
-    /// 5.3.3.9, IsTimeToCruise.
+    /// Implements IsTimeToCruise (5.3.3.9).
     fn is_time_to_cruise(&self, of: Connection, params: &Bbr3Params, output: &Output, ack: &Ack<'_>) -> bool {
         let in_flight = u64::from(ack.sample.in_flight);
         in_flight <= self.inflight_with_headroom(of, params) && in_flight <= self.inflight(of, output, self.max_bw, 1.0)
     }
 
-    /// 5.3.3.9, IsTimeToGoDown.
+    /// Implements IsTimeToGoDown (5.3.3.9).
     fn is_time_to_go_down(&mut self, output: &Output, ack: &Ack<'_>) -> bool {
-        // 5.3.3.6, precautionary probing: deceleration. Deviation 2.
+        // 5.3.3.6, precautionary probing, deceleration. Deviation 2.
         let in_flight = u64::from(ack.sample.prior_in_flight) + u64::from(output.quantum);
         if self.prev_probe_too_high && in_flight >= self.inflight_longterm {
             self.prev_probe_precautionary = true;
             return true;
         }
         if ack.cwnd_limited && u64::from(output.cwnd) >= self.inflight_longterm {
-            self.reset_full_bw(ack.delivery_rate); // The bandwidth is limited by inflight_longterm.
+            self.reset_full_bw(ack.delivery_rate); // inflight_longterm limits the bandwidth
             return false;
         }
         self.full_bw_now
     }
 
-    /// 5.3.3.9, InflightWithHeadroom.
+    /// Implements InflightWithHeadroom (5.3.3.9).
     pub(super) fn inflight_with_headroom(&self, of: Connection, params: &Bbr3Params) -> u64 {
         if self.inflight_longterm == UNBOUNDED {
             return UNBOUNDED;
@@ -129,17 +130,17 @@ impl Bbr3 {
         self.inflight_longterm.saturating_sub(headroom).max(Self::min_pipe_cwnd(of))
     }
 
-    /// 5.3.3.9, RaiseInflightLongtermSlope.
+    /// Implements RaiseInflightLongtermSlope (5.3.3.9).
     fn raise_inflight_longterm_slope(&mut self, of: Connection, output: &Output) {
         let growth_this_round = 1u64 << self.bw_probe_up_rounds;
         self.bw_probe_up_rounds = (self.bw_probe_up_rounds + 1).min(MOST_UP_ROUNDS);
         self.probe_up_acked_per_inc = (u64::from(output.cwnd) / growth_this_round).max(u64::from(of.mss));
     }
 
-    /// 5.3.3.9, ProbeInflightLongtermUpward.
+    /// Implements ProbeInflightLongtermUpward (5.3.3.9).
     fn probe_inflight_longterm_upward(&mut self, of: Connection, output: &Output, ack: &Ack<'_>) {
         if !ack.cwnd_limited || u64::from(output.cwnd) < self.inflight_longterm {
-            return; // inflight_longterm is not in use: it does not grow.
+            return; // inflight_longterm is not in use and does not grow
         }
         self.bw_probe_up_acked += u64::from(ack.sample.acked);
         let delta = self.bw_probe_up_acked / self.probe_up_acked_per_inc;
@@ -150,7 +151,7 @@ impl Bbr3 {
         }
     }
 
-    /// 5.3.3.9, AdaptLongTermModel: whether it has decided on the state.
+    /// Implements AdaptLongTermModel (5.3.3.9). Returns true if it has set the state.
     fn adapt_long_term_model(&mut self, of: Connection, params: &Bbr3Params, output: &Output, ack: &Ack<'_>) -> bool {
         if self.ack_phase == AckPhase::ProbeStarting && self.rounds.started {
             self.ack_phase = AckPhase::ProbeFeedback;
@@ -161,7 +162,7 @@ impl Bbr3 {
             if self.state.is_probe_bw() && !ack.app_limited {
                 self.advance_max_bw_filter();
             }
-            // 5.3.3.6, precautionary probing: acceleration.
+            // 5.3.3.6, precautionary probing, acceleration.
             if self.state.is_probe_bw() && self.prev_probe_precautionary && !self.prev_probe_too_high {
                 self.start_probe_bw_refill(ack.sample.delivered);
                 return true;

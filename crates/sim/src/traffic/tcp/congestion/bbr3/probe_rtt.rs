@@ -1,4 +1,4 @@
-//! The least RTT of BBRv3, and ProbeRTT (draft-ietf-ccwg-bbr, sections 5.3.4 and 5.5.7).
+//! Minimum RTT of BBRv3, and ProbeRTT (draft-ietf-ccwg-bbr, sections 5.3.4 and 5.5.7).
 
 use super::super::control::{Connection, Output};
 use super::params::Bbr3Params;
@@ -6,7 +6,7 @@ use super::state::{AckPhase, Point, State};
 use super::{Ack, Bbr3};
 
 impl Bbr3 {
-    /// 5.3.4.3, UpdateMinRTT.
+    /// Implements UpdateMinRTT (5.3.4.3).
     pub(super) fn update_min_rtt(&mut self, params: &Bbr3Params, ack: &Ack<'_>) {
         let now = ack.sample.now;
         self.probe_rtt_expired = now > self.probe_rtt_min_stamp.saturating_add(params.bbr3_probe_rtt_interval);
@@ -21,10 +21,10 @@ impl Bbr3 {
         }
     }
 
-    /// 5.3.4.3, CheckProbeRTT.
+    /// Implements CheckProbeRTT (5.3.4.3).
     pub(super) fn check_probe_rtt(&mut self, of: Connection, params: &Bbr3Params, output: &mut Output, ack: &Ack<'_>) {
         if self.state != State::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
-            // SaveCwnd uses the state before it becomes ProbeRTT.
+            // SaveCwnd must see the state before it becomes ProbeRTT.
             self.save_cwnd(output);
             self.state = State::ProbeRtt;
             self.probe_rtt_done = None;
@@ -39,7 +39,7 @@ impl Bbr3 {
         }
     }
 
-    /// 5.3.4.3, HandleProbeRTT.
+    /// Implements HandleProbeRTT (5.3.4.3).
     fn handle_probe_rtt(&mut self, of: Connection, params: &Bbr3Params, output: &mut Output, ack: &Ack<'_>) {
         let sample = ack.sample;
         self.own_limit.mark(sample.delivered, sample.in_flight); // MarkConnectionAppLimited
@@ -57,16 +57,16 @@ impl Bbr3 {
         }
     }
 
-    /// 5.3.4.3, CheckProbeRTTDone.
+    /// Implements CheckProbeRTTDone (5.3.4.3).
     pub(super) fn check_probe_rtt_done(&mut self, params: &Bbr3Params, output: &mut Output, at: Point) {
         if self.probe_rtt_done.is_some_and(|done| at.now > done) {
-            self.probe_rtt_min_stamp = at.now; // The next ProbeRTT counts from here.
+            self.probe_rtt_min_stamp = at.now; // the time to the next ProbeRTT counts from here
             self.restore_cwnd(output);
             self.exit_probe_rtt(params, at);
         }
     }
 
-    /// 5.3.4.4, ExitProbeRTT.
+    /// Implements ExitProbeRTT (5.3.4.4).
     fn exit_probe_rtt(&mut self, params: &Bbr3Params, at: Point) {
         self.reset_short_term_model();
         if self.full_bw_reached {

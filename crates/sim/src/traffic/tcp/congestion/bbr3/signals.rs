@@ -7,7 +7,7 @@ use super::params::Bbr3Params;
 use super::{Ack, Bbr3, UNBOUNDED};
 
 impl Bbr3 {
-    /// 5.5.10.3, UpdateLatestDeliverySignals.
+    /// Implements UpdateLatestDeliverySignals (5.5.10.3).
     pub(super) fn update_latest_delivery_signals(&mut self, ack: &Ack<'_>) {
         self.bw_latest = self.bw_latest.max(ack.delivery_rate);
         self.inflight_latest = self.inflight_latest.max(ack.delivered);
@@ -17,21 +17,21 @@ impl Bbr3 {
         }
     }
 
-    /// 5.5.10.3, AdvanceLatestDeliverySignals.
+    /// Implements AdvanceLatestDeliverySignals (5.5.10.3).
     pub(super) fn advance_latest_delivery_signals(&mut self, ack: &Ack<'_>) {
         if self.loss_round_start {
             (self.bw_latest, self.inflight_latest) = (ack.delivery_rate, ack.delivered);
         }
     }
 
-    /// 5.5.10.3, ResetCongestionSignals.
+    /// Implements ResetCongestionSignals (5.5.10.3).
     pub(super) fn reset_congestion_signals(&mut self) {
         self.is_loss_in_round = false;
         self.marks.forget_round();
         (self.bw_latest, self.inflight_latest) = (ByteRate::default(), 0);
     }
 
-    /// 5.5.10.3, UpdateCongestionSignals.
+    /// Implements UpdateCongestionSignals (5.5.10.3).
     pub(super) fn update_congestion_signals(
         &mut self,
         of: Connection,
@@ -48,24 +48,24 @@ impl Bbr3 {
         self.is_loss_in_round = false;
         self.marks.forget_round();
         if !self.in_recovery {
-            self.undo = None; // What was noted needs no recovery.
+            self.undo = None; // the recorded losses need no recovery
         }
     }
 
-    /// 5.5.5, UpdateMaxBw, with UpdateRound (5.5.1).
+    /// Implements UpdateMaxBw (5.5.5), with UpdateRound (5.5.1).
     fn update_max_bw(&mut self, ack: &Ack<'_>) {
         self.rounds.update(ack.sample.prior_delivered, ack.sample.delivered);
         if self.rounds.started {
             self.rounds_since_probe_up += 1;
         }
-        // 5.5.4: a sample that the application limits counts only if it is higher.
+        // 5.5.4: an application-limited sample counts only if it is higher.
         if ack.delivery_rate.0 > 0.0 && (ack.delivery_rate >= self.max_bw || !ack.app_limited) {
             self.max_bw_filter[1] = self.max_bw_filter[1].max(ack.delivery_rate);
             self.max_bw = self.max_bw_filter[0].max(self.max_bw_filter[1]);
         }
     }
 
-    /// 5.5.6, AdvanceMaxBwFilter. Deviation 5.
+    /// Implements AdvanceMaxBwFilter (5.5.6). Deviation 5.
     pub(super) fn advance_max_bw_filter(&mut self) {
         if self.max_bw_filter[1].0 > 0.0 {
             self.max_bw_filter = [self.max_bw_filter[1], ByteRate::default()];
@@ -73,7 +73,7 @@ impl Bbr3 {
         }
     }
 
-    /// 5.5.10.3, AdaptLowerBoundsFromCongestion with InitLowerBounds and LossLowerBounds.
+    /// Implements AdaptLowerBoundsFromCongestion (5.5.10.3), with InitLowerBounds and LossLowerBounds.
     fn adapt_lower_bounds_from_congestion(&mut self, params: &Bbr3Params, output: &Output) {
         if self.is_probing_bw() {
             return;
@@ -93,17 +93,17 @@ impl Bbr3 {
         self.inflight_shortterm = self.inflight_shortterm.min(by_marks);
     }
 
-    /// 5.5.10.3, ResetShortTermModel.
+    /// Implements ResetShortTermModel (5.5.10.3).
     pub(super) fn reset_short_term_model(&mut self) {
         (self.bw_shortterm, self.inflight_shortterm) = (ByteRate::UNBOUNDED, UNBOUNDED);
     }
 
-    /// 5.5.10.3, BoundBWForModel.
+    /// Implements BoundBWForModel (5.5.10.3).
     pub(super) fn bound_bw_for_model(&mut self) {
         self.bw = self.max_bw.min(self.bw_shortterm);
     }
 
-    /// 5.5.9, UpdateACKAggregation.
+    /// Implements UpdateACKAggregation (5.5.9).
     pub(super) fn update_ack_aggregation(&mut self, params: &Bbr3Params, output: &Output, ack: &Ack<'_>) {
         let now = ack.sample.now;
         let mut expected = self.bw.over(now.saturating_sub(self.extra_acked_interval_start));

@@ -7,16 +7,16 @@ use super::state::State;
 use super::{Ack, Bbr3};
 use crate::traffic::tcp::phase::Phase;
 
-/// Rounds after which Drain ends even if the queue has not (section 5.3.2).
+/// Rounds after which Drain ends even if the queue is not empty (section 5.3.2).
 const DRAIN_ROUNDS: u64 = 3;
 
 impl Bbr3 {
-    /// 5.3.1.2, ResetFullBW, with `baseline` as the rate to outgrow.
+    /// Implements ResetFullBW (5.3.1.2) with `baseline` as the rate to exceed.
     pub(super) fn reset_full_bw(&mut self, baseline: ByteRate) {
         (self.full_bw, self.full_bw_count, self.full_bw_now) = (baseline, 0, false);
     }
 
-    /// 5.3.1.2, CheckFullBWReached.
+    /// Implements CheckFullBWReached (5.3.1.2).
     pub(super) fn check_full_bw_reached(&mut self, params: &Bbr3Params, ack: &Ack<'_>) {
         if self.full_bw_now || !self.rounds.started || ack.app_limited {
             return;
@@ -30,12 +30,12 @@ impl Bbr3 {
         self.full_bw_reached |= self.full_bw_now;
     }
 
-    /// 5.3.1.1, EnterStartup.
+    /// Implements EnterStartup (5.3.1.1).
     pub(super) fn enter_startup(&mut self) {
         self.state = State::Startup;
     }
 
-    /// 5.3.1.1, CheckStartupDone.
+    /// Implements CheckStartupDone (5.3.1.1).
     pub(super) fn check_startup_done(&mut self, of: Connection, params: &Bbr3Params, output: &Output, ack: &Ack<'_>) {
         self.check_startup_high_loss(of, params, output, ack);
         if self.state == State::Startup && self.full_bw_reached {
@@ -43,7 +43,7 @@ impl Bbr3 {
         }
     }
 
-    /// 5.3.1.3, CheckStartupHighLoss.
+    /// Implements CheckStartupHighLoss (5.3.1.3).
     fn check_startup_high_loss(&mut self, of: Connection, params: &Bbr3Params, output: &Output, ack: &Ack<'_>) {
         if self.state != State::Startup || self.full_bw_reached {
             return;
@@ -59,7 +59,7 @@ impl Bbr3 {
         }
     }
 
-    /// Result of losses or marks that end Startup: the delivered volume is safe, and nothing beyond.
+    /// Ends Startup after losses or marks: only the delivered volume is considered safe.
     pub(super) fn startup_was_too_high(&mut self, of: Connection, output: &Output) {
         self.undo_to(State::Startup);
         (self.full_bw_now, self.full_bw_reached) = (true, true);
@@ -67,13 +67,13 @@ impl Bbr3 {
         self.inflight_longterm = bdp.max(self.inflight_latest);
     }
 
-    /// 5.3.2, EnterDrain.
+    /// Implements EnterDrain (5.3.2).
     fn enter_drain(&mut self) {
         self.state = State::Drain;
         self.drain_start_round = self.rounds.count;
     }
 
-    /// 5.3.2, CheckDrainDone.
+    /// Implements CheckDrainDone (5.3.2).
     pub(super) fn check_drain_done(&mut self, of: Connection, params: &Bbr3Params, output: &Output, ack: &Ack<'_>) {
         if self.state == State::Drain
             && (u64::from(ack.sample.in_flight) <= self.inflight(of, output, self.bw, 1.0)

@@ -9,47 +9,47 @@ use fairlane_schemes::base::units::Time;
 pub enum State {
     /// Doubles the rate each round.
     Startup,
-    /// Empties the queue that Startup has made.
+    /// Empties the queue that Startup has built.
     Drain,
-    /// ProbeBW_DOWN: empties the queue that probing has made.
+    /// ProbeBW_DOWN: empties the queue that probing has built.
     Down,
-    /// ProbeBW_CRUISE: keeps the rate.
+    /// ProbeBW_CRUISE: keeps the rate constant.
     Cruise,
-    /// ProbeBW_REFILL: fills the pipe before it probes.
+    /// ProbeBW_REFILL: fills the pipe before probing.
     Refill,
     /// ProbeBW_UP: probes for more bandwidth.
     Up,
-    /// Looks for the RTT without a queue.
+    /// Probes for the RTT without a queue.
     ProbeRtt,
 }
 
 impl State {
-    /// IsInAProbeBWState of section 5.3.3.9.
+    /// Implements IsInAProbeBWState (section 5.3.3.9).
     #[inline]
     pub fn is_probe_bw(self) -> bool {
         matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
     }
 }
 
-/// Phase of the latest probe, by its ACKs (section 2.14, BBR.ack_phase).
+/// Phase of the latest probe as seen in ACKs (section 2.14, BBR.ack_phase).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckPhase {
-    /// None.
+    /// No probe.
     Init,
     /// The pipe is filled at the estimated rate.
     Refilling,
-    /// Inflight rises.
+    /// The volume in flight rises.
     ProbeStarting,
-    /// Data sent while probing are being delivered.
+    /// Data sent while probing are delivered.
     ProbeFeedback,
-    /// The probe is over, its feedback is not.
+    /// The probe is over, but not its feedback.
     ProbeStopping,
 }
 
-/// A point of a connection, in time and in data.
+/// A point of a connection, in time and data.
 #[derive(Clone, Copy)]
 pub struct Point {
-    /// Now.
+    /// Current time.
     pub now: Time,
     /// C.delivered.
     pub delivered: u64,
@@ -61,10 +61,10 @@ impl From<&Moment> for Point {
     }
 }
 
-/// State before an episode of loss (section 2.15).
+/// State before a recovery (section 2.15).
 #[derive(Clone, Copy, Debug)]
 pub struct Undo {
-    /// BBR.undo_state: the state that a loss ended.
+    /// BBR.undo_state: state that a loss ended.
     pub state: Option<State>,
     /// BBR.undo_bw_shortterm.
     pub bw_shortterm: ByteRate,
@@ -74,7 +74,7 @@ pub struct Undo {
     pub inflight_longterm: u64,
 }
 
-/// A segment that is taken for lost.
+/// A segment considered lost.
 #[derive(Clone, Copy)]
 pub struct Lost {
     /// Payload.

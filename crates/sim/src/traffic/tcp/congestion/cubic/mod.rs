@@ -11,30 +11,31 @@
 //! W_est += alpha * segments_acked / cwnd                             eq. (4)
 //! ```
 //!
-//! t counts from the start of the epoch, which is the first growth in congestion avoidance after congestion; cwnd_epoch
-//! is the window then.
+//! t counts from the start of the epoch, the first growth in congestion avoidance after congestion. cwnd_epoch is the
+//! window at that time.
 //!
-//! Where Linux (`net/ipv4/tcp_cubic.c` bictcp_update, `tcp_cong.c` tcp_cong_avoid_ai) and ns-3 (`tcp-cubic.cc`), which
-//! follows it, agree with each other but not with the RFC, the code follows them: deviations 1, 2, 5, 6.
+//! Linux (`net/ipv4/tcp_cubic.c` bictcp_update, `tcp_cong.c` tcp_cong_avoid_ai) and ns-3 (`tcp-cubic.cc`), which
+//! follows it, agree in some points that differ from the RFC. The code follows them in these: deviations 1, 2, 5, 6.
 //!
-//! Where the clock ticks (`clock_tick`) it is Linux's own form, `cubic/ticked.rs`: in whole segments, computed anew
-//! once a tick at most and, while the window stays, each 1/32 s.
+//! With `clock_tick` the code follows Linux, in `cubic/ticked.rs`: it computes in whole segments, at most once per tick
+//! and, while the window does not change, every 1/32 s.
 //!
 //! Cost: a cube root per epoch, a cube and three divisions per ACK; 112 bytes.
 //!
 //! Deviations:
-//! 1. The window grows by whole segments: one for each `cwnd / (target - cwnd)` segments acknowledged, rounded down,
-//!    two at least (sections 4.4 and 4.5: (target - cwnd) / cwnd for each ACK). So it follows eq. (1) under delayed
-//!    ACKs too. W_max is rounded down, and the distance of the target from it too, below W_max and above.
-//! 2. In the Reno-friendly region it follows W_est, in whole segments too, as if W_est were the target; it is not W_est
-//!    itself. It never shrinks. alpha stays what it is above cwnd_prior, where section 4.3 makes it 1.
-//! 3. After congestion marks, too, the window is two segments at least (section 4.6 allows one).
+//! 1. The window grows by whole segments: one for each `cwnd / (target - cwnd)` acknowledged segments, rounded down, at
+//!    least two (sections 4.4 and 4.5: (target - cwnd) / cwnd for each ACK). So it follows eq. (1) under delayed ACKs
+//!    too. W_max and the distance of the target from it, below or above, are rounded down.
+//! 2. In the Reno-friendly region the window follows W_est as if W_est were the target, also in whole segments; it is
+//!    not W_est itself. It never shrinks. alpha does not change above cwnd_prior, where section 4.3 makes it 1.
+//! 3. After congestion marks too, the window is at least two segments (section 4.6 permits one).
 //! 4. A window that the socket buffer limits does not grow.
-//! 5. Before the first congestion, or the first after a timeout, the window grows by a twentieth a round trip at least.
-//! 6. Without `clock_tick` the target follows each ACK, and the smoothed RTT, as in ns-3. With it the cube is not in
-//!    fixed point, and delay_min is the least RTT of the connection: Linux forgets it upon a timeout.
+//! 5. Before the first congestion, and before the first after a timeout, the window grows by at least a twentieth per
+//!    round trip.
+//! 6. Without `clock_tick` the target follows each ACK and the smoothed RTT, as in ns-3. With it the cube is not in
+//!    fixed point, and delay_min is the minimum RTT of the connection; Linux forgets it at a timeout.
 //!
-//! Not implemented: what section 4.9 restores after spurious congestion beyond window and threshold, as in Linux.
+//! Not implemented: what section 4.9 restores after spurious congestion besides window and threshold, as in Linux.
 
 mod rules;
 mod ticked;
@@ -48,19 +49,17 @@ use ticked::Ticked;
 /// State of CUBIC.
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    /// Start of this congestion avoidance; [`Time::NEVER`] between congestion and the next growth.
+    /// Start of this epoch; [`Time::NEVER`] between congestion and the next growth.
     epoch: Time,
     /// W_max; 0 before the first congestion and after a timeout.
     w_max: f64,
-    /// W_max of this epoch: the window that it began with, if that is above W_max.
+    /// W_max of this epoch: the window at its start, if that is above W_max.
     plateau: f64,
-    /// K.
     k: f64,
-    /// W_est.
     w_est: f64,
-    /// Last ACK or end of an idle period, by `cubic_clock = "in_use"`.
+    /// Time of the last ACK or end of an idle period, for `cubic_clock = "in_use"`.
     clock_read: Time,
-    /// Parts that are the same for all but `clock_read` if the clock ticks.
+    /// State used instead if the clock ticks; only `clock_read` is used in both cases.
     ticked: Ticked,
 }
 
@@ -79,12 +78,12 @@ impl Control for Cubic {
         }
     }
 
-    /// Sections 4.2 to 4.5.
+    /// Grows the window (sections 4.2 to 4.5).
     fn avoid(&mut self, of: Connection, params: &CubicParams, window: Window<'_>, progress: Progress) {
         //= RFC 9438 5.8-1: A window that is not in use does not grow.
         //= RFC 9438 4.6-4: If cwnd stands for the flight, it does not grow beyond what is in flight.
         if u64::from(*window.cwnd) > of.socket_buffer {
-            return; // Deviation 4.
+            return; // deviation 4
         }
         let cwnd = (*window.cwnd / of.mss).max(1);
         let per_segment = if of.clock_tick > Time::ZERO {
@@ -95,7 +94,7 @@ impl Control for Cubic {
         window.count(per_segment, progress.segments, of.mss);
     }
 
-    /// Sections 4.6 and 4.7.
+    /// Window after congestion (sections 4.6 and 4.7).
     fn reduce(&mut self, of: Connection, params: &CubicParams, flight: Flight) -> u64 {
         if of.clock_tick > Time::ZERO {
             let window = (flight.used() / u64::from(of.mss)) as u32;
@@ -135,7 +134,7 @@ impl Control for Cubic {
         }
     }
 
-    /// Section 4.8: after a timeout the next epoch begins at its own W_max, as the first one of a connection.
+    /// Lets the epoch after a timeout start at its W_max, like the first epoch of a connection (section 4.8).
     fn timed_out(&mut self) {
         self.w_max = 0.0;
         self.ticked = Ticked::default();
@@ -144,7 +143,7 @@ impl Control for Cubic {
 }
 
 impl Cubic {
-    /// Segments to acknowledge for one more.
+    /// Number of segments to acknowledge for one segment of growth.
     fn update(&mut self, params: &CubicParams, cwnd: f64, progress: Progress) -> f64 {
         if self.epoch == Time::NEVER {
             self.begin_epoch(params, cwnd, progress.now);
@@ -155,11 +154,11 @@ impl Cubic {
         //= RFC 9438 4.2-1: W_cubic(t) = C (t - K)^3 + W_max.
         //= RFC 9438 4.2-3: The target is W_cubic an RTT ahead, from cwnd to 1.5 cwnd.
         let ahead = (progress.now - self.epoch + progress.srtt).as_secs_f64() - self.k;
-        // Eq. (1); deviation 1: whole segments off W_max, on either side of it.
+        // Eq. (1); deviation 1: the distance from W_max is rounded to whole segments on both sides.
         let target = self.plateau + (params.cubic_c * ahead * ahead * ahead).trunc();
         let mut per_segment = segments_for_one(cwnd, target);
         if self.w_max == 0.0 {
-            per_segment = per_segment.min(FIRST_GROWTH); // Deviation 5.
+            per_segment = per_segment.min(FIRST_GROWTH); // deviation 5
         }
         if params.tcp_friendliness {
             //= RFC 9438 4.3-2, deviation: Where W_cubic is below W_est, cwnd is W_est.
@@ -174,7 +173,7 @@ impl Cubic {
         self.epoch = now;
         //= RFC 9438 4.8-3: After a timeout W_est is the window as congestion avoidance begins.
         self.w_est = window;
-        // Sections 4.8 and 4.10: K = 0 and W_max = cwnd_epoch if there is no W_max above the window.
+        // Sections 4.8 and 4.10: K = 0 and W_max = cwnd_epoch if no W_max is above the window.
         //= RFC 9438 4.8-2: After a timeout K is 0, and W_max the window as congestion avoidance begins.
         self.plateau = self.w_max.max(window);
         //= RFC 9438 4.2-2: K = cbrt((W_max - cwnd_epoch) / C).
@@ -212,7 +211,7 @@ mod tests {
         TcpParams { segment_payload: MSS, socket_buffer, whole_windows: false, clock_tick: Time::ZERO, ..base }
     }
 
-    /// The same with other parameters of CUBIC.
+    /// The same parameters with other parameters of CUBIC.
     fn with(cubic: CubicParams) -> TcpParams {
         TcpParams { congestion: CongestionParams { cubic, ..Default::default() }, ..params() }
     }
@@ -227,23 +226,22 @@ mod tests {
         Flight { cwnd: bytes, outstanding: u64::from(bytes), pipe: u64::from(bytes), cause: Cause::Loss }
     }
 
-    /// CUBIC, and the segments that its sender has counted.
+    /// CUBIC with the segments that its sender has counted.
     struct Counting(Congestion, u32);
 
-    /// CUBIC after congestion at `w_max` segments, and its window in bytes.
+    /// CUBIC after congestion at `w_max` segments, with its window in bytes.
     fn reduced(params: &TcpParams, w_max: u32) -> (Counting, u32) {
         let mut congestion = Congestion::new(params, 0);
         let cwnd = congestion.reduce(params, flight(w_max));
         (Counting(congestion, 0), cwnd)
     }
 
-    /// An ACK of `segments`.
     fn acknowledge(congestion: &mut Counting, params: &TcpParams, cwnd: &mut u32, segments: u32, now: Time) {
         let progress = Progress { segments, now, srtt: RTT, min_rtt: RTT };
         congestion.0.grow(params, Window { cwnd, counted: &mut congestion.1 }, 0, progress);
     }
 
-    /// Acknowledges every segment of `seconds` seconds, one by one over each RTT, from `start` on.
+    /// Acknowledges all segments of `seconds` seconds from `start` on, evenly over each RTT.
     fn run(congestion: &mut Counting, params: &TcpParams, cwnd: &mut u32, start: Time, seconds: f64) {
         let end = start + Time::from_secs_f64(seconds);
         let mut now = start;
@@ -269,8 +267,8 @@ mod tests {
     fn the_window_follows_the_cubic_function_of_time() {
         let params = params();
         let (mut congestion, mut cwnd) = reduced(&params, 1000);
-        // Eq. (2): K = (300 / 0.4)^(1/3) = 9.086 s. Reno would need 300 segments / 0.53 per RTT = 57 s: no friendly
-        // region.
+        // Eq. (2): K = (300 / 0.4)^(1/3) = 9.086 s. Reno would need 300 segments / 0.53 per RTT = 57 s, so there is no
+        // Reno-friendly region.
         let k = (300.0f64 / 0.4).cbrt();
         let epoch = Time::from_secs(5);
         // 0.4 (t - 9.086)^3 + 1000 by hand.
@@ -279,7 +277,7 @@ mod tests {
             let t = f64::from(to);
             let closed_form = 0.4 * (t - k).powi(3) + 1000.0;
             assert!((closed_form - w).abs() < 0.1, "{closed_form} at {t} s is not the value by hand, {w}");
-            // The window aims one RTT ahead and is one RTT late in getting there: within the growth of an RTT.
+            // The window aims one RTT ahead and gets there one RTT late: the error is within the growth of an RTT.
             let slope = 3.0 * 0.4 * (t - k).powi(2) * RTT.as_secs_f64();
             assert!((window(cwnd) - closed_form).abs() < slope + 1.0, "{} is not {closed_form} at {t} s", window(cwnd));
         }
@@ -302,13 +300,12 @@ mod tests {
     fn a_short_round_trip_puts_the_window_into_the_reno_friendly_region() {
         let params = params();
         let (mut congestion, mut cwnd) = reduced(&params, 20);
-        // K = (6 / 0.4)^(1/3) = 2.466 s. W_est grows by 3 * 0.3 / 1.7 = 0.529 segments per RTT of 100 ms from 14:
-        // 19.3 after 1 s, W_cubic = 20 - 0.4 * 1.466^3 = 18.74.
-        // The window follows in whole segments, and a round trip behind.
+        // K = (6 / 0.4)^(1/3) = 2.466 s. W_est grows by 3 * 0.3 / 1.7 = 0.529 segments per RTT of 100 ms from 14: 19.3
+        // after 1 s, W_cubic = 20 - 0.4 * 1.466^3 = 18.74. The window follows in whole segments, one round trip later.
         run(&mut congestion, &params, &mut cwnd, Time::ZERO, 1.0);
         assert!((18.0..=19.3).contains(&window(cwnd)), "{}", window(cwnd));
-        // It is 14 + 16.33 * 0.529 = 22.6 after 1.633 s: alpha does not become 1 at the window that was lost, 20, as in
-        // section 4.3, where it would be 25. W_cubic is 20 - 0.4 * 0.836^3 = 19.8.
+        // W_est is 14 + 16.33 * 0.529 = 22.6 after 1.633 s. alpha does not become 1 at the window before the loss, 20,
+        // as in section 4.3; then W_est would be 25. W_cubic is 20 - 0.4 * 0.836^3 = 19.8.
         run(&mut congestion, &params, &mut cwnd, Time::from_secs(1), 0.633);
         assert!((21.0..=22.6).contains(&window(cwnd)), "{}", window(cwnd));
     }
@@ -317,7 +314,7 @@ mod tests {
     fn without_friendliness_a_short_round_trip_follows_the_cubic_curve_alone() {
         let params = with(CubicParams { tcp_friendliness: false, ..Default::default() });
         let (mut congestion, mut cwnd) = reduced(&params, 20);
-        // As above: 20 - 0.4 * 0.836^3 = 19.8 after 1.633 s, where W_est is 22.6; the distance from 20 is rounded down.
+        // As above, 20 - 0.4 * 0.836^3 = 19.8 after 1.633 s, where W_est is 22.6; the distance from 20 is rounded down.
         run(&mut congestion, &params, &mut cwnd, Time::ZERO, 1.633);
         assert_eq!(window(cwnd), 20.0);
     }
@@ -326,8 +323,8 @@ mod tests {
     fn the_target_is_a_whole_number_of_segments_below_w_max_as_in_linux_and_ns3() {
         let params = with(CubicParams { tcp_friendliness: false, ..Default::default() });
         let (mut congestion, mut cwnd) = reduced(&params, 1000);
-        // K = 9.086 s. At the start, 0.1 s ahead: 0.4 (0.1 - 9.086)^3 = -290.2, of which 290: the target is 710, for
-        // which each 700 / 10 = 70 segments add one. 291 would leave 700 / 9 = 77.
+        // K = 9.086 s. At the start, 0.1 s ahead: 0.4 (0.1 - 9.086)^3 = -290.2, rounded to -290: the target is 710, so
+        // 700 / 10 = 70 segments add one. With 291 it would be 700 / 9 = 77.
         (0..69).for_each(|_| acknowledge(&mut congestion, &params, &mut cwnd, 1, Time::ZERO));
         assert_eq!(cwnd, 700 * MSS);
         acknowledge(&mut congestion, &params, &mut cwnd, 1, Time::ZERO);
@@ -362,7 +359,7 @@ mod tests {
             acknowledge(&mut congestion, &params, cwnd, 1, now);
         };
         grow(&mut cwnd, Time::ZERO);
-        // After an hour eq. (1) yields billions of segments: target = 1.5 cwnd. The first ACK still counts for the
+        // After an hour eq. (1) gives billions of segments: target = 1.5 cwnd. The first ACK still counts for the
         // earlier, slower growth.
         grow(&mut cwnd, Time::from_secs(3600));
         let before = cwnd;
@@ -387,11 +384,11 @@ mod tests {
             acknowledge(&mut congestion, &params, cwnd, segments, Time::ZERO);
         };
         (0..50).for_each(|_| grow(&mut cwnd, 2));
-        // W_est is 0.53 segments above the window: less than a whole one.
+        // W_est is 0.53 segments above the window, less than a whole segment.
         assert_eq!(cwnd, 105 * MSS);
     }
 
-    /// The target window, in segments, 20 s after congestion at 100 and 10 s after the last segment or the last ACK
+    /// Target window in segments, 20 s after congestion at 100 segments and 10 s after the last segment or the last ACK
     /// that found the window full.
     fn target_after_a_pause(cubic_clock: CubicClock, of: Connection, is_idle: bool) -> f64 {
         let mut flow = Flow::<Cubic>::new(CubicParams { cubic_clock, ..Default::default() });
@@ -434,7 +431,8 @@ mod tests {
 
     #[test]
     fn an_idle_period_moves_no_epoch_into_the_future() {
-        // The epoch began with the ACK of the last segment: less than the time since that was sent is left to skip.
+        // The epoch started with the ACK of the last segment, so less time must be skipped than since that segment was
+        // sent.
         let mut flow = Flow::<Cubic>::new(CubicParams { cubic_clock: CubicClock::Sending, ..Default::default() });
         let mut window = 10 * MSS;
         flow.avoid(&mut window, 1);

@@ -1,4 +1,4 @@
-//! Parameters of CUBIC, and what both of its forms follow.
+//! Parameters of CUBIC, and rules of both its forms.
 //!
 //! Deviations:
 //! 1. Deviation 2 of the head of CUBIC, from RFC 9438 4.3: alpha does not become 1.
@@ -10,7 +10,7 @@ choices! {
     pub enum CubicClock {
         /// Time during which the window limits sending.
         InUse = "in_use",
-        /// All time except idle periods, from the last segment before each to the first one after it.
+        /// All time except idle periods; these last from the last segment before them to the first one after them.
         Sending = "sending",
         /// All time.
         Always = "always",
@@ -20,38 +20,38 @@ choices! {
 params! {
     /// Parameters of CUBIC.
     pub struct CubicParams {
-        /// Scaling of CUBIC's growth in segments per second cubed.
+        /// Scaling factor of CUBIC's growth, in segments per second cubed.
         cubic_c: f64 = 0.4, in 0.001..=100.0, symbol "C", source "RFC 9438 4.1";
         //= RFC 9438 4.6-2: beta_cubic is 0.7.
         /// Share of the window that CUBIC keeps after congestion.
         cubic_beta: f64 = 0.7, in 0.1..=0.99, symbol "beta_cubic", source "RFC 9438 4.6";
         //= RFC 9438 4.7-2: Fast convergence is off where a flow is alone.
-        /// Fast convergence: a CUBIC flow that has lost ground yields to newer ones.
+        /// Fast convergence: a CUBIC flow whose window was reduced below its previous maximum gives way to newer flows.
         fast_convergence: bool = true, source "RFC 9438 4.7";
-        /// Lets CUBIC grow at least as Reno would (its Reno-friendly region). ns-3 before 3.41 does not.
+        /// Lets CUBIC grow at least as fast as Reno (its Reno-friendly region). ns-3 before 3.41 does not.
         tcp_friendliness: bool = true, source "RFC 9438 4.3";
         //= RFC 9438 4.2-4, by cubic_clock: Time without updates, for want of data, does not count.
-        /// Time counted by CUBIC's function: `in_use` while the window limits sending, `sending` all except idle
+        /// Time that CUBIC's function counts: `in_use` while the window limits sending, `sending` all time except idle
         /// periods, `always` all time.
         cubic_clock: CubicClock = "in_use", symbol "t",
             source "RFC 9438 4.2; sending: tcp_cubic.c cubictcp_cwnd_event; always: ns-3 tcp-cubic.cc Update";
     }
 }
 
-/// Windows to acknowledge per segment if no growth is due.
+/// Windows to acknowledge for one segment if the target requires no growth.
 pub(super) const NO_GROWTH: f64 = 100.0;
-/// Segments to acknowledge for one more before the first congestion, at most.
+/// Maximum number of segments to acknowledge for one segment of growth before the first congestion.
 pub(super) const FIRST_GROWTH: f64 = 20.0;
-/// The same at least: the target is at most 1.5 cwnd (section 4.2).
+/// Minimum number of segments to acknowledge for one segment of growth: the target is at most 1.5 cwnd (section 4.2).
 pub(super) const LEAST_PER_SEGMENT: f64 = 2.0;
 
-/// By how much W_est grows for each window acknowledged (section 4.3).
+/// Growth of W_est per acknowledged window (section 4.3).
 pub(super) fn alpha(params: &CubicParams) -> f64 {
     //= RFC 9438 4.3-3, deviation: Once W_est reaches cwnd_prior, alpha is 1.
     3.0 * (1.0 - params.cubic_beta) / (1.0 + params.cubic_beta)
 }
 
-/// Segments to acknowledge for the window, in segments, to grow by one towards `target`.
+/// Segments to acknowledge for a window, in segments, to grow by one towards `target`.
 pub(super) fn segments_for_one(window: f64, target: f64) -> f64 {
     if target > window { (window / (target - window)).floor() } else { NO_GROWTH * window }
 }

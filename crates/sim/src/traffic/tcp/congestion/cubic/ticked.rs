@@ -1,40 +1,40 @@
 //! CUBIC in whole segments and ticks of the clock, as Linux computes it (`net/ipv4/tcp_cubic.c` bictcp_update).
 //!
-//! The number of segments to acknowledge for one more is computed at most once a tick and, while the window is
-//! unchanged, 1/32 s after the last time: until then the window grows at the same pace.
+//! The number of segments to acknowledge for one segment of growth is computed at most once per tick and, while the
+//! window does not change, after 1/32 s. Until then the window grows at the same pace.
 
 use super::super::control::{Connection, Progress};
 use super::rules::{CubicParams, FIRST_GROWTH, LEAST_PER_SEGMENT, NO_GROWTH, alpha, segments_for_one};
 use fairlane_schemes::base::units::Time;
 
-/// Lifetime of a computed value while the window is unchanged.
+/// Time for which a computed value is used while the window does not change.
 const LASTING: Time = Time(Time::PER_SECOND / 32);
-/// Parts of one in which Linux has beta (BICTCP_BETA_SCALE).
+/// Denominator of beta in Linux (BICTCP_BETA_SCALE).
 const UNIT: u32 = 1024;
 
-/// State of CUBIC; windows and counts in segments, times in ticks.
+/// State of CUBIC. Windows and counts are in segments, times in ticks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ticked {
-    /// Start of this congestion avoidance; none between congestion and the next growth (epoch_start).
+    /// Start of this epoch; `None` between congestion and the next growth (epoch_start).
     epoch: Option<u64>,
-    /// Window before the last congestion, 0 before the first and after a timeout (last_max_cwnd).
+    /// Window before the last congestion; 0 before the first and after a timeout (last_max_cwnd).
     w_max: u32,
     /// W_max of this epoch (bic_origin_point), and K in seconds (bic_K).
     plateau: u32,
     k_s: f64,
-    /// Acknowledged and not yet counted in `w_est` (ack_cnt).
+    /// Acknowledged segments not yet counted in `w_est` (ack_cnt).
     acked: u32,
-    /// The window that Reno would have (tcp_cwnd).
+    /// Window that Reno would have (tcp_cwnd).
     w_est: u32,
-    /// The window at the last computation, and when that was (last_cwnd, last_time).
+    /// Window at the last computation, and time of that (last_cwnd, last_time).
     last_window: u32,
     last_time: u64,
-    /// Segments to acknowledge for one more (cnt).
+    /// Segments to acknowledge for one segment of growth (cnt).
     per_segment: u32,
 }
 
 impl Ticked {
-    /// bictcp_update: the segments to acknowledge for one more.
+    /// Implements bictcp_update. Returns the number of segments to acknowledge for one segment of growth.
     pub(super) fn update(&mut self, of: Connection, params: &CubicParams, window: u32, progress: Progress) -> u32 {
         let ticks = |time: Time| time.0 / of.clock_tick.0;
         let now = ticks(progress.now);
@@ -50,7 +50,7 @@ impl Ticked {
             // Eq. (1); the distance from the plateau is rounded down.
             let above = (params.cubic_c * ahead * ahead * ahead).trunc();
             let per_segment = segments_for_one(f64::from(window), f64::from(self.plateau) + above);
-            // Before the first congestion, at least a twentieth a round trip.
+            // Before the first congestion, growth is at least a twentieth per round trip.
             let most = if self.w_max == 0 { FIRST_GROWTH } else { NO_GROWTH * f64::from(window) };
             self.per_segment = per_segment.min(most) as u32;
         }
@@ -82,9 +82,9 @@ impl Ticked {
         now
     }
 
-    /// Section 4.3: at least as fast as Reno.
+    /// Follows Reno if that is faster (section 4.3).
     fn follow_reno(&mut self, params: &CubicParams, window: u32) {
-        // Linux has eighths of a segment (beta_scale).
+        // Linux counts in eighths of a segment (beta_scale).
         let eighths = (8.0 / alpha(params)).floor() as u32;
         let due = (window * eighths) >> 3;
         while self.acked > due {
@@ -96,7 +96,7 @@ impl Ticked {
         }
     }
 
-    /// cubictcp_recalc_ssthresh: remaining part of `window`.
+    /// Implements cubictcp_recalc_ssthresh: returns the window that remains of `window`.
     pub(super) fn reduce(&mut self, params: &CubicParams, window: u32) -> u32 {
         self.epoch = None;
         let beta = (params.cubic_beta * f64::from(UNIT)).round() as u32;
@@ -117,7 +117,8 @@ mod tests {
         Connection { whole_windows: true, clock_tick: MS(4), ..OF }
     }
 
-    /// CUBIC after congestion at `w_max`, and the response to an ACK of a segment at `window` and `ms` milliseconds.
+    /// CUBIC after congestion at `w_max`. The returned function passes an ACK of a segment at a window and a time in
+    /// ms.
     fn reduced(w_max: u32) -> impl FnMut(u32, u64) -> u32 {
         let mut ticked = Ticked::default();
         ticked.reduce(&CubicParams::default(), w_max);
@@ -143,17 +144,17 @@ mod tests {
         // Seven ticks of 4 ms are within 1/32 s; the eighth is not: 0.132 s ahead, 1000 - 287 = 713.
         assert_eq!(at(700, 28), 70);
         assert_eq!(at(700, 32), 53);
-        // Another window: 701 / (714 - 701), 0.14 s ahead: 1000 - 286.
+        // A different window: 701 / (714 - 701), 0.14 s ahead: 1000 - 286.
         assert_eq!(at(701, 40), 53);
     }
 
     #[test]
     fn a_small_window_follows_reno_in_eighths() {
         let mut at = reduced(2);
-        // K = 0: at two segments W_cubic is 2 and a few thousandths for the first tenth of a second: no growth.
+        // K = 0: at two segments W_cubic is 2 plus a few thousandths for the first tenth of a second: no growth.
         assert_eq!(at(2, 0), 200);
-        // Reno gains a segment for each 15/8 of a window: with more than three acknowledged, that is the fourth, but it
-        // counts when something is computed next.
+        // Reno gains a segment per 15/8 of a window. That is reached with the fourth acknowledged segment, but counts
+        // only at the next computation.
         assert_eq!([at(2, 4), at(2, 8), at(2, 12)], [200; 3]);
         assert_eq!(at(2, 32), 2);
     }

@@ -2,15 +2,15 @@
 
 use fairlane_schemes::base::units::{BitRate, Time};
 
-/// Bytes per second; may be infinite, for a bound that is none.
+/// Bytes per second; may be infinite, which means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct ByteRate(pub f64);
 
 impl ByteRate {
-    /// A bound that is none.
+    /// No limit.
     pub const UNBOUNDED: Self = Self(f64::INFINITY);
 
-    /// `bytes` in `span`; the span counts as a nanosecond at least.
+    /// Rate of `bytes` in `span`, which counts as at least a nanosecond.
     pub fn of(bytes: u64, span: Time) -> Self {
         Self(bytes as f64 / span.max(Time::from_nanos(1)).as_secs_f64())
     }
@@ -21,7 +21,7 @@ impl ByteRate {
         self.0 * span.as_secs_f64()
     }
 
-    /// The rate times `gain`.
+    /// Rate multiplied by `gain`.
     #[inline]
     pub fn times(self, gain: f64) -> Self {
         Self(self.0 * gain)
@@ -48,7 +48,8 @@ impl From<BitRate> for ByteRate {
 }
 
 impl From<ByteRate> for BitRate {
-    /// Whole bits per second; a byte per second at least, so that a paced sender never stops, and 1 Pbit/s at most.
+    /// Converts to whole bits per second: at least a byte per second, so that a paced sender never stops; at most 1
+    /// Pbit/s.
     #[inline]
     fn from(rate: ByteRate) -> Self {
         Self((rate.0 * 8.0).clamp(8.0, 1e15) as u64)

@@ -1,6 +1,6 @@
 //! A value cached until its inputs change: most ACKs leave the model of a path unchanged.
 
-/// The value that was made last, and what from.
+/// The value computed last, and its inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Memo<K, V>(Option<(K, V)>);
 
@@ -11,7 +11,8 @@ impl<K, V> Default for Memo<K, V> {
 }
 
 impl<K: Copy + PartialEq, V: Copy> Memo<K, V> {
-    /// The value that follows from `key` alone, by `make` if the last one followed from another.
+    /// Value for `key`; calls `make` only if `key` differs from that of the last call. `make` must depend
+    /// only on `key`.
     #[inline]
     pub fn get(&mut self, key: K, make: impl FnOnce() -> V) -> V {
         match self.0 {

@@ -1,18 +1,19 @@
-//! Samples that a control's own restraint has made: they say as little of the path as those for want of data.
+//! Samples limited by the control itself: like application-limited samples, they say little about the path.
 //!
-//! Source: MarkConnectionAppLimited of draft-ietf-ccwg-bbr, section 4.1.2.4, as ProbeRTT uses it. The sender marks what
-//! is sent for want of data; a control marks what is sent while it holds the flow back.
+//! Source: MarkConnectionAppLimited of draft-ietf-ccwg-bbr, section 4.1.2.4, as used by ProbeRTT. The sender marks
+//! segments sent while it has too few data; a control marks segments sent while it holds the flow back.
 
-/// The span of C.delivered in which segments were sent under restraint.
+/// Range of C.delivered in which segments were sent while the control held the flow back.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OwnLimit {
     from: u64,
-    /// End of the restraint; 0 before the first one.
+    /// End of the range; 0 before the first one.
     until: u64,
 }
 
 impl OwnLimit {
-    /// The control holds the flow back now: data sent until everything in flight is delivered count as limited.
+    /// Marks that the control holds the flow back now: data sent until everything in flight is delivered count as
+    /// limited.
     pub fn mark(&mut self, delivered: u64, in_flight: u32) {
         if delivered > self.until {
             self.from = delivered;
@@ -38,7 +39,7 @@ mod tests {
         limit.mark(100, 50);
         limit.mark(120, 40);
         assert_eq!([99, 100, 160, 161].map(|prior| limit.covers(prior)), [false, true, true, false]);
-        // The next time, much later.
+        // The next range, much later.
         limit.mark(1000, 10);
         assert_eq!([160, 999, 1000, 1010].map(|prior| limit.covers(prior)), [false, false, true, true]);
     }

@@ -5,21 +5,21 @@
 
 use fairlane_schemes::base::units::Time;
 
-/// Maximum numbers of stored minutes and samples.
+/// Maximum numbers of minutes and samples that are stored.
 pub const MOST_MINUTES: usize = 20;
 pub const MOST_SAMPLES: usize = 16;
 
 const MINUTE: Time = Time::from_secs(60);
 
-/// Recent delays, and the least one of each of the last minutes.
+/// Recent delays, and the minimum delay of each of the last minutes.
 #[derive(Clone, Debug)]
 pub struct QueuingDelay {
-    /// base_delays, a ring; [`Time::NEVER`] where nothing was seen yet.
+    /// base_delays, as a ring; [`Time::NEVER`] for minutes without a delay.
     base: [Time; MOST_MINUTES],
-    /// The minute of the newest entry of `base`, and where it stands.
+    /// Minute of the newest entry of `base`, and its index.
     minute: u64,
     newest: usize,
-    /// current_delays, a ring of times and delays.
+    /// current_delays, as a ring of times and delays.
     recent: [(Time, Time); MOST_SAMPLES],
     next: usize,
 }
@@ -44,14 +44,14 @@ impl QueuingDelay {
         self.next = (self.next + 1) % MOST_SAMPLES;
     }
 
-    /// The least delay of the last `minutes` minutes; [`Time::NEVER`] before the first.
+    /// Minimum delay of the last `minutes` minutes; [`Time::NEVER`] before the first.
     pub fn base(&self, minutes: u32) -> Time {
         let last = |back: u32| self.base[(self.newest + MOST_MINUTES - back as usize) % MOST_MINUTES];
         (0..minutes.min(MOST_MINUTES as u32)).map(last).min().unwrap_or(Time::NEVER)
     }
 
-    /// FILTER(current_delays) - MIN(base_delays), with the least of the last `samples` delays as filter, none of which
-    /// is older than `age`, save the last one; none before the first.
+    /// FILTER(current_delays) - MIN(base_delays); `None` before the first delay. The filter is the minimum of the last
+    /// `samples` delays that are not older than `age`, and the very last one.
     pub fn get(&self, minutes: u32, samples: u32, now: Time, age: Time) -> Option<Time> {
         let oldest = now.saturating_sub(age);
         let last = |back: u32| self.recent[(self.next + 2 * MOST_SAMPLES - 1 - back as usize) % MOST_SAMPLES];
@@ -105,7 +105,7 @@ mod tests {
         for minute in 1..=2 {
             queuing.observe(Time::from_secs(60 * minute), MS(80));
         }
-        // Of three minutes the first is one, of two it is not.
+        // The first minute is one of the last three, but not of the last two.
         assert_eq!([3, 2].map(|minutes| queuing.base(minutes)), [MS(50), MS(80)]);
     }
 

@@ -1,20 +1,20 @@
-//! Packet-timed round trips: a round ends when a segment is delivered that was sent after the round began.
+//! Packet-timed round trips: a round ends when a segment is delivered that was sent after the round started.
 //!
 //! Source: draft-ietf-ccwg-bbr, section 5.5.1; draft-cardwell-iccrg-bbr-congestion-control-00, section 4.1.1.3.
 
-/// A count of round trips, in terms of C.delivered.
+/// Counts round trips in terms of C.delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rounds {
-    /// The round ends with a segment that was sent at this C.delivered, or later (next_round_delivered).
+    /// C.delivered at or after which the segment that ends the round must be sent (next_round_delivered).
     end: u64,
     /// Rounds so far (round_count).
     pub count: u64,
-    /// The ACK at hand is the first of a round (round_start).
+    /// True if the current ACK is the first of a round (round_start).
     pub started: bool,
 }
 
 impl Rounds {
-    /// UpdateRound: an ACK whose newest segment was sent at `prior_delivered`.
+    /// Implements UpdateRound for an ACK whose newest segment was sent at `prior_delivered`.
     #[inline]
     pub fn update(&mut self, prior_delivered: u64, delivered: u64) {
         self.started = prior_delivered >= self.end;
@@ -24,7 +24,7 @@ impl Rounds {
         }
     }
 
-    /// The same for rounds that end with the last segment that was in flight as they began.
+    /// Like [`Rounds::update`], but a round ends with the last segment that was in flight at its start.
     #[inline]
     pub fn update_early(&mut self, delivered: u64, in_flight: u32) {
         self.started = delivered >= self.end;
@@ -34,7 +34,7 @@ impl Rounds {
         }
     }
 
-    /// StartRound: starts a new round.
+    /// Starts a new round (StartRound).
     #[inline]
     pub fn restart(&mut self, delivered: u64) {
         self.end = delivered;
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn a_round_lasts_until_what_was_sent_in_it_is_delivered() {
         let mut rounds = Rounds::default();
-        // (P.delivered, C.delivered): the second and third segment were sent before the first was delivered.
+        // (P.delivered, C.delivered): the second and third segments were sent before the first was delivered.
         let started = [(0, 1), (0, 2), (0, 3), (1, 4), (3, 5), (4, 6)].map(|(prior, delivered)| {
             rounds.update(prior, delivered);
             rounds.started
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn an_early_round_ends_with_the_last_segment_that_was_in_flight() {
         let mut rounds = Rounds::default();
-        // (C.delivered, in flight): three are in flight after the first ACK, which are all delivered with the fourth.
+        // (C.delivered, in flight): three are in flight after the first ACK; the fourth ACK delivers the last of them.
         let started = [(1, 3), (2, 3), (3, 3), (4, 2), (5, 2), (6, 2)].map(|(delivered, in_flight)| {
             rounds.update_early(delivered, in_flight);
             rounds.started

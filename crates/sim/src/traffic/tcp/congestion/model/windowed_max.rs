@@ -1,14 +1,14 @@
-//! The largest of recent values in constant memory and constant time.
+//! Maximum of recent values, in constant memory and constant time.
 //!
-//! Source: the algorithm of Kathleen Nichols, Linux `lib/win_minmax.c`. Three candidates are kept: the largest value of
-//! the window, the largest after it, and the largest after that. When the first has left the window, the second takes
-//! its place. A candidate is replaced early, after a quarter and a half of the window, so that a successor is at hand
-//! in time. The result is the exact maximum until candidates expire, and close to it then.
+//! Source: the algorithm of Kathleen Nichols, Linux `lib/win_minmax.c`. It keeps three candidates: the largest value in
+//! the window, the largest after it, and the largest after that. When the first leaves the window, the second replaces
+//! it. A candidate is replaced early, after a quarter or half of the window, so that a successor is available in time.
+//! The result is the exact maximum until candidates expire, and then close to it.
 
-/// Values with the time at which they were seen, in any unit that grows.
+/// Values with the time at which they were seen, in any unit that increases.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowedMax {
-    /// By falling value and rising time.
+    /// Candidates in descending order of value and ascending order of time.
     candidates: [Candidate; 3],
 }
 
@@ -19,18 +19,18 @@ struct Candidate {
 }
 
 impl WindowedMax {
-    /// A filter that has seen `value` at time 0.
+    /// Creates a filter that has seen `value` at time 0.
     pub fn new(value: f64) -> Self {
         Self { candidates: [Candidate { at: 0, value }; 3] }
     }
 
-    /// The largest value of the window.
+    /// Largest value in the window.
     #[inline]
     pub fn get(&self) -> f64 {
         self.candidates[0].value
     }
 
-    /// Adds `value` at time `at`; values older by more than `window` no longer count.
+    /// Adds `value` at time `at`; values older by more than `window` no longer count. Returns the largest value.
     #[inline]
     pub fn update(&mut self, window: u64, at: u64, value: f64) -> f64 {
         let new = Candidate { at, value };
@@ -48,7 +48,7 @@ impl WindowedMax {
         self.get()
     }
 
-    /// Drops old candidates, and keeps the others of different age.
+    /// Drops old candidates, and ensures that the others differ in age.
     fn expire(&mut self, window: u64, new: Candidate) {
         let [first, second, third] = &mut self.candidates;
         let age = new.at - first.at;

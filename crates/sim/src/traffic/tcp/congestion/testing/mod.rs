@@ -21,18 +21,17 @@ pub const OF: Connection = Connection {
     clock_tick: Time::ZERO,
 };
 
-/// Maximum number of segments in flight.
 const MOST_SENT: usize = 1000;
 
-/// The least RTT that is drawn, and the highest delivery rate in bit/s.
+/// Minimum RTT that is drawn, and maximum delivery rate in bit/s.
 const LEAST_RTT: Time = Time::from_micros(1);
 pub const MOST_RATE: u64 = 100_000_000_000;
 
-/// Operations drawn, and after how many the connection is a new one.
+/// Random operations, and number of them after which a new connection starts.
 const OPERATIONS: u32 = 1_000_000;
 const OPERATIONS_OF_A_FLOW: u32 = 10_000;
 
-/// A flow whose ACKs are made by hand; its window is in use. It starts with ten segments, in slow start.
+/// A flow with constructed ACKs whose window is fully used. It starts with ten segments, in slow start.
 pub struct Flow<C: Control> {
     pub of: Connection,
     pub params: C::Params,
@@ -41,7 +40,7 @@ pub struct Flow<C: Control> {
     pub now: Time,
     pub delivered: u64,
     lost: u64,
-    /// Counted in congestion avoidance.
+    /// Segments counted in congestion avoidance.
     counted: u32,
     /// P.delivered of the data in flight.
     sent: VecDeque<u64>,
@@ -77,7 +76,6 @@ impl<C: Control> Flow<C> {
         }
     }
 
-    /// Window after congestion.
     pub fn reduce(&mut self, cause: Cause) -> u64 {
         let bytes = u64::from(self.output.cwnd);
         let flight = Flight { cwnd: self.output.cwnd, outstanding: bytes, pipe: bytes, cause };
@@ -85,13 +83,11 @@ impl<C: Control> Flow<C> {
         self.control.reduce(self.of, &self.params, flight)
     }
 
-    /// Growth in congestion avoidance.
     pub fn avoid(&mut self, cwnd: &mut u32, segments: u32) {
         let progress = Progress { segments, now: self.now, srtt: RTT, min_rtt: RTT };
         self.control.avoid(self.of, &self.params, Window { cwnd, counted: &mut self.counted }, progress);
     }
 
-    /// Sends as the window allows.
     fn send(&mut self) {
         let window = (self.output.cwnd / MSS) as usize;
         if self.sent.len() < window.min(MOST_SENT) {
@@ -99,7 +95,7 @@ impl<C: Control> Flow<C> {
         }
     }
 
-    /// The ACK of the earliest segment in flight; `tell` modifies it.
+    /// Passes the ACK of the earliest segment in flight; `tell` modifies it.
     pub fn ack(&mut self, tell: impl FnOnce(&mut Sample)) {
         self.send();
         let prior_delivered = self.sent.pop_front().unwrap_or_default();
@@ -110,7 +106,7 @@ impl<C: Control> Flow<C> {
         self.send();
     }
 
-    /// An ACK of a segment of a window in use.
+    /// Returns an ACK of a segment while the window is fully used.
     fn sample(&self, prior_delivered: u64) -> Sample {
         let window = self.output.cwnd;
         Sample {
@@ -143,7 +139,7 @@ impl<C: Control> Flow<C> {
         }
     }
 
-    /// The ACKs of a window of segments, spread over an RTT, the `.0`-th of which `tell` changes.
+    /// Passes the ACKs of a window of segments, spread over an RTT. `tell` modifies each ACK, given its index.
     pub fn round(&mut self, mut tell: impl FnMut(u32, &mut Sample)) {
         let segments = self.output.cwnd / MSS;
         self.sent.truncate(segments as usize);
@@ -154,13 +150,12 @@ impl<C: Control> Flow<C> {
     }
 }
 
-/// Any whole number below `bound`, small ones as likely as large ones.
+/// Draws an integer below `bound`; small numbers are as likely as large ones.
 pub fn any(random: &mut Rng, bound: u64) -> u64 {
     let bits = random.bits() % 64;
     (random.bits() >> bits) % bound
 }
 
-/// Any event, with any numbers.
 pub fn any_event(random: &mut Rng) -> Event {
     match random.bits() % 7 {
         0 => Event::Loss,
@@ -182,7 +177,7 @@ pub fn any_event(random: &mut Rng) -> Event {
 }
 
 /// Acts like a sender, with random ACKs, events and growth. Checks that the window is at least a segment, that the
-/// pacing rate is above zero and below the rate of the largest window and the least RTT, and that `holds` accepts the
+/// pacing rate is between zero and the rate of the largest window at the minimum RTT, and that `holds` accepts the
 /// state and the ACK, if there was one.
 pub fn never_leaves_its_bounds<C: Control>(params: &C::Params, holds: impl Fn(&Flow<C>, Option<&Sample>) -> bool)
 where
@@ -190,7 +185,7 @@ where
 {
     let mut random = Rng::stream(3, 0, "operations", 0);
     let mut flow = Flow::<C>::new(params.clone());
-    // Twice the largest window in the least RTT, in bits per second.
+    // Twice the largest window per minimum RTT, in bits per second.
     let most_rate = 2.0 * f64::from(u32::MAX) * 8.0 / LEAST_RTT.as_secs_f64();
     for operation in 0..OPERATIONS {
         if operation % OPERATIONS_OF_A_FLOW == 0 {
@@ -207,7 +202,7 @@ where
 }
 
 impl<C: Control> Flow<C> {
-    /// Any operation that its authority allows for; the ACK, if it is one.
+    /// Executes a random operation that the control's authority permits. Returns the ACK, if it is one.
     fn act(&mut self, random: &mut Rng) -> Option<Sample> {
         match random.bits() % 8 {
             0 => {
@@ -239,7 +234,6 @@ impl<C: Control> Flow<C> {
         }
     }
 
-    /// An ACK that may say anything.
     fn any_sample(&mut self, random: &mut Rng) -> Sample {
         let phases = [Phase::Open, Phase::Disorder, Phase::Recovery, Phase::Loss];
         let rtt = Time(LEAST_RTT.0 + any(random, 1 << 43));

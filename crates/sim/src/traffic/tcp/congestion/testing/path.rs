@@ -1,4 +1,4 @@
-//! A flow over a path that a control models: its ACKs are constructed, each with a report of the path.
+//! A flow over a path that a control models, with constructed ACKs that each report on the path.
 
 use super::{MSS, OF, RTT};
 use crate::traffic::tcp::congestion::control::{Control, Event, Moment, Output, Sample};
@@ -9,7 +9,7 @@ use fairlane_schemes::base::units::{BitRate, Time};
 pub const RATE: BitRate = BitRate(8_000_000);
 pub const BDP: u32 = 100 * MSS;
 
-/// Differences between ACKs.
+/// Contents of an ACK that differ between tests.
 #[derive(Clone, Copy)]
 pub struct Told {
     pub rate: Option<BitRate>,
@@ -42,7 +42,7 @@ pub trait Modelled: Control {
     fn state(&self) -> Self::State;
 }
 
-/// A flow whose ACKs are made by hand. It starts with ten segments.
+/// A flow with constructed ACKs. It starts with ten segments.
 pub struct PathFlow<C: Modelled> {
     pub params: C::Params,
     pub control: C,
@@ -63,7 +63,6 @@ impl<C: Modelled> PathFlow<C> {
         flow
     }
 
-    /// The connection at this point.
     pub fn moment(&self) -> Moment {
         Moment {
             now: self.now,
@@ -87,7 +86,7 @@ impl<C: Modelled> PathFlow<C> {
         self.control.on_event(OF, &self.params, &mut self.output, event, &at);
     }
 
-    /// An ACK whose newest segment was sent at `prior` of C.delivered.
+    /// Passes an ACK whose newest segment was sent at C.delivered = `prior`.
     pub fn ack(&mut self, prior: u64, told: Told) -> C::State {
         self.delivered += u64::from(told.acked);
         self.lost += u64::from(told.lost);
@@ -124,13 +123,12 @@ impl<C: Modelled> PathFlow<C> {
         self.control.state()
     }
 
-    /// An ACK that begins a round trip, an RTT after the last one.
+    /// Passes an ACK that starts a round trip, an RTT after the last one.
     pub fn round(&mut self, told: Told) -> C::State {
         self.now += RTT;
         self.ack(self.delivered, told)
     }
 
-    /// An ACK within the round trip.
     pub fn within(&mut self, told: Told) -> C::State {
         self.ack(0, told)
     }

@@ -1,4 +1,4 @@
-//! Rule 18: ECN, RFC 3168. Windows in segments of 1000 bytes.
+//! Rule 18: ECN, RFC 3168. Windows are in segments of 1000 bytes.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn ecn() -> TcpParams {
     TcpParams { ecn: true, ..ack_each() }
 }
 
-/// Hands over an ACK with or without congestion echo, and returns the segments sent upon it: number, codepoint, CWR.
+/// Passes an ACK with or without congestion echo. Returns the segments sent in response: number, codepoint, CWR.
 fn echo(sender: &mut Sender, params: &TcpParams, number: u32, echo: bool, now: Time) -> Vec<(u32, Ecn, bool)> {
     let echoed = now.saturating_sub(ms(100));
     sender.on_ack(params, &Ack { ack: number, echo: echoed, congestion_echo: echo, ..Ack::default() }, now);
@@ -21,11 +21,11 @@ fn only_new_data_is_ecn_capable() {
     assert_eq!(sender.poll_transmit(&params, Time::ZERO).unwrap().ecn, Ecn::NotEct);
     let mut sender = established(&params, 4);
     assert_eq!(echo(&mut sender, &params, 1, false, ms(200)), [(4, Ecn::Ect0, false), (5, Ecn::Ect0, false)]);
-    // RFC 3168 6.1.5: retransmissions are not.
+    // RFC 3168 6.1.5: retransmissions are not ECN-capable.
     sender.on_timer(&params, ms(1200));
     let segment = sender.poll_transmit(&params, ms(1200)).unwrap();
     assert_eq!((segment.seq, segment.ecn, segment.cwr), (1, Ecn::NotEct, false));
-    // Without ECN nothing is.
+    // Without ECN no segment is ECN-capable.
     let params = ack_each();
     let mut sender = established(&params, 4);
     assert_eq!(echo(&mut sender, &params, 1, false, ms(200))[0].1, Ecn::NotEct);
@@ -35,23 +35,24 @@ fn only_new_data_is_ecn_capable() {
 fn marks_reduce_the_window_once_per_window_of_data() {
     let params = ecn();
     let mut sender = established(&params, 10);
-    // Ten in flight: half of them. The ACK itself does not let the window grow, nor do the next ones with an echo.
+    // Ten segments in flight: the window is halved. Neither this ACK nor the next ones with an echo increase the
+    // window.
     assert!(echo(&mut sender, &params, 1, true, ms(200)).is_empty());
     assert_eq!((sender.ssthresh(), sender.cwnd()), (segments(5), segments(5)));
     for number in 2..=5 {
         assert!(echo(&mut sender, &params, number, true, ms(200)).is_empty());
     }
-    // Five outstanding are acknowledged: the first new segment says so (CWR), the next one does not.
+    // Five outstanding segments are acknowledged: the first new segment carries CWR, the next one does not.
     assert_eq!(echo(&mut sender, &params, 6, true, ms(200)), [(10, Ecn::Ect0, true)]);
     assert_eq!(echo(&mut sender, &params, 7, true, ms(200)), [(11, Ecn::Ect0, false)]);
     for number in 8..=10 {
         echo(&mut sender, &params, number, true, ms(200));
     }
     assert_eq!((sender.cwnd(), sender.stats().ecn_reductions), (segments(5), 1));
-    // Segment 10 was sent after the reduction: an echo with its ACK is new congestion. 14 - 10 + 1 in flight.
+    // Segment 10 was sent after the reduction: an echo with its ACK is new congestion, with 14 - 10 + 1 in flight.
     echo(&mut sender, &params, 11, true, ms(300));
     assert_eq!((sender.cwnd(), sender.stats().ecn_reductions), (2500, 2));
-    // Without an echo the window grows: MSS^2 / cwnd.
+    // Without an echo the window grows by MSS^2 / cwnd.
     echo(&mut sender, &params, 15, false, ms(400));
     assert_eq!(sender.cwnd(), 2900);
 }
@@ -84,13 +85,14 @@ fn marks_during_recovery_are_the_same_congestion() {
     echo(&mut sender, &params, 2, true, ms(300));
     echo(&mut sender, &params, recover, true, ms(400));
     assert_eq!((sender.phase, sender.ssthresh(), sender.stats().ecn_reductions), (Phase::Open, ssthresh, 0));
-    // The reduction for the loss was announced as well: RFC 3168 6.1.2.
+    // CWR also announced the reduction for the loss (RFC 3168 6.1.2).
     assert!(sender.cwr_due || sender.nxt > recover);
 }
 
 #[test]
 fn marked_packets_reduce_the_window_and_nothing_is_sent_again() {
-    // Segments 15 to 30 leave at 500 ms; five of them are marked: one window, one reduction. Transmission 60 is later.
+    // Segments 15 to 30 leave at 500 ms. Five of them are marked: one window, so one reduction. Transmission 60 is
+    // later.
     for (marks, reductions) in
         [((|n| (20..25).contains(&n)) as fn(u64) -> bool, 1), (|n| n == 20 || n == 60, 2), (|_| false, 0)]
     {

@@ -18,7 +18,7 @@ fn ms(millis: u64) -> Time {
     Time::from_millis(millis)
 }
 
-/// A sender with the handshake done and `cwnd` segments of window, all of them sent at time zero.
+/// Sender after the handshake with a window of `cwnd` segments, all sent at time zero.
 fn established(params: &TcpParams, cwnd: u32) -> Sender {
     let params = TcpParams { initial_window: cwnd, ..params.clone() };
     let mut sender = Sender::new(&params, None, 0);
@@ -29,12 +29,12 @@ fn established(params: &TcpParams, cwnd: u32) -> Sender {
     sender
 }
 
-/// Polls until there is nothing more to send; returns the data segments.
+/// Polls until no segment is left to send. Returns the data segments.
 fn drain(sender: &mut Sender, params: &TcpParams, now: Time) -> Vec<u32> {
     std::iter::from_fn(|| sender.poll_transmit(params, now)).filter(|s| s.payload > 0).map(|s| s.seq).collect()
 }
 
-/// Hands over an ACK with an RTT of 100 ms and returns the data segments sent upon it.
+/// Passes an ACK with an RTT of 100 ms. Returns the data segments sent in response.
 fn ack(sender: &mut Sender, params: &TcpParams, number: u32, now: Time) -> Vec<u32> {
     sender.on_ack(params, &Ack { ack: number, echo: now.saturating_sub(ms(100)), ..Ack::default() }, now);
     drain(sender, params, now)
@@ -57,7 +57,7 @@ fn slow_start_with_delayed_acks_adds_one_segment_per_ack() {
     // Rule 1: cwnd after k ACKs is 1 + k segments.
     let expected: Vec<u64> = (0..windows.len() as u64).map(|k| segments(2 + k)).collect();
     assert_eq!(windows, expected);
-    // Segments per round, by hand: of the 3 of round 3 the last waits for the first of round 4, and so on.
+    // Segments per round, by hand. Of the 3 segments of round 3 the last waits for the first of round 4, and so on.
     let rounds: Vec<usize> = (1..=7)
         .map(|k| wire.log.iter().filter(|(t, e)| *t == ms(100 * k) && matches!(e, Event::Sent(..))).count())
         .collect();
@@ -70,11 +70,11 @@ fn congestion_avoidance_with_delayed_acks_grows_half_a_segment_per_rtt() {
     let mut wire = Wire::new(params, None, lose_nothing);
     wire.run_until(ms(100 + 100 * 60));
     let window = wire.sender.cwnd() as f64 / f64::from(MSS);
-    // A round carries W segments at most, thus W / 2 ACKs of MSS^2 / cwnd = MSS / W each: W <= 10 + 60 / 2. It has W -
-    // 1 segments at least, of which one may wait for its ACK: dW/dt >= 1/2 - 1/W, and 60 = 2 (W - 10 + 2 ln((W - 2) /
-    // 8)) gives W >= 37.
+    // A round has at most W segments, thus W / 2 ACKs of MSS^2 / cwnd = MSS / W each: W <= 10 + 60 / 2. It has at least
+    // W - 1 segments, of which one may wait for its ACK: dW/dt >= 1/2 - 1/W, and 60 = 2 (W - 10 + 2 ln((W - 2) / 8))
+    // gives W >= 37.
     assert!((37.0..=40.0).contains(&window), "{window}");
-    // Each ACK adds 1 to W^2 / 2; rounding to bytes takes less than 1 byte in 25 away.
+    // Each ACK adds 1 to W^2 / 2; rounding to bytes subtracts less than 1 byte in 25.
     let acks = wire.events().filter(|e| matches!(e, Event::Acked(..))).count() as f64;
     let closed_form = (100.0 + 2.0 * acks).sqrt();
     assert!((window - closed_form).abs() < 0.04 * closed_form, "{window} {closed_form}");
@@ -106,10 +106,10 @@ fn the_ack_that_crosses_ssthresh_counts_in_both_ways() {
 #[test]
 fn a_single_drop_is_repaired_by_fast_retransmission() {
     let mut wire = Wire::new(ack_each(), None, lose_once(&[20]));
-    // Segments 15 to 30 leave at 500 ms; 15 to 19 are acknowledged (cwnd 21, sent up to 40), then 10 duplicates.
+    // Segments 15 to 30 leave at 500 ms. 15 to 19 are acknowledged (cwnd 21, sent up to 40), then 10 duplicates arrive.
     wire.run_until(ms(600));
-    // Third duplicate: 41 and 42 went by limited transmit, inflight = 43 - 20 - 3 = 20, ssthresh = 10, cwnd = 13; then
-    // 7 more.
+    // Third duplicate: 41 and 42 were sent by limited transmit; inflight = 43 - 20 - 3 = 20, ssthresh = 10, cwnd = 13.
+    // Seven duplicates follow.
     assert_eq!(wire.sender.ssthresh(), segments(10));
     assert_eq!(wire.sender.cwnd(), segments(20));
     assert_eq!(wire.sender.recover, 43);
@@ -117,7 +117,7 @@ fn a_single_drop_is_repaired_by_fast_retransmission() {
     wire.run_until(ms(700));
     assert_eq!(wire.sender.cwnd(), segments(10));
     assert_eq!(wire.sender.phase, Phase::Open);
-    // Between 43 and 52 there are 9 segments outstanding: the window takes one more.
+    // The 9 segments from 43 to before 52 are outstanding: the window permits one more.
     assert_eq!((wire.sender.una, wire.sender.nxt), (43, 53));
     assert_eq!(wire.resent(), [20]);
     wire.run_until(ms(3000));
@@ -137,8 +137,8 @@ fn two_drops_in_a_window_give_exactly_one_partial_ack() {
             _ => None,
         })
         .collect();
-    // cwnd: 13 at the third duplicate, +6 for the rest of 21 to 30, +12 for 31 to 42, -5 acknowledged, +1. The rest are
-    // duplicates of 25, one more segment each.
+    // cwnd: 13 at the third duplicate, +6 for the others of 21 to 30, +12 for 31 to 42, -5 acknowledged, +1. The other
+    // ACKs are duplicates of 25, each of which adds one segment.
     assert_eq!(partial[0], (25, segments(27)));
     assert!(partial.iter().all(|(number, _)| *number == 25));
     assert_eq!(partial[1].1, segments(28));
@@ -159,7 +159,7 @@ fn only_the_first_partial_ack_restarts_the_timer() {
     assert_eq!(sender.timer(), ms(1300));
     assert_eq!(ack(&mut sender, &params, 4, ms(400))[0], 4);
     assert_eq!(sender.timer(), ms(1300));
-    // The full ACK restarts it.
+    // The full ACK restarts the timer.
     let recover = sender.recover;
     ack(&mut sender, &params, recover, ms(500));
     assert_eq!(sender.timer(), ms(1500));
@@ -172,13 +172,14 @@ fn a_full_ack_beyond_recover_grows_the_window_by_what_is_beyond() {
     for _ in 0..3 {
         ack(&mut sender, &params, 0, ms(200));
     }
-    // inflight = 12 - 3 = 9 segments: ssthresh 4500, cwnd 7500. Then 5 duplicates: cwnd 12500, no new segment.
+    // inflight = 12 - 3 = 9 segments: ssthresh 4500, cwnd 7500. After 5 more duplicates cwnd is 12500, without a new
+    // segment.
     assert_eq!((sender.ssthresh(), sender.cwnd(), sender.recover), (4500, 7500, 12));
     for _ in 0..6 {
         ack(&mut sender, &params, 0, ms(210));
     }
-    // cwnd 13500 allows segment 12. An ACK of 13 covers one segment beyond recover: inflight = 13 + (1 - 9) = 5,
-    // cwnd = min(4500, 6000), and as this is ssthresh, + 10^6 / 4500.
+    // A cwnd of 13500 permits segment 12. An ACK of 13 covers one segment above recover: inflight = 13 + (1 - 9) = 5,
+    // cwnd = min(4500, 6000), which equals ssthresh, so + 10^6 / 4500.
     assert_eq!(sender.nxt, 13);
     ack(&mut sender, &params, 13, ms(300));
     assert_eq!(sender.cwnd(), 4500 + 222);
@@ -186,14 +187,14 @@ fn a_full_ack_beyond_recover_grows_the_window_by_what_is_beyond() {
 
 #[test]
 fn tail_loss_waits_for_the_minimum_rto() {
-    // 1, 2, 4 and 3 segments at 100, 200, 300 and 400 ms; the last of them is lost.
+    // 1, 2, 4 and 3 segments leave at 100, 200, 300 and 400 ms; the last of them is lost.
     let mut wire = Wire::new(ack_each(), Some(segments(10)), lose_once(&[9]));
     wire.run_to_completion();
     // The last ACK of new data, at 500 ms, restarts the timer: RTO = max(1 s, 100 ms + 4 * 50 ms at most).
     assert_eq!(wire.sent_at(9), [ms(400), ms(1500)]);
     assert_eq!(wire.sender.stats().timeouts, 1);
     assert_eq!(wire.now, ms(1600));
-    // One segment in flight, ssthresh = 2 segments; cwnd = 1 segment, + 1 for the ACK.
+    // One segment in flight: ssthresh = 2 segments; cwnd = 1 segment, + 1 for the ACK.
     assert_eq!((wire.sender.ssthresh(), wire.sender.cwnd()), (segments(2), segments(2)));
 }
 
@@ -202,11 +203,11 @@ fn a_lost_flight_is_sent_again_from_the_first_segment_on() {
     let lost: Vec<u32> = (15..31).collect();
     let mut wire = Wire::new(ack_each(), None, lose_once(&lost));
     wire.run_until(ms(2400));
-    // 16 segments lost at 500 ms; the timer restarted with the ACKs that released them.
+    // 16 segments are lost at 500 ms; the timer restarted with the ACKs that released them.
     assert_eq!(wire.sent_at(15), [ms(500), ms(1500)]);
     assert_eq!(wire.sender.ssthresh(), segments(8));
     assert_eq!(wire.resent(), lost);
-    // 1 at 1500, 2 at 1600, 4 at 1700, 8 at 1800, the last one at 1900.
+    // 1 segment at 1500, 2 at 1600, 4 at 1700, 8 at 1800, the last one at 1900.
     assert_eq!(wire.sent_at(30), [ms(500), ms(1900)]);
     assert_eq!(wire.sender.stats().timeouts, 1);
     assert_eq!(wire.sender.phase, Phase::Open);
@@ -220,32 +221,32 @@ fn rto_doubles_up_to_a_minute_and_recovers_with_the_next_ack() {
     };
     let mut wire = Wire::new(ack_each(), Some(segments(1)), lose_eight);
     wire.run_until(ms(300_000));
-    // First sent at 100 ms, RTO 1 s after one sample of 100 ms.
+    // First transmission at 100 ms, RTO 1 s after one sample of 100 ms.
     let gaps: Vec<u64> = wire.sent_at(0).windows(2).map(|t| (t[1] - t[0]).0 / Time::PER_SECOND).collect();
     assert_eq!(gaps, [1, 2, 4, 8, 16, 32, 60, 60]);
-    // The ACK gives no sample, for segment 0 was sent again, yet it clears the backoff.
+    // The ACK gives no sample, because segment 0 was retransmitted, but it ends the backoff.
     assert_eq!(wire.sender.rto(), Time::from_secs(1));
     assert_eq!(wire.sender.srtt(), ms(100));
     assert!(wire.sender.is_done());
     assert_eq!(wire.sender.timer(), Time::NEVER);
-    // 8 retransmissions without an ACK: ns-3.26 would have closed at the seventh.
+    // 8 retransmissions without an ACK; ns-3.26 would have closed the connection at the seventh.
     assert_eq!(wire.sender.stats().would_close, 1);
 }
 
 #[test]
 fn a_kept_backoff_lasts_until_a_segment_that_was_sent_once_is_acknowledged() {
     let params = TcpParams { keep_backoff: true, ..ack_each() };
-    // Three segments of 100 ms round trips, the first of them lost twice.
+    // Three segments, an RTT of 100 ms; the first segment is lost twice.
     let lose_two = |packet, times| match packet {
         Packet::Segment(segment) if segment.payload > 0 && segment.seq == 0 && times < 2 => None,
         _ => Some(Time::ZERO),
     };
     let mut wire = Wire::new(params, Some(segments(2)), lose_two);
-    // Sent at 100, 1100 and 3100 ms. At 3200 ms segment 0 is acknowledged, without a sample: still 4 s.
+    // Sent at 100, 1100 and 3100 ms. The ACK of segment 0 at 3200 ms gives no sample, so the RTO is still 4 s.
     wire.run_until(ms(3250));
     assert_eq!(wire.sent_at(0), [100, 1100, 3100].map(ms));
     assert_eq!((wire.sender.rto(), wire.sender.timer()), (Time::from_secs(4), ms(7200)));
-    // Segment 1, sent once, gives one.
+    // Segment 1, sent once, gives a sample.
     wire.run_until(ms(3350));
     assert_eq!(wire.sender.rto(), Time::from_secs(1));
     assert!(wire.sender.is_done());
@@ -260,19 +261,19 @@ fn each_timeout_halves_the_window_of_the_time_if_so_told() {
         sender.on_timer(&params, due);
         drain(&mut sender, &params, due);
         assert_eq!((sender.ssthresh(), sender.cwnd()), (segments(ssthresh), segments(1)));
-        // Slow start in the loss state: a segment more for each ACK.
+        // Slow start in the loss state: one segment more for each ACK.
         for number in 1..acks {
             ack(&mut sender, &params, number, due + ms(100));
             drain(&mut sender, &params, due + ms(100));
         }
     }
-    // Four segments at the second timeout, half of which is the least there is; one at the third.
+    // Four segments at the second timeout, half of which is the minimum; one at the third.
     assert_eq!(sender.ssthresh(), segments(2));
 }
 
 #[test]
 fn a_fast_retransmit_restarts_the_timer_if_so_told() {
-    // Sent at 100 ms with a timeout of 1 s, the least; the third duplicate ACK comes at 600 ms.
+    // Sent at 100 ms with the minimum timeout of 1 s. The third duplicate ACK arrives at 600 ms.
     for (restarts, sack, due) in [(false, false, 1100), (true, false, 1600), (false, true, 1100), (true, true, 1600)] {
         let params = TcpParams { retransmit_restarts_timer: restarts, sack, ..ack_each() };
         let mut sender = established(&params, 8);
@@ -320,13 +321,13 @@ fn duplicate_acks_after_a_timeout_do_not_start_a_fast_retransmission() {
         assert!(ack(&mut sender, &params, 0, ms(1200)).is_empty());
     }
     assert_eq!((sender.cwnd(), sender.stats().fast_recoveries), (segments(1), 0));
-    // Acknowledging all that was sent before the timeout (recover = 16) is not enough to leave the loss state ...
+    // Acknowledging everything sent before the timeout (recover = 16) does not end the loss state ...
     assert_eq!(ack(&mut sender, &params, 16, ms(1200)), [16, 17]);
     for _ in 0..3 {
         ack(&mut sender, &params, 16, ms(1300));
     }
     assert_eq!((sender.phase, sender.stats().fast_recoveries), (Phase::Loss, 0));
-    // ... one more is.
+    // ... one more segment does.
     assert_eq!(ack(&mut sender, &params, 17, ms(1300)).len(), 2);
     assert_eq!(sender.phase, Phase::Open);
     for _ in 0..3 {
@@ -356,7 +357,8 @@ fn fast_retransmission_itself_sends_no_new_data() {
     let mut sender = established(&params, 2);
     ack(&mut sender, &params, 0, ms(200));
     ack(&mut sender, &params, 0, ms(200));
-    // 4 segments out, cwnd becomes 2 + 3 = 5, yet only the next duplicate (cwnd 6) opens the window, as in ns-3.26.
+    // 4 segments are out and cwnd becomes 2 + 3 = 5, but only the next duplicate (cwnd 6) opens the window, as in
+    // ns-3.26.
     assert_eq!(ack(&mut sender, &params, 0, ms(200)), [0]);
     assert_eq!(ack(&mut sender, &params, 0, ms(200)), [4, 5]);
 }
@@ -380,11 +382,11 @@ fn an_ack_gives_no_sample_if_the_oldest_segment_was_sent_again() {
     assert_eq!(sender.srtt(), ms(100));
     sender.on_timer(&params, ms(1100));
     drain(&mut sender, &params, ms(1100));
-    // Karn: the echo says 500 ms, but segment 0 was sent twice.
+    // Karn: the echo implies 500 ms, but segment 0 was sent twice.
     sender.on_ack(&params, &Ack { ack: 2, echo: ms(700), ..Ack::default() }, ms(1200));
     drain(&mut sender, &params, ms(1200));
     assert_eq!(sender.srtt(), ms(100));
-    // Segments 2 and 3 went again by going back N: no sample either.
+    // Segments 2 and 3 were retransmitted by going back N: no sample either.
     sender.on_ack(&params, &Ack { ack: 4, echo: ms(900), ..Ack::default() }, ms(1300));
     drain(&mut sender, &params, ms(1300));
     assert_eq!(sender.srtt(), ms(100));
@@ -395,7 +397,7 @@ fn an_ack_gives_no_sample_if_the_oldest_segment_was_sent_again() {
 
 #[test]
 fn the_delayed_ack_is_part_of_the_sample() {
-    // Segment 0 is acknowledged at once: RTT 100 ms. Of a transfer of two, segment 1 waits 200 ms for its ACK.
+    // Segment 0 is acknowledged at once: RTT 100 ms. In a transfer of two, segment 1 waits 200 ms for its ACK.
     let mut wire = Wire::new(ns3(), Some(segments(2)), lose_nothing);
     wire.run_to_completion();
     assert_eq!(wire.now, ms(500));
@@ -417,7 +419,7 @@ fn a_lost_syn_is_repeated_after_three_seconds_then_six() {
     wire.run_to_completion();
     assert_eq!(wire.sent_at(0), [ms(9100)]);
     assert_eq!(wire.sender.stats().syn_retransmissions, 2);
-    // The echo names the SYN that came through.
+    // The echo identifies the SYN that arrived.
     assert_eq!(wire.sender.srtt(), ms(100));
 }
 
@@ -425,7 +427,7 @@ fn a_lost_syn_is_repeated_after_three_seconds_then_six() {
 fn a_path_that_loses_every_syn_never_closes_the_connection() {
     let mut wire = Wire::new(ns3(), None, |_, _| None);
     wire.run_until(Time::from_secs(600));
-    // Sent at 0, 3, 9, 21, 45, 93, then each 96 s: 189, 285, 381, 477, 573.
+    // Sent at 0, 3, 9, 21, 45, 93, then every 96 s: 189, 285, 381, 477, 573.
     assert_eq!(wire.sender.stats().syn_retransmissions, 10);
     assert_eq!(wire.sender.stats().would_close, 1);
 }
@@ -435,7 +437,7 @@ fn the_socket_buffer_bounds_what_is_outstanding_to_whole_segments() {
     let params = TcpParams { socket_buffer: Bytes(4500), ..ack_each() };
     let mut sender = established(&params, 10);
     assert_eq!(sender.nxt, 4);
-    // No room for limited transmit either.
+    // The window has no room for limited transmit either.
     assert!(ack(&mut sender, &params, 0, ms(200)).is_empty());
     assert_eq!(ack(&mut sender, &params, 2, ms(200)), [4, 5]);
 }
@@ -448,7 +450,7 @@ fn only_the_last_segment_is_short() {
     assert_eq!(wire.sender.stats().segments_sent, 7);
     assert_eq!(wire.sender.bytes(&ns3(), 0, 7), 6010);
     assert_eq!(wire.sender.bytes(&ns3(), 6, 7), 10);
-    // No payload at all: done with the handshake.
+    // Without payload, the transfer is done with the handshake.
     let mut wire = Wire::new(ns3(), Some(0), lose_nothing);
     wire.run_to_completion();
     assert_eq!((wire.now, wire.sender.stats().segments_sent), (ms(100), 0));
@@ -466,8 +468,7 @@ fn an_early_timer_call_changes_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
-    /// The wire itself checks windows, ACK numbers, blocks, the scoreboard and the account of resent segments at each
-    /// step.
+    /// At each step, the wire checks windows, ACK numbers, blocks, the scoreboard and the count of resent segments.
     #[test]
     fn any_loss_reordering_and_marking_ends_with_every_byte_delivered(
         fates in prop::collection::vec((0u32..100, 0u64..40), 0..400),
@@ -508,7 +509,7 @@ proptest! {
             wire
         };
         let (mut wire, mut reference) = (wire(true), wire(false));
-        // The fast paths leave the state that the general ones do.
+        // The fast paths leave the same state as the general ones.
         while !wire.sender.is_done() {
             prop_assert_eq!(format!("{:?}", (&wire.sender, &wire.receiver)),
                 format!("{:?}", (&reference.sender, &reference.receiver)));

@@ -1,14 +1,14 @@
-//! Rules 12 to 17: SACK, RFC 6675, PRR. Traces by hand over the wire of 100 ms RTT; windows in segments of 1000 bytes.
+//! Rules 12 to 17: SACK, RFC 6675, PRR. Traces by hand for an RTT of 100 ms. Windows are in segments of 1000 bytes.
 
 use super::*;
 use crate::traffic::tcp::FlightSize;
 
-/// Reno with SACK and an ACK for each segment. Windows are halved from what is outstanding.
+/// Reno with SACK and an ACK for each segment; congestion halves the outstanding data.
 fn sack_each() -> TcpParams {
     TcpParams { sack: true, flight_size: FlightSize::Outstanding, ..ack_each() }
 }
 
-/// Hands over an ACK with blocks and returns the data segments sent upon it.
+/// Passes an ACK with blocks. Returns the data segments sent in response.
 fn sack(sender: &mut Sender, params: &TcpParams, number: u32, blocks: &[(u32, u32)], now: Time) -> Vec<u32> {
     let blocks: Vec<_> = blocks.iter().map(|&(start, end)| SackBlock { start, end }).collect();
     let echo = now.saturating_sub(ms(100));
@@ -16,7 +16,6 @@ fn sack(sender: &mut Sender, params: &TcpParams, number: u32, blocks: &[(u32, u3
     drain(sender, params, now)
 }
 
-/// When the sender left recovery.
 fn recovered_at<F>(wire: &Wire<F>) -> Time {
     let in_recovery = |event: &Event| matches!(event, Event::Acked(_, Phase::Recovery, _));
     wire.log.iter().rev().find(|(_, event)| in_recovery(event)).expect("there was a recovery").0
@@ -25,13 +24,15 @@ fn recovered_at<F>(wire: &Wire<F>) -> Time {
 #[test]
 fn a_single_drop_is_repaired_by_its_third_sack() {
     let mut wire = Wire::new(sack_each(), None, lose_once(&[20]));
-    // Segments 15 to 30 leave at 500 ms; 15 to 19 are acknowledged (cwnd 21, sent up to 40). 21 and 22 are SACKed,
-    // which lets 41 and 42 go. At the SACK of 23, cwnd 21 of the 23 outstanding count: ssthresh = cwnd = 10.5.
+    // Segments 15 to 30 leave at 500 ms. 15 to 19 are acknowledged (cwnd 21, sent up to 40). 21 and 22 are SACKed,
+    // which releases 41 and 42. At the SACK of 23, 21 (cwnd) of the 23 outstanding segments count: ssthresh = cwnd =
+    // 10.5.
     wire.run_until(ms(600));
     assert_eq!((wire.sender.ssthresh(), wire.sender.cwnd(), wire.sender.recover), (10_500, 10_500, 43));
-    // pipe = 23 outstanding - 10 SACKed - 1 lost + 1 sent again.
+    // pipe = 23 outstanding - 10 SACKed - 1 lost + 1 retransmitted.
     assert_eq!(wire.sender.in_flight(&sack_each()), segments(13));
-    // The SACKs of 31 to 42 bring it to 9 at the fourth; then 9 new segments go, 43 to 51. Full ACK: one more.
+    // The SACKs of 31 to 42 reduce the pipe to 9 at the fourth; then 9 new segments leave, 43 to 51. Full ACK: one
+    // more.
     wire.run_until(ms(700));
     assert_eq!((wire.sender.una, wire.sender.nxt, wire.sender.phase), (43, 53, Phase::Open));
     assert_eq!(wire.sender.cwnd(), 10_500);
@@ -43,13 +44,14 @@ fn a_single_drop_is_repaired_by_its_third_sack() {
 #[test]
 fn several_drops_in_a_window_take_one_round_trip_not_one_each() {
     let lost = [20, 22, 24, 26];
-    // New Reno learns of one drop per partial ACK.
+    // New Reno detects one loss per partial ACK.
     let mut wire = Wire::new(ack_each(), None, lose_once(&lost));
     wire.run_until(ms(3000));
     assert_eq!(lost.map(|seq| wire.sent_at(seq)[1]), [600, 700, 800, 900].map(ms));
     assert_eq!(recovered_at(&wire), ms(1000));
-    // With SACK all four are known at 600 ms, when 7 of 21 to 30 have arrived. The pipe is 23 - 7 - 4 + 1 = 13 then,
-    // and 9, which the window of 10.5 asks for, after four of the 12 SACKs at 700 ms: three resent upon the next three.
+    // SACK shows all four losses at 600 ms, when 7 of 21 to 30 have arrived. The pipe is then 23 - 7 - 4 + 1 = 13. It
+    // is 9, as the window of 10.5 requires, after four of the 12 SACKs at 700 ms; the next three release three
+    // retransmissions.
     let mut wire = Wire::new(sack_each(), None, lose_once(&lost));
     wire.run_until(ms(600));
     assert_eq!((wire.sender.in_flight(&sack_each()), wire.sender.cwnd()), (segments(13), 10_500));
@@ -64,9 +66,9 @@ fn prr_resends_in_proportion_to_what_arrives() {
     let params = TcpParams { recovery: Recovery::Prr, ..sack_each() };
     let mut wire = Wire::new(params, None, lose_once(&[20, 22, 24, 26]));
     wire.run_until(ms(3000));
-    // RecoverFS = 23, ssthresh = 10.5: n delivered let ceil(n * 10500 / 23) bytes go. The first goes at n = 1, by
-    // force; two at n = 5 (2283), which is segment 30 at 600 ms; three at n = 7 (3196), four at n = 9 (4109), at
-    // 700 ms.
+    // RecoverFS = 23, ssthresh = 10.5: after n delivered segments, ceil(n * 10500 / 23) bytes may leave. The first
+    // leaves at n = 1, forced; two at n = 5 (2283), which is segment 30 at 600 ms; three at n = 7 (3196), four at n = 9
+    // (4109), at 700 ms.
     assert_eq!([20, 22, 24, 26].map(|seq| wire.sent_at(seq)[1]), [600, 600, 700, 700].map(ms));
     assert_eq!(recovered_at(&wire), ms(800));
     let exit = wire.log.iter().position(|(t, e)| *t == ms(800) && matches!(e, Event::Acked(43.., Phase::Recovery, _)));
@@ -79,13 +81,13 @@ fn prr_resends_in_proportion_to_what_arrives() {
 fn prr_catches_up_to_ssthresh_when_most_of_the_window_is_lost() {
     let params = TcpParams { recovery: Recovery::Prr, ..sack_each() };
     let mut sender = established(&params, 20);
-    // 0 to 16 are lost, 17 to 19 arrive: pipe = 20 - 3 - 17 = 0 < ssthresh = 10. Slow start reduction bound: limit =
+    // 0 to 16 are lost, 17 to 19 arrive: pipe = 20 - 3 - 17 = 0 < ssthresh = 10. Slow-start reduction bound: limit =
     // max(prr_delivered - prr_out, DeliveredData) + MSS = 3 + 1, so four segments instead of ten.
     assert_eq!(sack(&mut sender, &params, 0, &[(17, 20)], ms(200)), [0, 1, 2, 3]);
-    // Each ACK of one: limit = max(4 - 4, 1) + 1 = 2.
+    // Each ACK of one segment: limit = max(4 - 4, 1) + 1 = 2.
     assert_eq!(sack(&mut sender, &params, 1, &[(17, 20)], ms(300)), [4, 5]);
     assert_eq!(sack(&mut sender, &params, 2, &[(17, 20)], ms(300)), [6, 7]);
-    // The other recovery fills the window at once.
+    // Recovery without PRR fills the window at once.
     let mut burst = established(&sack_each(), 20);
     assert_eq!(sack(&mut burst, &sack_each(), 0, &[(17, 20)], ms(200)).len(), 10);
 }
@@ -95,7 +97,7 @@ fn a_lost_first_segment_is_sent_again_without_a_timeout() {
     let params = TcpParams { initial_window: 10, ..sack_each() };
     let mut wire = Wire::new(params, None, lose_once(&[0]));
     wire.run_until(ms(2000));
-    // Window of 10, of which 1, 2 and 3 are SACKed at 200 ms.
+    // Of a window of 10 segments, 1, 2 and 3 are SACKed at 200 ms.
     assert_eq!(wire.sent_at(0), [ms(100), ms(200)]);
     assert_eq!(wire.sender.ssthresh(), segments(5));
     assert_eq!((wire.resent(), wire.sender.stats().timeouts), (vec![0], 0));
@@ -111,9 +113,9 @@ fn a_lost_retransmission_waits_for_the_timeout() {
     wire.run_until(ms(1700));
     // The last ACK of new data, at 600 ms, restarted the timer of 1 s.
     assert_eq!(wire.sent_at(20), [500, 600, 1600].map(ms));
-    // Halved at 600 ms to 10.5, by the timeout to 5.25.
+    // The window is halved at 600 ms to 10.5, and by the timeout to 5.25.
     assert_eq!((wire.sender.stats().timeouts, wire.sender.ssthresh()), (1, 5250));
-    // New data went on meanwhile, and the ACK of 20 covers all of it: nothing else is sent again.
+    // New data left meanwhile, and the ACK of 20 covers all of them: no other segment is retransmitted.
     assert_eq!((wire.resent(), wire.sender.phase), (vec![20, 20], Phase::Open));
 }
 
@@ -121,14 +123,14 @@ fn a_lost_retransmission_waits_for_the_timeout() {
 fn reordering_below_the_threshold_leaves_the_window_alone() {
     let params = sack_each();
     let mut sender = established(&params, 8);
-    // Limited transmit (RFC 3042): what is SACKed has left the pipe.
+    // Limited transmit (RFC 3042): SACKed segments have left the pipe.
     assert_eq!(sack(&mut sender, &params, 0, &[(1, 2)], ms(200)), [8]);
     assert_eq!(sack(&mut sender, &params, 0, &[(1, 3)], ms(200)), [9]);
     assert_eq!(sender.phase, Phase::Disorder);
     sack(&mut sender, &params, 3, &[], ms(200));
     assert_eq!((sender.phase, sender.cwnd()), (Phase::Open, segments(9)));
     assert_eq!(sender.stats().retransmissions, 0);
-    // Without limited transmit the two SACKs send nothing.
+    // Without limited transmit the two SACKs release no segment.
     let params = TcpParams { limited_transmit: false, ..sack_each() };
     let mut sender = established(&params, 8);
     assert!(sack(&mut sender, &params, 0, &[(1, 2)], ms(200)).is_empty());
@@ -139,10 +141,10 @@ fn reordering_below_the_threshold_leaves_the_window_alone() {
 fn reordering_by_the_threshold_is_taken_for_a_loss_even_in_a_single_ack() {
     let params = sack_each();
     let mut sender = established(&params, 8);
-    // The two ACKs before were lost: RFC 6675 section 5, step (2).
+    // The two previous ACKs were lost: RFC 6675 section 5, step (2).
     assert_eq!(sack(&mut sender, &params, 0, &[(1, 4)], ms(200)), [0]);
     assert_eq!((sender.phase, sender.cwnd()), (Phase::Recovery, segments(4)));
-    // Segment 0 was late only: the window stays reduced.
+    // Segment 0 was only late: the window stays reduced.
     sack(&mut sender, &params, 8, &[], ms(210));
     assert_eq!((sender.phase, sender.cwnd()), (Phase::Open, segments(4)));
 }
@@ -154,11 +156,12 @@ fn a_segment_is_lost_when_three_above_it_have_arrived_wherever_they_are() {
     sack(&mut sender, &params, 0, &[(3, 4)], ms(200));
     sack(&mut sender, &params, 0, &[(9, 10), (3, 4)], ms(200));
     assert_eq!(sender.phase, Phase::Disorder);
-    // 0, 1 and 2 have 3, 9 and 11 above them; 4 to 8 have two, 10 has one. 22 outstanding, cwnd 20: ssthresh = 10.
+    // 0, 1 and 2 have 3, 9 and 11 above them; 4 to 8 have two SACKed segments above, 10 has one. 22 outstanding, cwnd
+    // 20: ssthresh = 10.
     assert_eq!(sack(&mut sender, &params, 0, &[(11, 12), (9, 10), (3, 4)], ms(200)), [0]);
     assert_eq!(sender.in_flight(&params), segments(22 - 3 - 3 + 1));
-    // Two more above: 4 to 8 have four, and 10 has three.
-    // That makes a pipe of 22 - 5 - 9 + 1 = 9, and room for one: the second one lost.
+    // Two more SACKed segments above: 4 to 8 have four, and 10 has three. The pipe is 22 - 5 - 9 + 1 = 9, with room for
+    // one: the second lost segment.
     assert_eq!(sack(&mut sender, &params, 0, &[(11, 14), (9, 10), (3, 4)], ms(200)), [1]);
     assert_eq!(sender.in_flight(&params), segments(10));
 }
@@ -169,13 +172,13 @@ fn a_spurious_timeout_resends_only_until_the_late_acks_tell() {
     let mut sender = established(&params, 4);
     sender.on_timer(&params, ms(1100));
     assert_eq!(drain(&mut sender, &params, ms(1100)), [0]);
-    // The ACKs of the first transmissions were only late. Their echo gives a true sample: 7/8 * 100 + 1/8 * 1100.
+    // The ACKs of the first transmissions were only late. Their echo gives a correct sample: 7/8 * 100 + 1/8 * 1100.
     let late = |number| Ack { ack: number, echo: ms(100), ..Ack::default() };
     sender.on_ack(&params, &late(1), ms(1200));
     assert_eq!(sender.srtt(), ms(225));
     assert_eq!(drain(&mut sender, &params, ms(1200)), [1, 2]);
     sender.on_ack(&params, &late(4), ms(1210));
-    // All is acknowledged: new data, and recovery is possible again.
+    // All segments are acknowledged: new data leave, and recovery is possible again.
     assert_eq!(drain(&mut sender, &params, ms(1210))[0], 4);
     assert_eq!((sender.phase, sender.stats().retransmissions), (Phase::Open, 3));
 }
@@ -189,7 +192,8 @@ fn a_timeout_takes_all_for_lost_but_what_was_or_will_be_reported() {
     sender.on_timer(&params, due);
     assert_eq!(drain(&mut sender, &params, due), [0]);
     assert_eq!((sender.cwnd(), sender.in_flight(&params)), (segments(1), segments(1)));
-    // Slow start by 2, 2, 2: all but 3, which was reported before, and 5 and 6, which are reported after.
+    // Slow start by 2, 2, 2 covers all segments except 3, which was reported before, and 5 and 6, which are reported
+    // later.
     assert_eq!(sack(&mut sender, &params, 1, &[(3, 4)], ms(1300)), [1, 2]);
     assert_eq!(sack(&mut sender, &params, 2, &[(5, 7), (3, 4)], ms(1400)), [4, 7]);
     assert_eq!(sack(&mut sender, &params, 4, &[(5, 7)], ms(1400)), [8, 9]);
@@ -203,10 +207,10 @@ fn no_recovery_starts_until_what_was_sent_before_a_timeout_is_acknowledged() {
     drain(&mut sender, &params, ms(1100));
     sack(&mut sender, &params, 0, &[(3, 9)], ms(1200));
     assert_eq!((sender.phase, sender.stats().fast_recoveries), (Phase::Loss, 0));
-    // RFC 6675 5.1: HighACK at RecoveryPoint is enough.
+    // RFC 6675 5.1: an ACK of RecoveryPoint is sufficient.
     sack(&mut sender, &params, 16, &[], ms(1300));
     assert_eq!(sender.phase, Phase::Open);
-    // That ACK covers nothing beyond: cwnd is 1, and 4 after the next three: 19 to 22 are outstanding. 19 is lost:
+    // That ACK covers no segment above: cwnd is 1, and 4 after the next three: 19 to 22 are outstanding. 19 is lost:
     // cwnd = 2, pipe = 0.
     assert_eq!((sender.cwnd(), sender.nxt), (segments(1), 17));
     (17..=19).for_each(|number| drop(sack(&mut sender, &params, number, &[], ms(1400))));
@@ -216,7 +220,7 @@ fn no_recovery_starts_until_what_was_sent_before_a_timeout_is_acknowledged() {
 
 #[test]
 fn a_lost_last_segment_waits_for_the_timeout() {
-    // As without SACK: nothing above it tells.
+    // As without SACK: no segment above it is SACKed.
     let mut wire = Wire::new(sack_each(), Some(segments(10)), lose_once(&[9]));
     wire.run_to_completion();
     assert_eq!(wire.sent_at(9), [ms(400), ms(1500)]);
@@ -228,15 +232,16 @@ fn the_rescue_retransmission_repairs_a_tail_lost_beside_another_segment() {
     let params = TcpParams { initial_window: 10, ..sack_each() };
     let mut wire = Wire::new(params, Some(segments(10)), lose_once(&[5, 9]));
     wire.run_to_completion();
-    // At 200 ms 0 to 4 are acknowledged and 6 to 8 SACKed: 5 goes again, ssthresh = 5 outstanding / 2 = 2.5, and the
-    // pipe of 2 leaves no room. At 300 ms the pipe is 9 alone: NextSeg rule 4.
+    // At 200 ms 0 to 4 are acknowledged and 6 to 8 SACKed: 5 is retransmitted, ssthresh = 5 outstanding / 2 = 2.5, and
+    // the pipe of 2 leaves no room. At 300 ms only 9 is in the pipe: NextSeg rule 4.
     assert_eq!((wire.sent_at(5), wire.sent_at(9)), (vec![ms(100), ms(200)], vec![ms(100), ms(300)]));
     assert_eq!((wire.now, wire.sender.stats().timeouts), (ms(400), 0));
 }
 
 #[test]
 fn with_nothing_new_to_send_recovery_resends_what_is_doubtful() {
-    // 0 is lost; 4 and 5 are late. Nothing new: after 0, NextSeg rule 3 names 4, below the highest SACKed one.
+    // 0 is lost; 4 and 5 are late. There are no new data: after 0, NextSeg rule 3 selects 4, below the highest SACKed
+    // one.
     let params = TcpParams { socket_buffer: Bytes(segments(8)), ..sack_each() };
     let mut sender = established(&params, 8);
     assert_eq!(sack(&mut sender, &params, 0, &[(1, 4)], ms(200)), [0]);
@@ -250,18 +255,18 @@ fn cubic_keeps_seven_tenths_and_epochs_start_after_recovery() {
     let params = TcpParams { congestion_control: CongestionControl::Cubic, ..sack_each() };
     let mut wire = Wire::new(params, None, lose_once(&[20]));
     wire.run_until(ms(600));
-    // As in the first test, of 21 segments.
+    // As in the first test, with 21 segments.
     assert_eq!(wire.sender.ssthresh(), 14_700);
     wire.run_until(ms(3000));
-    // K = (6.3 / 0.4)^(1/3) = 2.507 s; Reno-friendly: 0.529 per RTT from 14 whole segments on, from 700 ms to 3000 ms
-    // 23 RTT: 26.2, of which the window has 26 and the 0.7 that it began with, while W_cubic is still below 21.
+    // K = (6.3 / 0.4)^(1/3) = 2.507 s. Reno-friendly: 0.529 per RTT from 14 whole segments on, for 23 RTTs from 700 ms
+    // to 3000 ms: 26.2, of which the window has 26 and the initial 0.7, while W_cubic is still below 21.
     let window = wire.sender.cwnd() as f64 / f64::from(MSS);
     assert!((window - 26.7).abs() < 1.1, "{window}");
 }
 
 #[test]
 fn a_timeout_in_recovery_takes_its_share_of_the_window_not_of_what_duplicates_inflate() {
-    // Without SACK: ssthresh = 0.7 of cwnd 10, of the 12 outstanding. Then cwnd = 7 + 3, and a segment more per
+    // Without SACK: ssthresh = 0.7 of cwnd 10, of 12 outstanding segments. Then cwnd = 7 + 3, plus a segment per
     // duplicate.
     let params = TcpParams { congestion_control: CongestionControl::Cubic, ..ack_each() };
     let mut sender = established(&params, 10);
@@ -278,15 +283,15 @@ fn a_timeout_in_recovery_takes_its_share_of_the_window_not_of_what_duplicates_in
 fn after_a_timeout_an_ack_counts_what_it_delivers_and_not_what_was_sacked_before() {
     let params = TcpParams { byte_counting: true, ..sack_each() };
     let mut sender = established(&params, 50);
-    // 0 is lost, 1 to 49 are SACKed: recovery sends it again, and 24 new ones as ssthresh is 25.
+    // 0 is lost, 1 to 49 are SACKed: recovery retransmits it, and sends 24 new ones as ssthresh is 25.
     let sent = sack(&mut sender, &params, 0, &[(1, 50)], ms(200));
     assert_eq!((sent.len(), sent[0], sender.nxt), (25, 0, 74));
     sender.on_timer(&params, ms(1500));
     assert_eq!((drain(&mut sender, &params, ms(1500)), sender.cwnd(), sender.recover), (vec![0], segments(1), 74));
-    // It arrives: the number moves by 50, of which one was delivered now.
+    // It arrives: the ACK number advances by 50, of which one segment was delivered now.
     sack(&mut sender, &params, 50, &[], ms(1600));
     assert_eq!(sender.cwnd(), segments(2));
-    // The ACK that ends the loss state counts what is beyond.
+    // The ACK that ends the loss state counts the segments above it.
     sack(&mut sender, &params, 74, &[], ms(1700));
     assert_eq!((sender.phase, sender.cwnd()), (Phase::Open, segments(2)));
     sack(&mut sender, &params, 75, &[], ms(1800));

@@ -1,4 +1,4 @@
-//! A sender and a receiver joined by a path of fixed delay, with losses and delays chosen by a test.
+//! A sender and a receiver connected by a path of fixed delay, with losses and delays chosen by a test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,22 +8,21 @@ use fairlane_schemes::contract::packet::Ecn;
 use crate::traffic::tcp::sender::{Phase, Sender};
 use crate::traffic::tcp::{Ack, Receiver, Segment, TcpParams};
 
-/// Payload of a full segment in the tests: round numbers.
+/// Payload of a full segment in the tests, a round number.
 pub(super) const MSS: u32 = 1000;
 /// Delay of the path in each direction: the RTT is 100 ms.
 const ONE_WAY: Time = Time::from_millis(50);
 
-/// The parameters of `ns3.26` with round segments.
+/// Parameters of `ns3.26` with segments of [`MSS`].
 pub(super) fn ns3() -> TcpParams {
     TcpParams { segment_payload: MSS, ..TcpParams::default() }
 }
 
-/// The same with an ACK for each segment, so that all windows can be counted by hand.
+/// The same parameters with an ACK for each segment, so that all windows can be counted by hand.
 pub(super) fn ack_each() -> TcpParams {
     TcpParams { delayed_ack: 1, ..ns3() }
 }
 
-/// Packets on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Packet {
     Segment(Segment),
@@ -33,19 +32,19 @@ pub(super) enum Packet {
 /// Actions and inputs of the sender, in order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Event {
-    /// It sent data segment `.0` for the `.1`-th time, counted from 0.
+    /// Sends data segment `.0` for the `.1`-th time, counted from 0.
     Sent(u32, u32),
-    /// It processed an ACK of number `.0` in phase `.1`; cwnd became `.2` bytes.
+    /// Processes an ACK of number `.0` in phase `.1`; cwnd becomes `.2` bytes.
     Acked(u32, Phase, u64),
-    /// Its timer expired and it entered the loss state; cwnd became `.0` bytes.
+    /// The timer expires and the sender enters the loss state; cwnd becomes `.0` bytes.
     TimedOut(u64),
 }
 
-/// Reference implementation of the ACKs' reports.
+/// Reference implementation of the scoreboard.
 #[derive(Debug, Default)]
 struct Board {
     sacked: BTreeSet<u32>,
-    /// All below is taken for lost since the last timeout, unless it is SACKed.
+    /// All un-SACKed segments below this are considered lost since the last timeout.
     lost_until: u32,
     una: u32,
 }
@@ -60,7 +59,7 @@ impl Board {
     }
 }
 
-/// The wire. `fate` returns the extra delay of a packet, given the number of earlier transmissions of the segment, or
+/// The path. `fate` returns the extra delay of a packet, given the number of earlier transmissions of the segment, or
 /// `None` if it is lost.
 pub(super) struct Wire<F> {
     pub(super) params: TcpParams,
@@ -69,9 +68,9 @@ pub(super) struct Wire<F> {
     pub(super) now: Time,
     pub(super) log: Vec<(Time, Event)>,
     fate: F,
-    /// Transmissions of data that get a congestion mark, by number from 0, if ECN is on.
+    /// Selects transmissions of data that get a congestion mark, by number from 0, if ECN is on.
     pub(super) marks: fn(u64) -> bool,
-    /// Both ends take their fast paths where they may.
+    /// True if both ends use their fast paths where possible.
     pub(super) fast: bool,
     transmissions: u64,
     board: Board,
@@ -106,7 +105,6 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         wire
     }
 
-    /// Runs until `end`.
     pub(super) fn run_until(&mut self, end: Time) {
         while self.next_event() <= end {
             self.step();
@@ -114,7 +112,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         self.now = end;
     }
 
-    /// Runs until the transfer is done; a transfer that takes 100 days never will be.
+    /// Runs until the transfer is done. Fails after 100 days.
     pub(super) fn run_to_completion(&mut self) {
         while !self.sender.is_done() {
             self.step();
@@ -122,7 +120,6 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         }
     }
 
-    /// The times at which segment `seq` was sent.
     pub(super) fn sent_at(&self, seq: u32) -> Vec<Time> {
         self.log
             .iter()
@@ -131,7 +128,6 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
             .collect()
     }
 
-    /// The segments sent again, in order.
     pub(super) fn resent(&self) -> Vec<u32> {
         self.events().filter_map(|event| if let Event::Sent(seq, 1..) = event { Some(seq) } else { None }).collect()
     }
@@ -146,7 +142,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         packet.min(self.sender.timer()).min(self.receiver.timer())
     }
 
-    /// The next event; at one time packets come before timers.
+    /// Handles the next event. Of simultaneous events, packets come before timers.
     pub(super) fn step(&mut self) {
         self.now = self.next_event();
         assert!(self.now < Time::NEVER, "nothing will ever happen: {:?}", self.sender);
@@ -181,7 +177,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         self.emit(Packet::Ack(ack), 0);
     }
 
-    /// RFC 2018 section 4: blocks are complete runs beyond a gap, first that of `seq`.
+    /// RFC 2018 section 4: blocks are complete runs beyond a gap; the first is that of `seq`.
     fn check_blocks(&self, ack: &Ack, seq: u32) {
         let arrived = |seq: u32| self.arrived.get(seq as usize).copied().unwrap_or(false);
         for block in ack.sacks.iter() {
@@ -233,7 +229,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         self.check_resent();
     }
 
-    /// Counts a transmission and returns how many there were before.
+    /// Counts a transmission. Returns the number of earlier ones.
     fn count(&mut self, seq: u32) -> u32 {
         let index = seq as usize;
         self.times_sent.resize(self.times_sent.len().max(index + 1), 0);
@@ -253,7 +249,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         }
     }
 
-    /// The scoreboard agrees with the routines of RFC 6675 section 4, done segment by segment.
+    /// Checks the scoreboard against the routines of RFC 6675 section 4, done segment by segment.
     fn check_pipe(&self) {
         let sender = &self.sender;
         let Some(selective) = &sender.selective else { return };
@@ -272,7 +268,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
         assert_eq!(selective.pipe(sender.una, sender.nxt), pipe);
     }
 
-    /// Without SACK, one number is enough to tell which outstanding segments were sent more than once.
+    /// Checks that, without SACK, one number tells which outstanding segments were sent more than once.
     fn check_resent(&self) {
         if self.params.sack {
             return;
@@ -297,7 +293,7 @@ impl<F: FnMut(Packet, u32) -> Option<Time>> Wire<F> {
     }
 }
 
-/// A fate that loses the first transmission of each of these data segments.
+/// Fate that loses the first transmission of each of these data segments.
 pub(super) fn lose_once(segments: &[u32]) -> impl FnMut(Packet, u32) -> Option<Time> {
     move |packet, times| match packet {
         Packet::Segment(segment) if segment.payload > 0 && times == 0 && segments.contains(&segment.seq) => None,
@@ -305,7 +301,6 @@ pub(super) fn lose_once(segments: &[u32]) -> impl FnMut(Packet, u32) -> Option<T
     }
 }
 
-/// A fate that loses nothing.
 pub(super) fn lose_nothing(_: Packet, _: u32) -> Option<Time> {
     Some(Time::ZERO)
 }

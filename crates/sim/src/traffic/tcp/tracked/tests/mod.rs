@@ -1,4 +1,4 @@
-//! Tests of the whole sender, with a path of fixed delay and losses chosen by a test.
+//! Tests of the complete sender on a path of fixed delay with losses chosen by a test.
 
 mod path;
 mod quic;

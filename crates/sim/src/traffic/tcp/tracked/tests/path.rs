@@ -1,4 +1,4 @@
-//! A sender and a receiver joined by a path of fixed delay, with losses, delays and marks chosen by a test.
+//! A sender and a receiver connected by a path of fixed delay, with losses, delays and marks chosen by a test.
 
 use std::collections::BTreeMap;
 
@@ -8,29 +8,28 @@ use fairlane_schemes::contract::packet::Ecn;
 use crate::traffic::tcp::tracked::TrackedSender;
 use crate::traffic::tcp::{Ack, Prompt, Receiver, Segment, TcpParams, TcpProfile};
 
-/// Payload of a full segment in the tests: round numbers.
+/// Payload of a full segment in the tests, a round number.
 pub(super) const MSS: u32 = 1000;
 pub(super) const MS: fn(u64) -> Time = Time::from_millis;
 
-/// Linux with round segment sizes and, so that times can be computed by hand, an exact clock, SACKs without delay and a
-/// window that is filled at once.
+/// Linux with segments of [`MSS`]. So that times can be computed by hand, it has an exact clock, no delay of SACKs, and
+/// a window that is filled at once.
 pub(super) fn linux() -> TcpParams {
     let profile = TcpParams::profile(TcpProfile::Linux);
     TcpParams { segment_payload: MSS, clock_tick: Time::ZERO, sack_delay: Time::ZERO, tso_defer: false, ..profile }
 }
 
-/// The same with Reno, an ACK for each segment and without HyStart, so that windows can be counted by hand.
+/// As [`linux`], with Reno, an ACK for each segment and without HyStart, so that windows can be counted by hand.
 pub(super) fn plain() -> TcpParams {
     use crate::traffic::tcp::{CongestionControl, HyStartKind};
     TcpParams { delayed_ack: 1, congestion_control: CongestionControl::Reno, hystart: HyStartKind::Off, ..linux() }
 }
 
-/// Fate of one transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lot {
     Arrives,
     Late(Time),
-    /// Not before this time: behind a stall, which changes no order.
+    /// Arrives not before this time, as after a stall; the order does not change.
     NotBefore(Time),
     Lost,
     Marked,
@@ -42,15 +41,15 @@ enum Packet {
     Ack(Ack),
 }
 
-/// The path, 50 ms long. `lot` decides the fate of segment `.0` when it is sent for the `.1`-th time, from 0.
+/// A path with a delay of 50 ms. `lot` decides the fate of segment `.0` when it is sent for the `.1`-th time, from 0.
 pub(super) struct Path<F> {
     pub(super) params: TcpParams,
     pub(super) sender: TrackedSender,
     pub(super) receiver: Receiver,
     pub(super) now: Time,
-    /// Transmissions of data: when, which, the how manieth.
+    /// Transmissions of data: time, segment, and number of earlier transmissions of it.
     pub(super) sent: Vec<(Time, u32, u32)>,
-    /// Segments that ask for an ACK at once.
+    /// Segments that request an immediate ACK.
     pub(super) prompt: Vec<u32>,
     /// Codepoints of all sent packets, including the handshake.
     pub(super) codepoints: Vec<Ecn>,
@@ -91,7 +90,7 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
         self.now = end;
     }
 
-    /// Runs until the transfer is done; one that takes a day never will be.
+    /// Runs until the transfer is done. Fails after a day.
     pub(super) fn run_to_completion(&mut self) {
         while !self.sender.is_done() {
             self.step();
@@ -99,7 +98,7 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
         }
     }
 
-    /// The segments sent again, in order, with the time in milliseconds.
+    /// Retransmitted segments in order, with the time in milliseconds.
     pub(super) fn resent(&self) -> Vec<(u64, u32)> {
         self.sent.iter().filter(|sent| sent.2 > 0).map(|&(at, seq, _)| (at.0 / MS(1).0, seq)).collect()
     }
@@ -109,7 +108,7 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
         packet.min(self.sender.timer()).min(self.receiver.timer())
     }
 
-    /// The next event; at one time packets come before timers.
+    /// Handles the next event. Of simultaneous events, packets come before timers.
     pub(super) fn step(&mut self) {
         self.now = self.next_event();
         assert!(self.now < Time::NEVER, "nothing will ever happen: {:?}", self.sender);
@@ -139,7 +138,6 @@ impl<F: FnMut(u32, u32) -> Lot> Path<F> {
         }
     }
 
-    /// Invariants.
     fn check(&self) {
         self.sender.records.check();
         let cwnd = self.sender.cwnd();

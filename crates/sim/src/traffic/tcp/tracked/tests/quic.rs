@@ -1,10 +1,10 @@
-//! Losses as QUIC repairs them (RFC 9002). The RTT is 100 ms.
+//! Loss recovery in QUIC (RFC 9002). The RTT is 100 ms.
 
 use super::path::{Lot, MS, MSS, Path};
 use crate::traffic::tcp::phase::Phase;
 use crate::traffic::tcp::{Pacing, TcpParams, TcpProfile};
 
-/// QUIC with round segments, an ACK for each and without pacing, so that windows can be counted by hand.
+/// QUIC with segments of [`MSS`], an ACK for each and without pacing, so that windows can be counted by hand.
 fn quic() -> TcpParams {
     let base = TcpParams::profile(TcpProfile::Quic);
     TcpParams { segment_payload: MSS, delayed_ack: 1, pacing: Pacing::Off, ..base }
@@ -56,7 +56,7 @@ fn the_window_is_halved_once_until_a_packet_sent_in_recovery_is_acknowledged() {
 
 #[test]
 fn losses_over_three_probe_timeouts_leave_two_packets() {
-    // Packets that leave at 300 ms, 40 from segment 30 on, are lost, and so are the six probes after them.
+    // Packets that leave at 300 ms, 40 from segment 30 on, are lost, and so are the next six probes.
     let mut gone = 0;
     let lossy = move |seq: u32, _| {
         if seq >= 30 && gone < 46 {

@@ -1,5 +1,4 @@
-//! Losses and how they are repaired. The RTT is 100 ms: the SYN-ACK comes at 100 ms, the first window of ten leaves
-//! then.
+//! Losses and their repair. The RTT is 100 ms: the SYN-ACK arrives at 100 ms, when the first window of ten leaves.
 
 use fairlane_schemes::base::rng::Rng;
 use fairlane_schemes::base::units::{Bytes, Time};
@@ -14,7 +13,7 @@ fn a_lost_segment_is_sent_again_when_three_above_it_are_delivered() {
     let mut path =
         Path::new(plain(), Some(60), |seq, time| if (seq, time) == (4, 0) { Lot::Lost } else { Lot::Arrives });
     path.run_to_completion();
-    // All ten ACKs come at 200 ms: the third SACK above segment 4 makes it lost at once (RFC 8985 6.2 step 4).
+    // All ten ACKs arrive at 200 ms: the third SACK above segment 4 makes it lost at once (RFC 8985 6.2 step 4).
     assert_eq!(path.resent(), [(200, 4)]);
     let stats = path.sender.stats();
     assert_eq!((stats.fast_recoveries, stats.timeouts, stats.tail_loss_probes), (1, 0, 0));
@@ -22,21 +21,21 @@ fn a_lost_segment_is_sent_again_when_three_above_it_are_delivered() {
 
 #[test]
 fn a_delayed_ack_that_comes_with_the_first_sack_delays_no_recovery() {
-    // The profile's own delayed ACKs, after the first 16 segments. Of segments 10 to 29, sent at 200 ms, one is lost:
-    // for each second one the ACK of its predecessor waits, and comes with the first SACK.
+    // With the profile's delayed ACKs, after the first 16 segments. One of segments 10 to 29, sent at 200 ms, is lost.
+    // If it is every second one, the ACK of its predecessor waits, and arrives with the first SACK.
     for lost in 20..24 {
         let params = TcpParams { delayed_ack: linux().delayed_ack, ..plain() };
         let lossy = |seq, time| if (seq, time) == (lost, 0) { Lot::Lost } else { Lot::Arrives };
         let mut path = Path::new(params, Some(100), lossy);
         path.run_to_completion();
-        // No reordering: three SACKs start recovery, without 100 ms / 4 more.
+        // No reordering: three SACKs start recovery, without an additional 100 ms / 4.
         assert_eq!(path.resent(), [(300, lost)]);
     }
 }
 
 #[test]
 fn fewer_than_three_sacks_wait_for_a_quarter_of_the_least_rtt() {
-    // Ten segments, the eighth is lost: two are SACKed at 200 ms, and 100 ms / 4 later it is overdue; the timer adds
+    // The eighth of ten segments is lost: two are SACKed at 200 ms, and 100 ms / 4 later it is overdue. The timer adds
     // 2 ms.
     let mut path =
         Path::new(plain(), Some(10), |seq, time| if (seq, time) == (7, 0) { Lot::Lost } else { Lot::Arrives });
@@ -49,7 +48,7 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
     let mut path =
         Path::new(plain(), Some(60), |seq, time| if seq == 4 && time < 2 { Lot::Lost } else { Lot::Arrives });
     path.run_to_completion();
-    // The copy of 200 ms is lost; what left at 200 ms after it is SACKed at 300 ms.
+    // The retransmission at 200 ms is lost; a segment that left after it at 200 ms is SACKed at 300 ms.
     assert_eq!(path.resent(), [(200, 4), (300, 4)]);
     assert_eq!(path.sender.stats().timeouts, 0);
 }
@@ -65,8 +64,8 @@ fn the_first_retransmission_waits_for_pacing_unless_recovery_sends_at_once() {
         path.run_to_completion();
         path.resent()
     };
-    // All ACKs of the first window come at 200 ms. The first lets a segment out; at twice cwnd / SRTT, 22 segments in
-    // 100 ms, the next may leave 4.5 ms later, half of it if it catches up: not before 202 ms.
+    // All ACKs of the first window arrive at 200 ms. The first releases a segment. At 2 cwnd / SRTT, 22 segments in 100
+    // ms, the next may leave 4.5 ms later, or after half of that if it catches up: not before 202 ms.
     assert_eq!(resent(true), [(200, 4)]);
     assert!(matches!(resent(false)[..], [(202..=205, 4)]));
 }
@@ -88,9 +87,9 @@ fn an_ack_that_reports_by_sack_may_be_a_duplicate_even_if_its_number_moves() {
         path.run_to_completion();
         (threshold, path.resent()[..2].to_vec())
     };
-    // At 200 ms ACKs of segment 0, and of 1 and 2, have widened the window to 13. That of segment 3 waits for segment
-    // 5, and comes with its SACK at 220 ms, before two more SACKs. Half of 13 is left, or of 15 if what that ACK
-    // delivers counts; the timeout is a second after the last ACK that counts.
+    // At 200 ms the ACKs of segment 0, and of 1 and 2, have widened the window to 13. The ACK of segment 3 waits for
+    // segment 5, and arrives with its SACK at 220 ms, before two more SACKs. The window is half of 13, or of 15 if the
+    // delivery of that ACK counts. The timeout is one second after the last ACK that counts.
     assert_eq!(run(true), (6500, vec![(220, 4), (1200, 4)]));
     assert_eq!(run(false), (7500, vec![(220, 4), (1220, 4)]));
 }
@@ -100,8 +99,8 @@ fn a_lost_tail_is_probed_after_two_rtts() {
     let lossy = |seq, time| if seq >= 8 && time == 0 { Lot::Lost } else { Lot::Arrives };
     let mut path = Path::new(plain(), Some(10), lossy);
     path.run_to_completion();
-    // The last two of ten are lost. The ACKs at 200 ms leave two outstanding: the probe comes 2 x 100 + 2 ms later and
-    // repeats the last one (RFC 8985 7.3); its SACK at 502 ms makes the other overdue, for the RTT has passed.
+    // The last two of ten are lost. The ACKs at 200 ms leave two outstanding: the probe is sent 2 x 100 + 2 ms later
+    // and repeats the last one (RFC 8985 7.3). Its SACK at 502 ms makes the other overdue, because the RTT has passed.
     assert_eq!(path.resent(), [(402, 9), (502, 8)]);
     let stats = path.sender.stats();
     assert_eq!((stats.tail_loss_probes, stats.timeouts), (1, 0));
@@ -112,7 +111,7 @@ fn without_probes_a_lost_tail_waits_for_the_timeout() {
     let lossy = |seq, time| if seq >= 8 && time == 0 { Lot::Lost } else { Lot::Arrives };
     let mut path = Path::new(TcpParams { tlp: false, ..plain() }, Some(10), lossy);
     path.run_to_completion();
-    // SRTT 100 ms and a variation of 200 ms at least, from the ACKs at 200 ms.
+    // SRTT of 100 ms and the minimum variation of 200 ms, counted from the ACKs at 200 ms.
     assert_eq!(path.resent(), [(500, 8), (600, 9)]);
     assert_eq!((path.sender.stats().tail_loss_probes, path.sender.stats().timeouts), (0, 1));
 }
@@ -121,11 +120,11 @@ fn without_probes_a_lost_tail_waits_for_the_timeout() {
 fn a_lone_segment_waits_for_a_delayed_ack_before_it_is_probed() {
     let mut path = Path::new(plain(), Some(1), |_, time| if time == 0 { Lot::Lost } else { Lot::Arrives });
     path.run_to_completion();
-    // 100 ms + 2 x 100 ms + 200 ms, but not beyond the timeout, 100 ms + 300 ms.
+    // 100 ms + 2 x 100 ms + 200 ms, but not after the timeout, 100 ms + 300 ms.
     assert_eq!(path.resent(), [(400, 0)]);
 }
 
-/// Ten segments, of which `lot` befalls the last; 30 more follow before the answer to its copy, which leaves at 500 ms.
+/// Sends ten segments, the last with the fate `lot`; 30 more leave before the answer to its repetition, sent at 500 ms.
 fn window_after_a_probe(lot: Lot) -> (u64, SenderStats) {
     let mut path = Path::new(plain(), Some(10), |seq, time| if (seq, time) == (9, 0) { lot } else { Lot::Arrives });
     path.run_until(MS(550));
@@ -138,15 +137,15 @@ fn window_after_a_probe(lot: Lot) -> (u64, SenderStats) {
 #[test]
 fn a_copy_by_a_probe_that_repairs_a_loss_halves_the_window_once() {
     let (ssthresh, stats) = window_after_a_probe(Lot::Lost);
-    // RFC 8985 7.4.2: known with the ACK of what was sent after the probe. The ACK of the copy, at 600 ms, lets 20 go;
-    // the window stays at 20. Half of it, whatever is outstanding.
+    // RFC 8985 7.4.2: known with the ACK of a segment sent after the probe. The ACK of the repetition, at 600 ms,
+    // releases 20 segments; the window stays at 20, and then half of it, regardless of the outstanding data.
     assert_eq!(ssthresh, u64::from(20 / 2 * MSS));
     assert_eq!((stats.tail_loss_probes, stats.fast_recoveries, stats.timeouts), (1, 0, 0));
 }
 
 #[test]
 fn a_copy_by_a_probe_that_was_needless_reduces_nothing() {
-    // The original comes at 540 ms, the copy at 550 ms: a D-SACK.
+    // The original arrives at 540 ms, the repetition at 550 ms, which causes a D-SACK.
     let (ssthresh, stats) = window_after_a_probe(Lot::Late(MS(390)));
     assert_eq!(ssthresh, u64::from(u32::MAX));
     assert_eq!((stats.tail_loss_probes, stats.fast_recoveries, stats.timeouts), (1, 0, 0));
@@ -154,7 +153,7 @@ fn a_copy_by_a_probe_that_was_needless_reduces_nothing() {
 
 #[test]
 fn classic_hystart_serves_cubic_alone() {
-    // From the third window on the RTT is 130 ms: above the rise of 100 ms / 8 that ends slow start.
+    // From the third window on the RTT is 130 ms, above the increase of 100 ms / 8 that ends slow start.
     let threshold = |congestion_control| {
         let params = TcpParams { congestion_control, hystart: HyStartKind::Classic, ..plain() };
         let mut path = Path::new(params, None, |seq, _| if seq < 30 { Lot::Arrives } else { Lot::Late(MS(30)) });
@@ -167,9 +166,9 @@ fn classic_hystart_serves_cubic_alone() {
 
 #[test]
 fn hystart_plus_plus_serves_the_first_slow_start_alone() {
-    // The windows are 10, 20, 40 and 80, which is all that the buffer holds. 70 is lost twice, so that a timeout ends
-    // the wait with a threshold of 40. The slow start that follows has windows of 2, 4, 8 from 150 on, then 16 from 164
-    // on, which take 130 ms: above the rise of 100 ms / 8 that would make the rest of it conservative.
+    // The windows are 10, 20, 40 and 80, the size of the buffer. Segment 70 is lost twice, so a timeout ends the wait
+    // with a threshold of 40. The next slow start has windows of 2, 4 and 8 from 150 on, then 16 from 164 on. Those 16
+    // take 130 ms, above the increase of 100 ms / 8 that would make the rest of it conservative.
     let run = |hystart| {
         let lot = |seq, time| match (seq, time) {
             (70, 0 | 1) => Lot::Lost,
@@ -188,11 +187,11 @@ fn hystart_plus_plus_serves_the_first_slow_start_alone() {
 #[test]
 fn recovery_halves_the_window_of_reno_by_proportional_reduction() {
     let mut path = Path::new(plain(), None, |seq, time| if (seq, time) == (20, 0) { Lot::Lost } else { Lot::Arrives });
-    // 10 leave at 100 ms, 20 at 200 ms (10 to 29). Segment 20 is lost; at 300 ms the window is 10 + 10 + 10 = 30 after
-    // the ACKs of 10 to 19, and the third SACK starts recovery.
+    // 10 segments leave at 100 ms, 20 at 200 ms (10 to 29). Segment 20 is lost. At 300 ms the window is 10 + 10 + 10 =
+    // 30 after the ACKs of 10 to 19, and the third SACK starts recovery.
     path.run_until(MS(350));
     assert_eq!(path.sender.phase(), Phase::Recovery);
-    // 30 outstanding, window 30: half is left.
+    // 30 outstanding, window 30: it is halved.
     assert_eq!(path.sender.ssthresh(), u64::from(15 * MSS));
     path.run_until(MS(450));
     assert_eq!(path.sender.phase(), Phase::Open);
@@ -202,17 +201,17 @@ fn recovery_halves_the_window_of_reno_by_proportional_reduction() {
 
 #[test]
 fn reordering_within_the_window_costs_no_retransmission_once_it_was_seen() {
-    // Every seventh segment comes 10 ms late; the least RTT is 100 ms, so that the window is 25 ms.
+    // Every seventh segment arrives 10 ms late. The minimum RTT is 100 ms, so the reordering window is 25 ms.
     let mut path = Path::new(plain(), Some(400), |seq, _| if seq % 7 == 3 { Lot::Late(MS(10)) } else { Lot::Arrives });
     path.run_to_completion();
-    // The first ones, before reordering was seen, with three SACKs above.
+    // The first ones, before reordering was seen, are retransmitted with three SACKs above.
     let resent = path.resent();
     assert!(resent.iter().all(|&(at, _)| at <= 200), "{resent:?}");
 }
 
 #[test]
 fn sending_the_first_segment_again_does_not_end_the_wait_for_later_ones() {
-    // ACKs spread over 18 ms, so that two losses are due at different times; 11 overtakes 10: reordering is seen.
+    // ACKs spread over 18 ms, so two losses are due at different times. 11 overtakes 10: reordering is seen.
     let lot = |seq, time| match (seq, time) {
         (k, 0) if k < 10 => Lot::Late(MS(2 * u64::from(k))),
         (10, 0) => Lot::Late(MS(1)),
@@ -223,15 +222,15 @@ fn sending_the_first_segment_again_does_not_end_the_wait_for_later_ones() {
     path.run_to_completion();
     let at = |seq| path.sent.iter().find(|sent| sent.1 == seq).unwrap().0.0 / MS(1).0;
     assert!(at(46) > at(32) + 5, "{} {}", at(32), at(46));
-    // Nothing is sent after 49, so no ACK arrives; each is lost 100 + 100 / 4 ms after it was sent, and the timer, set
-    // for the last one, adds 2 ms. PRR sends one segment again, and the other with its ACK.
+    // No segment is sent after 49, so no ACK arrives. Each loss is due 100 + 100 / 4 ms after its transmission, and the
+    // timer, set for the last one, adds 2 ms. PRR retransmits one segment, and the other with its ACK.
     assert_eq!(path.resent(), [(at(46) + 127, 32), (at(46) + 227, 46)]);
 }
 
 #[test]
 fn a_recovery_is_followed_by_the_next_while_the_copy_of_a_later_loss_is_in_flight() {
-    // Recovery begins at 300 ms with 52 segments sent. The copy of 20 is lost and sent again at 400 ms, as is 53, which
-    // is beyond: the ACK of the one ends that recovery at 500 ms, the other arrives behind it.
+    // Recovery starts at 300 ms with 52 segments sent. The retransmission of 20 is lost and repeated at 400 ms, like
+    // 53, which is above recover. The ACK of 20 ends that recovery at 500 ms; the other arrives after it.
     let lot = |seq, time| if matches!((seq, time), (20, 0 | 1) | (53, 0)) { Lot::Lost } else { Lot::Arrives };
     let mut path = Path::new(plain(), None, lot);
     while path.sender.records.una() < 53 {
@@ -239,7 +238,7 @@ fn a_recovery_is_followed_by_the_next_while_the_copy_of_a_later_loss_is_in_fligh
     }
     assert_eq!(path.resent(), [(300, 20), (400, 20), (400, 53)]);
     assert_eq!((path.sender.phase(), path.sender.stats().fast_recoveries), (Phase::Recovery, 2));
-    // The second one halves the window again: Reno has lost in two windows.
+    // The second recovery halves the window again: Reno has losses in two windows.
     assert_eq!(path.sender.ssthresh(), u64::from(15 / 2 * MSS));
     path.run_until(MS(650));
     assert_eq!((path.sender.phase(), path.sender.stats().fast_recoveries), (Phase::Open, 2));
@@ -247,8 +246,8 @@ fn a_recovery_is_followed_by_the_next_while_the_copy_of_a_later_loss_is_in_fligh
 
 #[test]
 fn a_copy_that_a_probe_has_sent_is_no_loss_but_disorder() {
-    // Packets that leave at 200 ms stall until 900 ms. A probe repeats the last one, 29, and a timeout the first; the
-    // first ACK shows that nothing was lost.
+    // Packets that leave at 200 ms stall until 900 ms. A probe repeats the last one, 29, and a timeout the first. The
+    // first ACK shows that no segment was lost.
     let stalls = |seq, time| match (seq, time) {
         (29, 1..) => Lot::NotBefore(MS(950)),
         (10.., _) => Lot::NotBefore(MS(900)),
@@ -268,8 +267,8 @@ fn a_copy_that_a_probe_has_sent_is_no_loss_but_disorder() {
 
 #[test]
 fn what_a_timer_took_for_lost_is_no_loss_of_the_next_ack() {
-    // As above, but 45 is lost too: the timer considers three lost. PRR retransmits the first, and since its ACK shows
-    // progress without new losses, then one segment more than it delivers.
+    // As above, but 45 is also lost: the timer considers three lost. PRR retransmits the first. Since its ACK shows
+    // progress without new losses, it then releases one segment more than it delivers.
     let lot = |seq, time| match (seq, time) {
         (k, 0) if k < 10 => Lot::Late(MS(2 * u64::from(k))),
         (10, 0) => Lot::Late(MS(1)),
@@ -283,7 +282,7 @@ fn what_a_timer_took_for_lost_is_no_loss_of_the_next_ack() {
 
 #[test]
 fn recovery_in_a_window_that_marks_reduced_ends_at_the_threshold() {
-    // 30 to 69 leave at 300 ms. The mark of 30 comes back at 400 ms, with five losses of the same window.
+    // 30 to 69 leave at 300 ms. The mark of 30 is reported at 400 ms, with five losses of the same window.
     let lot = |seq, time| match (seq, time) {
         (30, 0) => Lot::Marked,
         (34..=38, 0) => Lot::Lost,
@@ -297,7 +296,8 @@ fn recovery_in_a_window_that_marks_reduced_ends_at_the_threshold() {
     }
     let stats = path.sender.stats();
     assert_eq!((stats.ecn_reductions, stats.fast_recoveries), (1, 1));
-    // Half of the window of 40, once; the ACK that ends recovery delivers one segment, of 20 that make the window grow.
+    // The window of 40 is halved once. The ACK that ends recovery delivers one of the 20 segments that make the window
+    // grow.
     assert_eq!((path.sender.ssthresh(), path.sender.cwnd(), path.sender.counted), (20_000, 20_000, 1));
 }
 
@@ -311,9 +311,9 @@ fn a_spurious_recovery_is_undone_by_the_dsack() {
     path.run_to_completion();
     let stats = path.sender.stats();
     assert_eq!((stats.fast_recoveries, stats.undone_reductions), (1, 1));
-    // The original came at 210 ms, ACKed at 260 ms with an echo older than the copy (RFC 3522 3.2).
+    // The original arrived at 210 ms, ACKed at 260 ms with an echo older than the retransmission (RFC 3522 3.2).
     assert!(path.sender.ssthresh() > u64::from(1000 * MSS), "{}", path.sender.ssthresh());
-    // Without undo the threshold stays at half.
+    // Without undo the threshold stays halved.
     let params = TcpParams { undo: false, ..plain() };
     let mut path =
         Path::new(params, Some(200), |seq, time| if (seq, time) == (4, 0) { Lot::Late(MS(60)) } else { Lot::Arrives });
@@ -324,7 +324,7 @@ fn a_spurious_recovery_is_undone_by_the_dsack() {
 
 #[test]
 fn a_spurious_timeout_is_undone_when_originals_arrive() {
-    // Packets that leave at 200 ms stall for a second, and so do the copies that timeouts send at 500 and 1100 ms.
+    // Packets that leave at 200 ms stall for a second, as do the retransmissions after timeouts at 500 and 1100 ms.
     let stalls = |seq, time| match time {
         0 if (10..30).contains(&seq) => Lot::Late(MS(1000)),
         1 if seq == 10 => Lot::Late(MS(700)),
@@ -342,9 +342,9 @@ fn a_spurious_timeout_is_undone_when_originals_arrive() {
 
 #[test]
 fn a_spurious_timeout_in_a_recovery_from_a_true_loss_is_not_undone_and_reduces_no_further() {
-    // 20 is lost. Recovery sends it again at 300 ms, when a stall begins: its timeout is spurious, since the copy
-    // arrives at 1000 ms. But that is a copy, by Eifel and by D-SACK, and F-RTO watches no timeout in a recovery
-    // (RFC 5682 2.1, tcp_enter_loss).
+    // 20 is lost. Recovery retransmits it at 300 ms, when a stall begins. Its timeout is spurious, since this
+    // retransmission arrives at 1000 ms. But neither Eifel nor D-SACK can show this for a retransmission, and F-RTO
+    // watches no timeout in a recovery (RFC 5682 2.1, tcp_enter_loss).
     let mut stalls = false;
     let lot = |seq, time| {
         stalls |= (seq, time) == (20, 1);
@@ -358,7 +358,7 @@ fn a_spurious_timeout_in_a_recovery_from_a_true_loss_is_not_undone_and_reduces_n
     path.run_until(MS(1300));
     let stats = path.sender.stats();
     assert_eq!((stats.timeouts, stats.undone_reductions, path.sender.phase()), (1, 0, Phase::Open));
-    // Half of 30, once.
+    // Half of 30, only once.
     assert_eq!(path.sender.ssthresh(), u64::from(15 * MSS));
 }
 
@@ -386,7 +386,7 @@ fn after_a_true_timeout_f_rto_changes_nothing_but_the_order() {
 fn a_paced_sender_spreads_its_window_over_the_round_trip() {
     let mut path = Path::new(TcpParams { pacing: Pacing::On, ..plain() }, Some(150), |_, _| Lot::Arrives);
     path.run_to_completion();
-    // After ten segments at once, chunks of two: 2 x 80 segments in 100 ms in the last round are 1.25 ms a chunk.
+    // After ten segments at once, chunks of two: 2 x 80 segments in 100 ms in the last round are 1.25 ms per chunk.
     let times: Vec<u64> = path.sent.iter().filter(|sent| sent.1 >= 10).map(|sent| sent.0.0 / MS(1).0).collect();
     let most = times.chunk_by(|a, b| a == b).map(<[u64]>::len).max().unwrap();
     assert!(most <= 4, "{most} in a millisecond: {times:?}");
@@ -397,7 +397,7 @@ fn a_paced_sender_spreads_its_window_over_the_round_trip() {
 fn marks_reduce_the_window_once_a_round_trip_without_a_loss() {
     for accurate_ecn in [false, true] {
         let params = TcpParams { ecn: true, accurate_ecn, ..plain() };
-        // Segments 25 to 39 are sent before the echo of the first, 100 to 104 after it has been answered.
+        // Segments 25 to 39 are sent before the echo of the first mark, 100 to 104 after the sender has responded.
         let marked =
             |seq, _| if (25..40).contains(&seq) || (100..105).contains(&seq) { Lot::Marked } else { Lot::Arrives };
         let mut path = Path::new(params, Some(400), marked);
@@ -420,7 +420,7 @@ fn a_syn_that_is_sent_again_asks_for_no_ecn() {
 fn a_loss_while_a_mark_reduces_the_window_halves_that_of_dctcp() {
     let window_after = |congestion_control| {
         let mut params = TcpParams { ecn: true, accurate_ecn: true, congestion_control, ..plain() };
-        // A mark takes nothing.
+        // A mark does not reduce the window.
         params.congestion.dctcp.dctcp_initial_alpha = 0.0;
         let lot = |seq, time| match (seq, time) {
             (25, 0) => Lot::Marked,
@@ -443,7 +443,7 @@ fn controls_that_need_ecn_send_all_as_ecn_capable_and_others_send_nothing_again_
         [(Reno, Ecn::Ect0, Ecn::NotEct), (Dctcp, Ecn::Ect0, Ecn::Ect0), (Prague, Ecn::Ect1, Ecn::Ect1)]
     {
         let params = TcpParams { ecn: true, congestion_control, ..plain() };
-        // One that is repaired by recovery, and the last two, by a probe or the timeout.
+        // One loss is repaired by recovery, the last two by a probe or the timeout.
         let lost = |seq, time| if time == 0 && [30, 98, 99].contains(&seq) { Lot::Lost } else { Lot::Arrives };
         let mut path = Path::new(params, Some(100), lost);
         path.run_to_completion();
@@ -472,12 +472,12 @@ fn accurate_feedback_counts_every_mark() {
     let params = TcpParams { ecn: true, accurate_ecn: true, ..plain() };
     let mut path = Path::new(params, Some(400), |seq, _| if seq % 3 == 0 { Lot::Marked } else { Lot::Arrives });
     path.run_to_completion();
-    // 0, 3 ... 399.
+    // Marked segments: 0, 3 ... 399.
     assert_eq!(path.sender.rate.delivered_ce, 134 * u64::from(MSS));
 }
 
-/// The mean window of DCTCP, times the share that is marked at random, by a model in rounds: one with a mark loses
-/// `lost(window, alpha)` segments and is followed by one that does not grow, any other adds a segment.
+/// Mean window of DCTCP, multiplied by the share of randomly marked segments, from a model in rounds. A round with a
+/// mark loses `lost(window, alpha)` segments, and the next round does not grow; any other round adds a segment.
 fn dctcp_in_rounds(share: f64, lost: impl Fn(f64, f64) -> f64) -> f64 {
     const ROUNDS: u32 = 100_000;
     let mut random = Rng::stream(1, 0, "marks", 0);

@@ -6,16 +6,16 @@ use fairlane_schemes::base::units::{BitRate, Bytes, Time};
 
 #[test]
 fn an_application_writes_once_its_connection_is_open() {
-    // A segment of 1000 bytes each 10 ms.
+    // A segment of 1000 bytes every 10 ms.
     let params = TcpParams { app_rate: Some(BitRate(800_000)), ..plain() };
     let mut path = Path::new(params, Some(3), |_, _| Lot::Arrives);
     path.run_to_completion();
-    // A picosecond after the time at which each is written whole, which is rounded.
+    // Sent a picosecond after each has been written completely, because times are rounded.
     let sent: Vec<_> = path.sent.iter().map(|&(at, seq, _)| (at.0 / 1_000_000_000, seq)).collect();
     assert_eq!(sent, [(110, 0), (120, 1), (130, 2)]);
 }
 
-/// An application that is silent from `from` until `until`.
+/// Parameters of an application that is silent from `from` until `until`.
 fn pause(from: Time, until: Time, params: TcpParams) -> TcpParams {
     TcpParams { app_rate: Some(BitRate(0)), app_limited_from: from, app_limited_until: Some(until), ..params }
 }
@@ -29,9 +29,9 @@ fn burst(params: TcpParams, start: Time) -> usize {
 
 #[test]
 fn after_an_idle_period_the_window_stays_or_starts_again_or_is_halved_for_each_timeout() {
-    // Slow start doubles the window each 100 ms: 10 segments at 100 ms, 80 at 400 ms, whose ACKs make it 160. The
-    // timeout is 100 + 200 ms. At 1150 ms the last segment was sent 750 ms ago: two whole timeouts, thus two halvings;
-    // at 4450 ms all.
+    // Slow start doubles the window every 100 ms: 10 segments at 100 ms, 80 at 400 ms, whose ACKs make it 160. The
+    // timeout is 100 + 200 ms. At 1150 ms the last segment was sent 750 ms ago: two complete timeouts, so two halvings;
+    // at 4450 ms, all halvings.
     for (after_idle, left) in
         [(AfterIdle::Keep, [160, 160]), (AfterIdle::Restart, [10, 10]), (AfterIdle::Decay, [40, 10])]
     {
@@ -41,14 +41,14 @@ fn after_an_idle_period_the_window_stays_or_starts_again_or_is_halved_for_each_t
         });
         assert_eq!(bursts, left, "{after_idle:?}");
     }
-    // Within a timeout nothing changes: 290 ms.
+    // Nothing changes within a timeout: 290 ms.
     assert_eq!(burst(pause(MS(450), MS(690), plain()), MS(690)), 160);
 }
 
 #[test]
 fn a_window_that_decays_comes_back_to_three_quarters_by_slow_start() {
     let params = TcpParams { initial_ssthresh: 50_000, ..plain() };
-    // 50 segments at 400 ms, one more each round trip: 53 at the pause. 13 halvings leave ten; 53 / 2 + 53 / 4 = 39
+    // 50 segments at 400 ms, one more per round trip: 53 at the pause. 13 halvings leave ten; 53 / 2 + 53 / 4 = 39
     // < 50.
     let mut path = Path::new(pause(MS(650), MS(5000), params), None, |_, _| Lot::Arrives);
     path.run_until(MS(5050));
@@ -62,7 +62,7 @@ fn a_window_that_decays_comes_back_to_three_quarters_by_slow_start() {
 
 #[test]
 fn controls_that_set_their_window_keep_it_over_an_idle_period() {
-    // tcp_slow_start_after_idle_check: not with cong_control.
+    // tcp_slow_start_after_idle_check: not for controls with cong_control.
     let params = TcpParams { congestion_control: CongestionControl::Bbr1, pacing: Pacing::Off, ..plain() };
     let mut path = Path::new(pause(MS(650), MS(5000), params), None, |_, _| Lot::Arrives);
     path.run_until(MS(650));
@@ -73,8 +73,8 @@ fn controls_that_set_their_window_keep_it_over_an_idle_period() {
 
 #[test]
 fn cubic_does_not_catch_up_on_an_idle_period() {
-    // Segment 300 is lost: an epoch begins. What CUBIC has 10 s later, it has about a second after 30 s of silence too:
-    // Linux 6.18 went from 119 segments to 10 and back to 107.
+    // Segment 300 is lost, which starts an epoch. CUBIC's window 10 s later is also reached about a second after 30 s
+    // of silence: Linux 6.18 went from 119 segments to 10 and back to 107.
     let windows = [false, true].map(|rests| {
         let params = TcpParams { congestion_control: CongestionControl::Cubic, clock_tick: MS(4), ..linux() };
         let params = if rests { pause(Time::from_secs(5), Time::from_secs(35), params) } else { params };
@@ -88,8 +88,8 @@ fn cubic_does_not_catch_up_on_an_idle_period() {
 
 #[test]
 fn a_quic_window_does_not_grow_beyond_what_is_in_flight() {
-    // Linux lets it grow to twice that (tcp_is_cwnd_limited). The application writes a segment each 4 ms, 25 a round
-    // trip.
+    // Linux lets the window grow to twice the used one (tcp_is_cwnd_limited). The application writes a segment every 4
+    // ms, 25 per round trip.
     for pacing in [Pacing::Off, Pacing::On] {
         let quic = TcpParams { pacing, app_rate: Some(BitRate(2_000_000)), ..TcpParams::profile(TcpProfile::Quic) };
         let mut path = Path::new(TcpParams { segment_payload: MSS, delayed_ack: 1, ..quic }, None, |_, _| Lot::Arrives);
@@ -107,7 +107,7 @@ fn a_quic_window_does_not_grow_beyond_what_is_in_flight() {
 fn a_paced_quic_sender_with_data_at_hand_uses_its_window_while_it_waits() {
     let params = TcpParams { segment_payload: MSS, delayed_ack: 1, ..TcpParams::profile(TcpProfile::Quic) };
     let mut path = Path::new(params, None, |_, _| Lot::Arrives);
-    // Ten at 100 ms; the window of 20 leaves at 1.25 times itself in a round trip, thus within 80 ms of 200 ms.
+    // Ten segments at 100 ms. The window of 20 leaves at 1.25 windows per round trip, so within 80 ms from 200 ms on.
     path.run_until(MS(390));
     assert_eq!(path.sender.cwnd() / u64::from(MSS), 40);
 }
@@ -120,7 +120,7 @@ fn the_last_of_a_burst_of_several_segments_asks_for_an_ack() {
         let params = TcpParams { tso_defer, tso: Bytes(tso), autotuning: false, ..plain() };
         let mut path = Path::new(params, Some(20), |_, _| Lot::Arrives);
         path.run_to_completion();
-        // Two of the first ten at once, the least burst, and two for each ACK of one.
+        // Two of the first ten segments leave at once, the minimum burst, and two for each ACK of one.
         assert_eq!(path.prompt, prompt, "{tso_defer} {tso}");
     }
 }

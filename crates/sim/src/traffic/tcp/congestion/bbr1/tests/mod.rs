@@ -1,4 +1,4 @@
-//! Each transition of the state machine, and each estimate, by hand-made ACKs. Sections are those of
+//! Tests each transition of the state machine, and each estimate, with constructed ACKs. Sections are those of
 //! draft-cardwell-iccrg-bbr-congestion-control-00.
 
 mod random;
@@ -22,7 +22,7 @@ impl Modelled for Bbr1 {
 }
 
 impl Flow {
-    /// In ProbeBW, at the start of phase `index`.
+    /// Creates a flow in ProbeBW, at the start of phase `index`.
     fn cycling(params: Bbr1Params, index: u8) -> Self {
         let mut flow = Self::new(params);
         for _ in 0..5 {
@@ -38,7 +38,7 @@ impl Flow {
 #[test]
 fn the_first_rate_is_the_initial_window_in_the_first_rtt_times_the_gain() {
     let flow = Flow::new(Bbr1Params::default());
-    // 4.2.1, and the margin of Linux: 2.885 * 0.99 * 10 kB / 0.1 s.
+    // 4.2.1, with the margin of Linux: 2.885 * 0.99 * 10 kB / 0.1 s.
     assert_eq!(flow.output.pacing, Some(BitRate(2_284_920)));
 }
 
@@ -78,7 +78,8 @@ fn the_cycle_begins_at_any_phase_but_the_one_that_drains() {
         first[usize::from(flow.control.cycle_index)] += 1;
     }
     assert_eq!(first[1], 0);
-    // 100 of 700 each, with a standard deviation of sqrt(700 * 6 / 49) = 9.3: five of them.
+    // Each phase is the first in 100 of 700 runs, with a standard deviation of sqrt(700 * 6 / 49) = 9.3; the tolerance
+    // is five.
     assert!(first.iter().enumerate().all(|(index, count)| index == 1 || (53..=147).contains(count)), "{first:?}");
 }
 
@@ -104,8 +105,8 @@ fn the_phase_that_probes_lasts_an_rtt_and_until_its_gain_is_in_flight_or_somethi
         assert_eq!(flow.control.cycle_index, 0, "it has just begun");
         flow.now += RTT + Time(1);
         flow.within(told);
-        // 4.3.4.3: 125 segments, 6 of three quanta, rounded up to 132, and 2 more (bbr_quantization_budget); the
-        // quantum that departs next, of 2, counts as in flight.
+        // 4.3.4.3: 125 segments plus 6 for three quanta, rounded up to 132, plus 2 (bbr_quantization_budget). The next
+        // quantum to depart, of 2, counts as in flight.
         assert_eq!(flow.control.cycle_index == 1, ends, "{in_flight} in flight, {lost} lost");
     }
 }
@@ -150,7 +151,8 @@ fn the_window_is_two_bdps_three_quanta_and_what_acks_delivered_in_excess() {
     flow.round(CALM);
     flow.round(CALM);
     assert_eq!(flow.output.cwnd, 206 * MSS);
-    // A BDP at once, where nothing was due, is 100 segments in excess; 100 ms at 8 Mbit/s is the most that counts.
+    // A BDP that arrives at once when no delivery was expected is an excess of 100 segments. The maximum excess that
+    // counts is 100 ms at 8 Mbit/s.
     let mut flow = Flow::cycling(Bbr1Params::default(), 2);
     flow.round(CALM);
     flow.round(CALM);
@@ -219,10 +221,10 @@ fn the_first_round_of_recovery_sends_what_leaves_the_network_and_its_end_restore
     flow.event(Event::Loss);
     flow.within(Told { lost: 8 * MSS, ..repair });
     assert_eq!(flow.output.cwnd, 92 * MSS);
-    // 4.2.3.4: lost segments are deducted, but as much as was delivered may be sent.
+    // 4.2.3.4: lost segments are subtracted, but as much may be sent as was delivered.
     flow.within(Told { lost: MSS, in_flight: 91 * MSS, ..repair });
     assert_eq!(flow.output.cwnd, 93 * MSS);
-    // The second round grows by what is delivered.
+    // In the second round the window grows by delivered data.
     flow.round(Told { in_flight: 50 * MSS, ..repair });
     assert_eq!(flow.output.cwnd, 95 * MSS);
     flow.within(Told { acked: 1, ..CALM });
@@ -256,7 +258,7 @@ fn an_undo_starts_the_search_for_a_full_pipe_and_a_policer_anew() {
 #[test]
 fn a_policer_sets_the_rate_and_ends_the_cycle_of_gains() {
     let mut flow = Flow::cycling(Bbr1Params::default(), 0);
-    // A fifth and more is lost at 4 Mbit/s, over twice 4 rounds and the one that begins them.
+    // More than a fifth is lost at 4 Mbit/s, over two spans of 4 rounds and the round before them.
     let policed = Told { lost: 13 * MSS, acked: 50 * MSS, ..CALM };
     for _ in 0..9 {
         flow.round(policed);

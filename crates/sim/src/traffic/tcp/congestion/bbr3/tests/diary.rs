@@ -1,4 +1,4 @@
-//! Runs of scenario files with BBRv3, seen from within.
+//! Runs of scenario files with BBRv3, with access to its internal state.
 
 use super::super::super::State as AnyState;
 use super::super::super::control::Output;
@@ -20,13 +20,14 @@ pub fn document(name: &str) -> Json {
     let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../examples/bbr3", name].iter().collect();
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut document: Json = toml::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-    // Expectations of `fairlane check` are not part of the simulator's scenario, and the time series is only for them.
+    // Removes expectations of `fairlane check`, which the simulator does not know, and the time series that only they
+    // use.
     let keys = document.as_object_mut().expect("a table");
     keys.retain(|key, _| key != "expect" && key != "probes");
     document
 }
 
-/// The first flow after its sender has handled an ACK or a timer.
+/// Snapshot of the first flow after its sender has handled an ACK or a timer.
 #[derive(Clone, Debug)]
 pub struct Page {
     pub now: Time,
@@ -37,7 +38,7 @@ pub struct Page {
     pub sent: u64,
 }
 
-/// The first flow of a run.
+/// Observer of the first flow of a run.
 pub struct Diary<F> {
     each: F,
     last: Option<Page>,
@@ -62,7 +63,7 @@ impl<F: FnMut(Option<&Page>, &Page)> Observer for Diary<F> {
         let Some((congestion, output)) = flow.sender.control() else { return };
         let (0, Some(AnyState::Bbr3(bbr))) = (index, congestion.0.as_deref()) else { return };
         if output.pacing.is_none() {
-            return; // The handshake.
+            return; // still in the handshake
         }
         let page = Page {
             now,
@@ -80,7 +81,7 @@ impl<F: FnMut(Option<&Page>, &Page)> Observer for Diary<F> {
     }
 }
 
-/// Runs the scenario; `each` sees the first flow whenever its sender acts.
+/// Runs the scenario and calls `each` with the last and the new snapshot whenever the first flow's sender acts.
 pub fn run(document: &Json, each: impl FnMut(Option<&Page>, &Page)) -> (RunRecord, Vec<Turn>) {
     let scenario = Scenario::read(document).unwrap_or_else(|error| panic!("{error}"));
     let mut diary = Diary { each, last: None, turns: Vec::new() };

@@ -1,5 +1,5 @@
 //! The 22 test cases of the draft's appendix A. Cases 1 to 16 and 20 to 22 are scenario files in `examples/bbr3`. The
-//! others need a policer or segments delayed at a chosen time, and use a special path.
+//! other cases need a policer, or segments delayed at a chosen time, and use a special path.
 
 use super::diary::{Page, Turn, document, run};
 use super::path::{Lot, Path};
@@ -8,7 +8,7 @@ use crate::traffic::tcp::congestion::model::byte_rate::ByteRate;
 use fairlane_schemes::base::config::ConfigValue;
 use serde_json::Value as Json;
 
-/// Payload of a packet on the wire: 1448 of 1500 bytes.
+/// Payload as a fraction of bytes on the wire: 1448 of 1500.
 const PAYLOAD: f64 = 1448.0 / 1500.0;
 
 /// Returns true if an estimate is within 2 % of a bit rate on the wire: the appendix's "close".
@@ -16,7 +16,6 @@ fn is_close(estimate: ByteRate, wire_bps: f64) -> bool {
     (estimate.0 * 8.0 / (wire_bps * PAYLOAD) - 1.0).abs() <= 0.02
 }
 
-/// The rate of the bottleneck in bit/s.
 fn rate_of(document: &Json) -> f64 {
     BitRate::parse(&document["topology"]["bottleneck_rate"]).expect("a rate").as_f64()
 }
@@ -25,17 +24,16 @@ fn turns_of(name: &str) -> Vec<Turn> {
     run(&document(name), |_, _| {}).1
 }
 
-/// The first change from one state to another.
 fn turn(turns: &[Turn], from: State, to: State) -> &Turn {
     turns.iter().find(|turn| turn.is(from, to)).unwrap_or_else(|| panic!("never from {from:?} to {to:?}"))
 }
 
-/// Names of the states in order, ProbeRTT and what follows it left out.
+/// States in order, except ProbeRTT and the state after it.
 fn states(turns: &[Turn]) -> Vec<State> {
     turns.iter().map(|turn| turn.after.bbr.state).collect()
 }
 
-/// A.1, at any rate and delay.
+/// Checks A.1, for any rate and delay.
 fn check_startup_plateau(document: &Json) {
     let mut count = Vec::new();
     let (_, turns) = run(document, |before, after| {
@@ -45,7 +43,7 @@ fn check_startup_plateau(document: &Json) {
     });
     let ends = |turn: &&Turn| turn.before.bbr.state == State::Startup && turn.after.bbr.state != State::ProbeRtt;
     let bbr = &turns.iter().find(ends).expect("the end of Startup").after.bbr;
-    // Through Drain, which may be over with the ACK with which it begins.
+    // Drain may end with the ACK with which it starts.
     assert_eq!(bbr.drain_start_round, bbr.rounds.count);
     assert!(is_close(bbr.max_bw, rate_of(document)), "{:?} of {}", bbr.max_bw, rate_of(document));
     assert!(bbr.full_bw_now && bbr.full_bw_reached && bbr.full_bw_count == 3);
@@ -61,7 +59,7 @@ fn a1_startup_ends_on_a_plateau_with_the_bandwidth_within_two_percent() {
 fn a2_startup_ends_on_losses_though_the_application_limits() {
     let mut limited = 0;
     let (_, turns) = run(&document("02-startup-loss.toml"), |_, page| {
-        // Rounds without growth are not counted: losses it is that end Startup.
+        // Counts only rounds with growth, so that losses end Startup.
         limited += u32::from(page.bbr.state == State::Startup && page.bbr.full_bw_count == 0);
     });
     let end = turn(&turns, State::Startup, State::Drain);
@@ -103,7 +101,7 @@ fn a4_drain_ends_after_three_rounds_though_more_than_a_bdp_is_in_flight() {
 fn a5_probe_up_ends_on_a_plateau_of_three_rounds_without_losses() {
     let (record, turns) = run(&document("05-up-plateau.toml"), |_, _| {});
     let end = turn(&turns, State::Up, State::Down);
-    // The round at whose end it comes to Down begins the count of the next search.
+    // The round at whose end Down starts also starts the count of the next search.
     assert!(end.after.bbr.full_bw_now && end.after.bbr.full_bw_count == 3);
     assert!(!end.after.bbr.prev_probe_too_high);
     assert_eq!(record.links[0].accounting.dropped, 0);
@@ -115,7 +113,7 @@ fn a6_probe_up_ends_on_losses_though_the_application_limits() {
     let end = turn(&turns, State::Up, State::Down);
     assert!(end.after.bbr.prev_probe_too_high && !end.before.bbr.prev_probe_too_high);
     assert!(!end.after.bbr.full_bw_now);
-    // 5.5.10.2: application-limited data do not show how much fits.
+    // 5.5.10.2: application-limited data do not show how much the path can hold.
     assert_eq!(end.after.bbr.inflight_longterm, end.before.bbr.inflight_longterm);
 }
 
@@ -124,7 +122,7 @@ fn a7_without_losses_the_application_never_ends_startup_or_probe_up() {
     let mut document = document("07-app-limited.toml");
     let (mut last, turns) = final_page(&document);
     assert!(turns.is_empty() && last.bbr.state == State::Startup, "{:?}", states(&turns));
-    // The same from the first ProbeBW_UP on.
+    // The same test from the first ProbeBW_UP on.
     document["tcp"]["app_limited_from"] = "2.04 s".into();
     let (page, turns) = final_page(&document);
     last = page;
@@ -143,7 +141,7 @@ fn a8_probe_down_ends_when_headroom_and_a_bdp_are_kept() {
         if after.bbr.state == State::Cruise {
             checked += 1;
         }
-        // Data left in flight by the ACK; the sender has sent a quantum since.
+        // Data in flight after the ACK: the sender has sent a quantum since.
         let in_flight = after.in_flight.saturating_sub(u64::from(after.output.quantum));
         assert!(in_flight <= bound.min(bdp) || after.bbr.state != State::Cruise, "at {:?}", after.now);
         assert!(before.now < after.now || after.in_flight > 0);
@@ -159,13 +157,13 @@ fn a9_probe_down_ends_after_its_time_though_the_queue_stays() {
     let turns = turns_of("09-down-time.toml");
     let end = turn(&turns, State::Down, State::Refill);
     let waited = end.after.now - end.before.bbr.cycle_stamp;
-    // An ACK for two packets comes every 2.7 ms at 9 Mbit/s.
+    // At 9 Mbit/s an ACK for two packets arrives every 2.7 ms.
     let late = waited - end.before.bbr.bw_probe_wait;
     assert!(late > Time::ZERO && late < Time::from_micros(2700), "{late:?}");
     assert!(end.before.bbr.rounds_since_probe_up < 63, "nor for the number of rounds");
 }
 
-/// A.10, at any rate and delay: from ProbeBW into ProbeRTT and back, by the intervals of the draft.
+/// Checks A.10, for any rate and delay: from ProbeBW into ProbeRTT and back, at the intervals of the draft.
 fn check_probe_rtt(document: &Json) {
     let (_, turns) = run(document, |_, _| {});
     let entry =
@@ -201,7 +199,7 @@ fn a11_an_idle_sender_skips_probe_rtt() {
     run(&document("11-probe-rtt-skipped.toml"), |before, after| {
         let woke = before.is_some_and(|before| before.now < pause.end && after.now >= pause.end);
         restarted |= woke && after.bbr.idle_restart;
-        // 5 s after the restart it may come again.
+        // 5 s after the restart ProbeRTT may start again.
         probed |= after.bbr.state == State::ProbeRtt && after.now < pause.end + Time::from_secs(5);
     });
     assert!(restarted && !probed);
@@ -217,8 +215,8 @@ fn a12_startup_finds_the_bandwidth_where_acks_come_in_clumps() {
     });
     let end = &turn(&turns, State::Startup, State::Drain).after.bbr;
     assert!(is_close(end.max_bw, 1e7), "{:?}", end.max_bw);
-    // An ACK for what comes in 10 ms, which is 8.3 segments and so 9; the time since the last one has let through as
-    // many.
+    // An ACK covers the data that arrive in 10 ms: 8.3 segments, so up to 9. As many were expected in the time since
+    // the last ACK.
     assert_eq!(end.extra_acked, 9 * 1448);
     assert!(most > 0.0, "cwnd exceeds 2 BDP");
 }
@@ -231,7 +229,7 @@ fn a13_cruise_fills_the_link_where_acks_come_in_clumps() {
         if after.bbr.state == State::Cruise {
             let bbr = &after.bbr;
             assert!(bbr.extra_acked > 0);
-            // Without bounds of the model the window is 2 BDP plus the allowance for aggregation.
+            // Without limits of the model the window is 2 BDP plus the allowance for aggregation.
             if after.output.cwnd == before.output.cwnd && bbr.inflight_longterm == UNBOUNDED {
                 let window = bbr.bdp(bbr.bw, 2.0) + bbr.extra_acked;
                 assert!(u64::from(after.output.cwnd) <= window.max(3 * u64::from(after.output.quantum)));
@@ -241,7 +239,7 @@ fn a13_cruise_fills_the_link_where_acks_come_in_clumps() {
         }
     });
     assert!(cruised > Time::from_secs(5), "{cruised:?}");
-    // It paces at 99 % of the rate, and aggregated ACKs do not stop it.
+    // The flow paces at 99 % of the rate, and aggregated ACKs do not stop it.
     let rate = (sent * 1448 * 8) as f64 / cruised.as_secs_f64();
     assert!((rate / (1e7 * PAYLOAD * 0.99) - 1.0).abs() < 0.02, "{rate}");
 }
@@ -276,7 +274,7 @@ fn a15_ten_times_the_bandwidth_is_found_in_a_number_of_rounds_logarithmic_in_the
             let cwnd = u64::from(before.unwrap().output.cwnd);
             let slope = cwnd / after.bbr.probe_up_acked_per_inc;
             if slope == 1 {
-                slopes.clear(); // A new probe.
+                slopes.clear(); // a new probe
             }
             slopes.push((slope, cwnd / 1448));
         }
@@ -284,12 +282,12 @@ fn a15_ten_times_the_bandwidth_is_found_in_a_number_of_rounds_logarithmic_in_the
             round = Some(slopes.len());
         }
     });
-    // The segments by which inflight_longterm grows in a round: 1, 2, 4, ..., at most as many as the window has.
+    // inflight_longterm grows by 1, 2, 4, ... segments per round, at most by the window.
     for (number, (slope, window)) in slopes.iter().enumerate() {
         assert_eq!(*slope, window.min(&(1 << number)).to_owned(), "{slopes:?}");
     }
-    // From a window of 44 segments to a BDP of 336: the sum of 1, 2, 4, ... exceeds 292 after 9 rounds. What grows in a
-    // round is sent in the next, and delivered in the one after.
+    // From a window of 44 segments to a BDP of 336: the sum of 1, 2, 4, ... exceeds 292 after 9 rounds. The growth of a
+    // round is sent in the next round, and delivered in the one after.
     assert!(round.is_some_and(|round| round <= 9 + 2), "{round:?} {slopes:?}");
 }
 
@@ -306,14 +304,14 @@ fn a16_a_tenth_of_the_bandwidth_is_found_within_two_cycles() {
             u32::from(before.is_some_and(|before| before.bbr.state == State::Up && after.bbr.state == State::Down));
         found = is_close(after.bbr.max_bw, 1e7).then_some(cycles);
     });
-    // 0.7 for each round with losses: 96.5, 67.6, 47.3, 33.1 Mbit/s and less.
+    // A factor of 0.7 for each round with losses: 96.5, 67.6, 47.3, 33.1 Mbit/s and less.
     assert!(lowest < 0.7 * 0.7 * 1e8 * PAYLOAD * 1.001, "{lowest}");
     assert!(found.is_some_and(|cycles| cycles <= 2), "{found:?}");
 }
 
 #[test]
 fn a17_a_policer_is_followed_without_lasting_losses() {
-    // 5 Mbit/s, and a bucket of 100 kB.
+    // A policer of 5 Mbit/s with a bucket of 100 kB.
     let (mut tokens, mut last) = (100_000.0f64, Time::ZERO);
     let mut police = |now: Time| {
         tokens = (tokens + (now - last).as_secs_f64() * 5e6 / 8.0).min(100_000.0);
@@ -333,7 +331,7 @@ fn a17_a_policer_is_followed_without_lasting_losses() {
     });
     assert!(adapted, "the short-term model responds");
     let (sent, lost) = (path.sent, path.lost);
-    // Spans of a least RTT without losses, of all.
+    // Counts the spans of a minimum RTT, and those without losses.
     let (mut calm, mut spans, mut last_lost, mut next) = (0, 0, lost, path.now);
     path.run(&mut police, |path| {
         if path.now >= next {
@@ -343,14 +341,13 @@ fn a17_a_policer_is_followed_without_lasting_losses() {
         path.now < Time::from_secs(60)
     });
     let (sent, lost) = ((path.sent - sent) as f64, (path.lost - lost) as f64);
-    // The policer passes the token rate: 5 Mbit/s for 40 s are 20 000 segments.
+    // The policer passes its token rate: 5 Mbit/s for 40 s are 20 000 segments.
     assert!(((sent - lost) / 20_000.0 - 1.0).abs() < 0.1, "{sent} sent, {lost} lost");
-    // At the rate of Startup half would be lost, all the time.
+    // At the rate of Startup half would be lost all the time.
     assert!(lost / sent < 0.1, "{lost} of {sent}");
     assert!(calm > spans / 2, "{calm} of {spans} spans without losses");
 }
 
-/// A flow in ProbeBW_UP.
 fn probing() -> Path {
     let mut path = Path::new();
     path.run(|_| Lot::Arrives, |path| path.bbr().state != State::Up);
@@ -361,7 +358,7 @@ fn probing() -> Path {
 fn a18_a_spurious_recovery_is_taken_back() {
     let mut path = probing();
     let before = path.bbr();
-    // Five segments are 30 ms late, more than a quarter of the least RTT (RFC 8985 6.2) and less than a timeout.
+    // Five segments are 30 ms late, more than a quarter of the minimum RTT (RFC 8985 6.2) and less than a timeout.
     let mut late = 0;
     let mut delay = |_| {
         late += 1;
@@ -384,7 +381,7 @@ fn a18_a_spurious_recovery_is_taken_back() {
 fn a19_a_spurious_timeout_is_taken_back() {
     let mut path = probing();
     let before = path.bbr();
-    // For half a second nothing arrives: longer than the timeout, 0.24 s and more.
+    // No packet arrives for half a second, longer than the timeout of at least 0.24 s.
     let (start, end) = (path.now + Time::from_millis(20), path.now + Time::from_millis(520));
     let mut delay = |now| if now > start { Lot::NotBefore(end) } else { Lot::Arrives };
     path.run(&mut delay, |path| path.sender.stats().timeouts == 0);
@@ -405,7 +402,7 @@ fn a20_probe_rtt_in_startup_returns_to_startup() {
     assert!(!entry.after.bbr.full_bw_reached);
     let exit = turn(&turns, State::ProbeRtt, State::Startup);
     assert!(exit.after.now - entry.after.now > Time::from_millis(200));
-    // It continues to search: the link has 100 Mbit/s.
+    // The flow continues to probe: the link has 100 Mbit/s.
     let last = turns.last().expect("turns");
     assert!(is_close(last.after.bbr.max_bw, 1e8), "{:?}", last.after.bbr.max_bw);
 }
@@ -439,32 +436,32 @@ fn a22_a_pause_in_refill_leaves_the_estimate_and_probe_up_follows() {
     assert!(pause.contains(&refill.after.now));
     let up = turn(&turns, State::Refill, State::Up);
     assert_eq!(up.after.bbr.rounds.count, refill.after.bbr.rounds.count + 1);
-    // It ends once the application writes again.
+    // The pause ends when the application writes again.
     assert!(turn(&turns, State::Up, State::Down).after.now > pause.end);
 }
 
-/// The last page of a run, and its changes of state.
+/// Last snapshot of a run, and its changes of state.
 fn final_page(document: &Json) -> (Page, Vec<Turn>) {
     let mut last = None;
     let (_, turns) = run(document, |_, page| last = Some(page.clone()));
     (last.expect("it runs"), turns)
 }
 
-/// Segments of the scenario files.
+/// Segment sizes of the scenario files.
 fn connection() -> Connection {
     Connection { mss: 1448, ..OF }
 }
 
-/// The pacing rate in bit/s.
+/// Pacing rate in bit/s.
 fn paced(page: &Page) -> f64 {
     page.output.pacing.expect("it paces").as_f64()
 }
 
-/// The scenario at another rate and RTT, with a buffer of four bandwidth-delay products, and time for 60 rounds.
+/// The scenario at another rate and RTT, with a buffer of four bandwidth-delay products, and a duration of 60 rounds.
 fn at(document: &Json, rate_bps: u64, rtt: Time) -> Json {
     let mut document = document.clone();
     let packets = (rate_bps as f64 * rtt.as_secs_f64() / (8.0 * 1500.0)).ceil();
-    // A packet takes its time on top of the RTT.
+    // The transmission time of a packet adds to the RTT.
     let round = rtt.as_secs_f64().max(20.0 * 12_000.0 / rate_bps as f64);
     let topology = &mut document["topology"];
     topology["bottleneck_rate"] = format!("{rate_bps} bit/s").into();
@@ -476,11 +473,11 @@ fn at(document: &Json, rate_bps: u64, rtt: Time) -> Json {
     document
 }
 
-/// The points of the appendix: from 64 kbit/s to 10 Gbit/s, from below 1 ms to 1 s.
+/// Points of the appendix: from 64 kbit/s to 10 Gbit/s, from below 1 ms to 1 s.
 const RATES: [u64; 6] = [64_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
 const RTTS: [Time; 4] = [Time::from_micros(800), Time::from_millis(10), Time::from_millis(100), Time::from_secs(1)];
 
-/// Returns true if a point is fast enough for a test that runs at every change.
+/// Returns true if a point is fast enough for a test that runs at every commit.
 fn is_cheap(rate: u64, rtt: Time) -> bool {
     rate as f64 * rtt.as_secs_f64() <= 2e6
 }

@@ -8,7 +8,8 @@ fn a_probe_that_loses_more_than_two_percent_ends_and_leaves_the_volume_at_which_
     // 2 of 101 segments: below 2 %.
     flow.lose(101 * MSS, u64::from(2 * MSS));
     assert_eq!(flow.control.state, State::Up);
-    // 3 of 120: InflightAtLoss: 119 in flight and 2 lost before it; (0.02 * 119 - 2) / 0.98 = 0.387755 of it fit.
+    // 3 of 120. InflightAtLoss: 119 in flight and 2 lost before; (0.02 * 119 - 2) / 0.98 = 0.387755 of the segment
+    // fits.
     flow.lose(120 * MSS, u64::from(3 * MSS));
     assert_eq!(flow.control.state, State::Down);
     assert_eq!(flow.control.inflight_longterm, 119_387);
@@ -19,7 +20,7 @@ fn a_probe_that_loses_more_than_two_percent_ends_and_leaves_the_volume_at_which_
 fn inflight_longterm_falls_to_seven_tenths_of_the_target_at_least() {
     let mut flow = Flow::probing_up(Bbr3Params::default());
     flow.lose(10 * MSS, u64::from(5 * MSS));
-    // 0.7 of a BDP and the 2 segments of ProbeBW_UP (5.6.4.2).
+    // 0.7 of a BDP plus the 2 segments of ProbeBW_UP (5.6.4.2).
     assert_eq!(flow.control.inflight_longterm, 71_400);
 }
 
@@ -60,7 +61,7 @@ fn a_round_with_losses_cuts_the_short_term_model_to_seven_tenths_but_not_below_w
     assert_eq!(flow.control.bw_shortterm, BitRate(5_600_000).into());
     assert_eq!(flow.control.inflight_shortterm, (f64::from(window) * 0.7) as u64);
     assert_eq!(flow.output.pacing, Some(BitRate(5_544_000)));
-    // A second one that delivers 5 Mbit/s: 0.7 * 5.6 would be less.
+    // A second round that delivers 5 Mbit/s: 0.7 * 5.6 would be less.
     flow.lose(BDP, u64::from(MSS));
     flow.round(Told { rate: Some(BitRate(5_000_000)), acked: 62_500, in_flight: 62_500, ..CALM });
     assert_eq!(flow.control.bw_shortterm, BitRate(5_000_000).into());
@@ -133,7 +134,7 @@ fn a_marked_byte_counts_as_a_lost_one() {
     assert!(flow.control.inflight_shortterm < UNBOUNDED);
     let mut flow = Flow::probing_up(Bbr3Params::default());
     flow.within(Told { marked: 3 * MSS, acked: 1, ..CALM });
-    // 3 % of the round.
+    // 3 % of the round are marked.
     assert_eq!(flow.round(Told { marked: 3 * MSS, ..CALM }), State::Down);
 }
 

@@ -1,4 +1,4 @@
-//! Each transition of the state machine, and each estimate, by hand-made ACKs. Sections are those of
+//! Tests each transition of the state machine, and each estimate, with constructed ACKs. Sections are those of
 //! draft-ietf-ccwg-bbr.
 
 mod diary;
@@ -31,7 +31,7 @@ impl Modelled for Bbr3 {
 }
 
 impl Flow {
-    /// A segment of a flight of `tx_in_flight` is lost, after `lost` bytes of it, itself included.
+    /// Loses a segment from a flight of `tx_in_flight`, after `lost` bytes of that flight including this segment.
     fn lose(&mut self, tx_in_flight: u32, lost: u64) {
         self.lost += u64::from(MSS);
         self.event(Event::SegmentLost {
@@ -45,7 +45,7 @@ impl Flow {
         });
     }
 
-    /// Out of Startup and Drain into ProbeBW_CRUISE: a round that grows, and three that do not.
+    /// Creates a flow and moves it through Startup and Drain into ProbeBW_CRUISE: one round with growth, three without.
     fn cruising(params: Bbr3Params) -> Self {
         let mut flow = Self::new(params);
         for _ in 0..8 {
@@ -55,7 +55,7 @@ impl Flow {
         flow
     }
 
-    /// On from ProbeBW_CRUISE into ProbeBW_UP, with a ProbeRTT far ahead.
+    /// Moves the flow from ProbeBW_CRUISE into ProbeBW_UP, with the next ProbeRTT far in the future.
     fn probe(&mut self) {
         self.now = self.control.cycle_stamp + Time::from_secs(3);
         self.control.probe_rtt_min_stamp = self.now;
@@ -63,7 +63,6 @@ impl Flow {
         assert_eq!(self.round(CALM), State::Up);
     }
 
-    /// In ProbeBW_UP.
     fn probing_up(params: Bbr3Params) -> Self {
         let mut flow = Self::cruising(params);
         flow.probe();

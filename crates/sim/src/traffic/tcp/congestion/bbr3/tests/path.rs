@@ -8,7 +8,7 @@ use fairlane_schemes::base::units::{BitRate, Time};
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// 10 Mbit/s of payload, and 20 ms each way.
+/// 10 Mbit/s of payload; the delay is 20 ms each way.
 const RATE: BitRate = BitRate(10_000_000);
 const DELAY: Time = Time::from_millis(20);
 /// Queue limit: 4 bandwidth-delay products.
@@ -17,9 +17,9 @@ const QUEUE: Time = Time::from_millis(160);
 /// Fate of a segment at the bottleneck.
 pub enum Lot {
     Arrives,
-    /// Late by this much, and after those sent later.
+    /// Delayed by this time, and arrives after segments sent later.
     Late(Time),
-    /// Not before this time.
+    /// Arrives not before this time.
     NotBefore(Time),
     Lost,
 }
@@ -29,7 +29,6 @@ enum Packet {
     Ack(Ack),
 }
 
-/// The flow and its path.
 pub struct Path {
     params: TcpParams,
     pub sender: AnySender,
@@ -37,7 +36,7 @@ pub struct Path {
     pub now: Time,
     pub sent: u64,
     pub lost: u64,
-    /// When the link will have sent all that waits.
+    /// Time at which the link will have sent everything that waits.
     free_at: Time,
     travelling: BTreeMap<(Time, u64), Packet>,
     emitted: u64,
@@ -63,7 +62,7 @@ impl Path {
         }
     }
 
-    /// The control; none before the first ACK.
+    /// The congestion control; must not be called before the first ACK.
     pub fn bbr(&self) -> Bbr3 {
         match self.sender.control().and_then(|(congestion, _)| congestion.0.as_deref()) {
             Some(AnyState::Bbr3(bbr)) => bbr.clone(),
@@ -71,7 +70,7 @@ impl Path {
         }
     }
 
-    /// Continues while `goes_on` returns true; `lot` decides the fate of segments.
+    /// Runs while `goes_on` returns true; `lot` decides the fate of segments.
     pub fn run(&mut self, mut lot: impl FnMut(Time) -> Lot, mut goes_on: impl FnMut(&Self) -> bool) {
         self.transmit(&mut lot);
         while goes_on(self) {

@@ -10,7 +10,7 @@ fn down_paces_at_nine_tenths_and_ends_with_headroom_in_the_pipe() {
     assert_eq!(flow.within(Told { in_flight: BDP, ..CALM }), State::Down);
     // 0.9 * 0.99 * 8 Mbit/s.
     assert_eq!(flow.output.pacing, Some(BitRate(7_128_000)));
-    // 5.3.3.1: 15 % of inflight_longterm stays free, though a BDP is allowed.
+    // 5.3.3.1: 15 % of inflight_longterm must stay free, although a BDP is permitted.
     assert_eq!(flow.within(Told { in_flight: 85 * MSS + 1, acked: 1, ..CALM }), State::Down);
     assert_eq!(flow.within(Told { in_flight: 85 * MSS, acked: 1, ..CALM }), State::Cruise);
     assert_eq!(flow.output.pacing, Some(BitRate(7_920_000)));
@@ -23,7 +23,7 @@ fn down_lasts_while_more_than_a_bdp_is_in_flight_and_no_longer_than_the_wait() {
     let queued = Told { in_flight: BDP + 1, ..CALM };
     assert_eq!(flow.within(queued), State::Down);
     flow.now += flow.control.bw_probe_wait;
-    flow.control.probe_rtt_min_stamp = flow.now; // No ProbeRTT meanwhile.
+    flow.control.probe_rtt_min_stamp = flow.now; // no ProbeRTT meanwhile
     assert_eq!(flow.within(queued), State::Down);
     flow.now += Time(1);
     assert_eq!(flow.within(queued), State::Refill);
@@ -58,10 +58,10 @@ fn a_flow_probes_as_often_as_reno_would_after_as_many_rounds_as_it_has_segments_
 #[test]
 fn a_flow_waits_for_63_rounds_at_most() {
     let mut flow = Flow::cruising(Bbr3Params { bbr3_probe_wait: Time::from_secs(3600), ..Default::default() });
-    // 100 segments in flight: after 100 rounds Reno would probe.
+    // 100 segments in flight: Reno would probe after 100 rounds.
     flow.control.rounds_since_probe_up = 0;
     let rounds = (1..100).find(|_| {
-        flow.control.probe_rtt_min_stamp = flow.now; // No ProbeRTT meanwhile.
+        flow.control.probe_rtt_min_stamp = flow.now; // no ProbeRTT meanwhile
         flow.round(CALM) == State::Refill
     });
     assert_eq!(rounds, Some(63));
@@ -90,7 +90,7 @@ fn up_paces_at_five_quarters_with_two_and_a_quarter_bdps_of_window() {
     flow.control.extra_acked_interval_start = flow.now;
     (flow.control.extra_acked_delivered, flow.output.cwnd) = (0, 3 * BDP);
     flow.within(Told { acked: 1, ..CALM });
-    // 5.6.4.2: 2.25 BDP, 1 byte in excess of the rate within no time, and 2 segments.
+    // 5.6.4.2: 2.25 BDP, plus 1 byte of aggregation in a very short time, plus 2 segments.
     assert_eq!(flow.output.cwnd, 225 * MSS + 1 + 2 * MSS);
 }
 
@@ -98,7 +98,7 @@ fn up_paces_at_five_quarters_with_two_and_a_quarter_bdps_of_window() {
 fn up_ends_on_a_plateau_of_three_rounds() {
     let mut flow = Flow::probing_up(Bbr3Params::default());
     let states = [(); 4].map(|()| flow.round(CALM));
-    // The round that begins Up does not count: its rate is the baseline.
+    // The round in which Up starts does not count: its rate is the baseline.
     assert_eq!(states, [State::Up, State::Up, State::Down, State::Cruise]);
     assert!(!flow.control.prev_probe_too_high);
 }
@@ -134,7 +134,7 @@ fn inflight_longterm_grows_by_1_2_4_8_segments_a_round_while_it_limits() {
     let mut grown = Vec::new();
     for _ in 0..5 {
         let before = flow.control.inflight_longterm;
-        // A window is acknowledged, and the next round begins.
+        // A window is acknowledged, and the next round starts.
         let limited = Told { in_flight: flow.output.cwnd, cwnd_limited: true, ..CALM };
         flow.within(Told { acked: flow.output.cwnd, ..limited });
         flow.round(Told { acked: 1, ..limited });
@@ -159,11 +159,11 @@ fn after_a_probe_that_was_too_high_the_next_stops_at_inflight_longterm_and_probe
     let mut flow = Flow::probing_up(Bbr3Params::default());
     flow.control.inflight_longterm = u64::from(BDP);
     flow.control.prev_probe_too_high = true;
-    // 5.3.3.6, deceleration. A quantum (2 segments) below it is close enough: deviation 2.
+    // 5.3.3.6, deceleration. A quantum (2 segments) less is close enough: deviation 2.
     assert_eq!(flow.within(Told { in_flight: BDP - 2 * MSS - 1, acked: 1, ..CALM }), State::Up);
     assert_eq!(flow.within(Told { in_flight: BDP - 2 * MSS, acked: 1, ..CALM }), State::Down);
     assert!(flow.control.prev_probe_precautionary && !flow.control.prev_probe_too_high);
-    // Acceleration: a round later without losses.
+    // Acceleration: one round later, without losses.
     assert_eq!(flow.round(Told { in_flight: BDP, ..CALM }), State::Refill);
     assert!(!flow.control.prev_probe_precautionary);
 }

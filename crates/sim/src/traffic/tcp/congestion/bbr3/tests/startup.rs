@@ -16,12 +16,12 @@ fn rate_and_window_double_each_round_while_the_delivery_rate_does() {
         let rate = BitRate(1_000_000 << round);
         let bytes = (rate.0 / 80) as u32; // in an RTT of 0.1 s
         assert_eq!(flow.round(Told { rate: Some(rate), acked: bytes, in_flight: bytes, ..CALM }), State::Startup);
-        // 2.77 * 0.99 of the rate, if that is above the first one.
+        // 2.77 * 0.99 of the rate, if that exceeds the first one.
         let paced = (2.7423 * rate.0 as f64).max(2_216_000.0);
         assert!((flow.output.pacing.unwrap().as_f64() - paced).abs() < 1.0, "{:?} of {rate:?}", flow.output);
     }
-    // 16 Mbit/s at last: twice 200 kB, reached by what was acknowledged: 10 + 12.5 * (1 + 2 + 4 + 8 + 16) kB, and no
-    // more.
+    // The last rate is 16 Mbit/s, for which the window would be twice 200 kB. Acknowledged data limit it to 10 + 12.5 *
+    // (1 + 2 + 4 + 8 + 16) kB.
     assert_eq!(flow.output.cwnd, 397_500);
 }
 
@@ -29,7 +29,7 @@ fn rate_and_window_double_each_round_while_the_delivery_rate_does() {
 fn startup_ends_after_three_rounds_that_grow_by_less_than_a_quarter() {
     let mut flow = Flow::new(Bbr3Params::default());
     flow.round(CALM);
-    let slow = Told { rate: Some(BitRate(9_900_000)), in_flight: 3 * BDP, ..CALM }; // 1.2375 of the first
+    let slow = Told { rate: Some(BitRate(9_900_000)), in_flight: 3 * BDP, ..CALM }; // 1.2375 of the first rate
     assert_eq!([flow.round(slow), flow.round(slow)], [State::Startup; 2]);
     assert_eq!(flow.control.full_bw_count, 2);
     assert_eq!(flow.round(slow), State::Drain);
@@ -53,8 +53,8 @@ fn rounds_that_the_application_limits_never_end_startup() {
     }
 }
 
-/// Startup in recovery, in a round with `reports` ACKs that reported losses; the round's last ACK lost 5 % of its
-/// flight.
+/// A flow in Startup and in recovery, in a round with `reports` ACKs that report losses; the round's last ACK lost 5 %
+/// of its flight.
 fn startup_with_losses(reports: u32) -> Flow {
     let mut flow = Flow::new(Bbr3Params::default());
     flow.round(CALM);
@@ -74,8 +74,8 @@ fn losses_end_startup_if_a_round_of_recovery_has_six_and_more_than_two_percent_e
     let flow = startup_with_losses(6);
     assert_eq!(flow.control.state, State::Drain);
     assert!(flow.control.full_bw_now && flow.control.full_bw_reached);
-    // 5.3.1.3: the most that was delivered in the round, 100 segments and 5 more since the first was sent; a BDP is
-    // less.
+    // 5.3.1.3: the maximum delivered in the round, 100 segments plus 5 since the first was sent, which is more than a
+    // BDP.
     assert_eq!(flow.control.inflight_longterm, u64::from(105 * MSS));
 }
 
